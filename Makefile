@@ -1,0 +1,91 @@
+# The contributor's manual: `make help` lists the tasks.
+# Needs Python 3.11 or newer and make. Everything else goes into .venv/.
+
+PYTHON ?= python3
+LOCK_PYTHON ?= python3.11
+WORKERS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+CREATED := $(VENV)/.created
+RUNTIME := $(VENV)/.installed
+DEV := $(VENV)/.installed-dev
+LOCK := requirements.lock
+LOCK_VENV := .venv-lock
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-slow lint format bench coverage data lock clean
+
+help: ## List the tasks
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(RUNTIME) ## Show the main job on real house prices
+	$(BIN)/python examples/demo.py
+
+test: $(DEV) ## Run the test suite and the docstring examples
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+test-slow: $(DEV) ## Run the suite with the longer proofs included
+	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+
+lint: $(DEV) ## Check style, format and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(DEV) ## Format the code and apply the safe fixes
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(DEV) ## Run the benchmarks
+	$(BIN)/python -m benchmarks
+
+coverage: $(DEV) ## Run the test suite and report the lines it misses
+	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing
+
+data: $(DEV) ## Regenerate the house-price table that ships with the package
+	$(BIN)/python scripts/make_ames_csv.py
+
+# The setuptools that some Pythons put into a new environment would hide the one to be pinned.
+lock: ## Resolve the newest versions on Python 3.11 and pin them
+	rm -rf $(LOCK_VENV)
+	$(LOCK_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make lock resolves on Python 3.11, the oldest one supported; set LOCK_PYTHON to it.")'
+	$(LOCK_PYTHON) -m venv $(LOCK_VENV)
+	$(LOCK_VENV)/bin/python -m pip uninstall --quiet --yes setuptools
+	$(LOCK_VENV)/bin/python -m pip install --quiet -e ".[dev]"
+	{ echo "# The exact versions that counterlvq is developed and tested with, resolved on Python 3.11."; \
+	  echo "# Used as constraints: pip install -c $(LOCK) -e \".[dev]\""; \
+	  echo "# Regenerate with: make lock"; } > $(LOCK_VENV)/$(LOCK)
+	$(LOCK_VENV)/bin/python -m pip freeze --exclude-editable --all --exclude pip > $(LOCK_VENV)/frozen
+	@if grep -vE '^[A-Za-z0-9._-]+==[A-Za-z0-9.!+_-]+$$' $(LOCK_VENV)/frozen; then \
+	  echo "make lock: the lines above are not of the form name==version; $(LOCK) is unchanged." >&2; exit 1; fi
+	cat $(LOCK_VENV)/frozen >> $(LOCK_VENV)/$(LOCK)
+	mv $(LOCK_VENV)/$(LOCK) $(LOCK)
+	rm -rf $(LOCK_VENV)
+
+clean: ## Remove the environment, the caches and what was built
+	rm -rf $(VENV) $(LOCK_VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(CREATED):
+	@command -v $(PYTHON) > /dev/null || { \
+	  echo "There is no command '$(PYTHON)'. Install Python 3.11 or newer, or name one: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "counterlvq needs Python 3.11 or newer, and $(PYTHON) is %d.%d. Name a newer one: make PYTHON=/path/to/python3.11" % sys.version_info[:2])'
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+# The package alone: all that the demo needs.
+$(RUNTIME): pyproject.toml $(LOCK) | $(CREATED)
+	@echo "Installing counterlvq into $(VENV)/ ..."
+	$(BIN)/python -m pip install --quiet -c $(LOCK) -e .
+	@touch $@
+
+# The package with all extras and the development tools.
+$(DEV): pyproject.toml $(LOCK) | $(CREATED)
+	@echo "Installing counterlvq and its development tools into $(VENV)/ ..."
+	$(BIN)/python -m pip install --quiet -c $(LOCK) -e ".[dev]"
+	@touch $(RUNTIME) $@
