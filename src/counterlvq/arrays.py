@@ -1,0 +1,152 @@
+"""Checked, read-only arrays: every number from outside passes through here once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterlvq.errors import InvalidInputError
+
+__all__ = [
+    "Floats",
+    "finite_matrix",
+    "finite_scalar",
+    "finite_vector",
+    "plain",
+    "psd_factor",
+    "read_only",
+    "real_number",
+]
+
+Floats = NDArray[np.float64]
+
+# Eigenvalues this far below zero, relative to the largest, are rounding and not a sign.
+_PSD_TOLERANCE = 1e-10
+_SYMMETRY_TOLERANCE = 1e-10
+# Eigenvalues below this share of the largest count as zero.
+_RANK_TOLERANCE = 1e-13
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return the array itself, made immutable."""
+    array.setflags(write=False)
+    return array
+
+
+def plain(value: Any) -> Any:
+    """Turn a NumPy scalar into the Python value it stands for; leave the rest alone."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def finite_matrix(name: str, value: ArrayLike, columns: int | None = None) -> Floats:
+    """Copy `value` into a read-only float matrix, or say what is wrong with it."""
+    matrix = _floats(name, value)
+    if matrix.ndim != 2:
+        raise InvalidInputError(
+            f"{name} has {matrix.ndim} dimension(s) and shape {matrix.shape}; expected a "
+            f"two-dimensional array, one row per item. Reshape a single row with "
+            f"`.reshape(1, -1)`."
+        )
+    if matrix.shape[0] == 0 or matrix.shape[1] == 0:
+        raise InvalidInputError(
+            f"{name} is empty (shape {matrix.shape}); expected at least one row and one column."
+        )
+    if columns is not None and matrix.shape[1] != columns:
+        raise InvalidInputError(
+            f"{name} has {matrix.shape[1]} columns; expected {columns}, one per feature."
+        )
+    _refuse_non_finite(name, matrix)
+    return matrix
+
+
+def finite_vector(name: str, value: ArrayLike, length: int | None = None) -> Floats:
+    """Copy `value` into a read-only float vector, or say what is wrong with it."""
+    vector = _floats(name, value)
+    if vector.ndim != 1:
+        raise InvalidInputError(
+            f"{name} has {vector.ndim} dimension(s) and shape {vector.shape}; expected a "
+            f"one-dimensional array."
+        )
+    if length is not None and vector.shape[0] != length:
+        raise InvalidInputError(
+            f"{name} has {vector.shape[0]} values; expected {length}, one per feature."
+        )
+    _refuse_non_finite(name, vector)
+    return vector
+
+
+def finite_scalar(name: str, value: float) -> float:
+    """Return `value` as a finite float, or say what is wrong with it."""
+    number = real_number(name, value)
+    if not np.isfinite(number):
+        raise InvalidInputError(f"{name} is {number}; expected a finite number.")
+    return number
+
+
+def real_number(name: str, value: float) -> float:
+    """Return `value` as a float that may be infinite but not NaN."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InvalidInputError(f"{name} is {value!r}; expected a number.") from None
+    if np.isnan(number):
+        raise InvalidInputError(f"{name} is NaN; expected a number.")
+    return number
+
+
+def psd_factor(name: str, value: ArrayLike, size: int | None = None) -> Floats:
+    """Factor a symmetric positive semidefinite matrix M as `L' L` and return `L` (r, d).
+
+    Directions of eigenvalue zero (up to rounding) are left out, so r is the rank.
+    """
+    matrix = finite_matrix(name, value, size)
+    rows, columns = matrix.shape
+    if rows != columns:
+        raise InvalidInputError(f"{name} has shape {matrix.shape}; expected a square matrix.")
+    skew = np.abs(matrix - matrix.T)
+    if (skew > _SYMMETRY_TOLERANCE * np.maximum(np.abs(matrix), np.abs(matrix.T))).any():
+        i, j = (int(k) for k in np.unravel_index(int(skew.argmax()), skew.shape))
+        raise InvalidInputError(
+            f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} but ({j}, {i}) is "
+            f"{matrix[j, i]:g}; expected a symmetric matrix. Use (M + M.T) / 2 if the "
+            f"difference is rounding."
+        )
+    # With a unit diagonal the rank does not depend on the units of the features.
+    unit = np.sqrt(np.abs(np.diag(matrix)))
+    unit = np.where(unit > 0, unit, 1.0)
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
+    if values[0] < -_PSD_TOLERANCE * max(float(np.abs(values).max()), 1.0):
+        raise InvalidInputError(
+            f"{name} is indefinite: with its diagonal scaled to 1 its smallest eigenvalue is "
+            f"{values[0]:g}; expected a positive semidefinite matrix, with no eigenvalue below "
+            f"zero."
+        )
+    kept = values > _RANK_TOLERANCE * values[-1]
+    factor: Floats = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * unit
+    return read_only(np.ascontiguousarray(factor))
+
+
+def _floats(name: str, value: ArrayLike) -> Floats:
+    try:
+        array = np.array(value, dtype=np.float64, order="C")
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"{name} cannot be read as an array of numbers ({error}); expected real numbers "
+            f"only. Encode text and categories first."
+        ) from None
+    return read_only(array)
+
+
+def _refuse_non_finite(name: str, array: Floats) -> None:
+    bad = ~np.isfinite(array)
+    if not bad.any():
+        return
+    where: Sequence[int] = [int(i) for i in np.argwhere(bad)[0]]
+    place = ", ".join(str(i) for i in where)
+    raise InvalidInputError(
+        f"{name}[{place}] is {array[tuple(where)]} ({int(bad.sum())} such value(s) in all); "
+        f"expected finite numbers. Fill in or remove missing values first."
+    )

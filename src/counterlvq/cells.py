@@ -1,0 +1,98 @@
+"""Cells: where one target prototype beats every rival, as rows of numbers.
+
+For a shared metric ``score_k(y) = |F y - f_k|^2`` the quadratic terms of two prototypes
+cancel. With ``z = F x`` and ``delta = y - x``::
+
+    score_i(y) <= score_k(y)
+    2 (f_k - f_i)' F delta <= score_k(x) - score_i(x) = (f_i - f_k)'(2 z - f_i - f_k)
+
+The right-hand side is written as a product of differences because the difference of two
+squares would lose digits where the input lies close to the boundary.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.model import PrototypeModel
+
+__all__ = ["Halfspaces", "SharedCells"]
+
+
+class Halfspaces(NamedTuple):
+    """``normals delta <= leads``: where a prototype is at least as near as its rivals.
+
+    A lead is by how much the prototype is nearer at `x`; negative where it is behind.
+    """
+
+    normals: Floats  # (m, d)
+    leads: Floats  # (m,)
+
+    @classmethod
+    def none(cls, width: int) -> Halfspaces:
+        """No rivals at all."""
+        return cls(np.zeros((0, width)), np.zeros(0))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SharedCells:
+    """The cells of the wished-for labels under a shared metric."""
+
+    model: PrototypeModel
+    targets: NDArray[np.intp]  # prototypes of a wished-for label
+    rivals: NDArray[np.intp]  # all others
+
+    @classmethod
+    def of(
+        cls, model: PrototypeModel, wished: NDArray[np.bool_], *, ties_count: bool
+    ) -> SharedCells:
+        """Split the prototypes by whether their label is wished for, (p,).
+
+        A prototype that lies exactly on an earlier one never wins, because the first of
+        two equals does. It bounds nothing, unless a margin is wished for over it as well
+        (`ties_count`).
+        """
+        alive = np.ones(model.n_prototypes, dtype=bool)
+        if not ties_count:
+            alive[:] = False
+            alive[np.unique(model.anchors, axis=0, return_index=True)[1]] = True
+        targets = np.flatnonzero(wished & alive)
+        rivals = np.flatnonzero(~wished & alive)
+        # Without rivals all cells are the whole space; one is enough.
+        return cls(model, targets if rivals.size else targets[:1], rivals)
+
+    @cached_property
+    def _rival_anchors(self) -> Floats:
+        return self.model.anchors[self.rivals]
+
+    @cached_property
+    def span(self) -> float:
+        """Largest squared distance of an anchor from the centre: the model's own scale."""
+        anchors = self.model.anchors
+        return float(np.einsum("ij,ij->i", anchors, anchors).max())
+
+    def halfspaces(
+        self, prototype: int, x: Floats, rivals: NDArray[np.intp] | None = None
+    ) -> Halfspaces:
+        """Cell of `prototype` seen from `x`, against all rivals or the listed ones."""
+        anchor = self.model.anchors[prototype]
+        others = self._rival_anchors if rivals is None else self.model.anchors[rivals]
+        ahead = others - anchor
+        normals = 2.0 * ahead
+        if self.model.omegas is not None:
+            normals = normals @ self.model.shared_factor
+        z = self.model.project(x[None, :])[0]
+        leads: Floats = np.einsum("ij,ij->i", ahead, (anchor - z) + (others - z))
+        return Halfspaces(normals, leads)
+
+    def scale(self, x: Floats) -> float:
+        """Size of the scores that meet when `x` is classified, the measure of rounding."""
+        z = self.model.project(x[None, :])[0]
+        return self.span + float(z @ z)

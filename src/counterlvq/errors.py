@@ -1,0 +1,47 @@
+"""What this package raises.
+
+Exceptions are for the caller's mistakes; what a search finds, or does not find,
+is data (see `counterlvq.Status`). ::
+
+    CounterlvqError
+    ├── InvalidInputError (ValueError)      a value that cannot be used as given
+    │   ├── UnknownFeatureError             no feature of that name or position
+    │   ├── UnknownLabelError               no prototype carries that label
+    │   └── ConstraintSyntaxError           a constraint string that cannot be read
+    └── NotSupportedError (TypeError)       a kind of model or request that is out of scope
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "ConstraintSyntaxError",
+    "CounterlvqError",
+    "InvalidInputError",
+    "NotSupportedError",
+    "UnknownFeatureError",
+    "UnknownLabelError",
+]
+
+
+class CounterlvqError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class InvalidInputError(CounterlvqError, ValueError):
+    """A value cannot be used as given; the text says what was expected instead."""
+
+
+class UnknownFeatureError(InvalidInputError):
+    """A feature is named that the model does not have."""
+
+
+class UnknownLabelError(InvalidInputError):
+    """A target label is asked for that no prototype carries."""
+
+
+class ConstraintSyntaxError(InvalidInputError):
+    """A constraint string is not a linear comparison over known features."""
+
+
+class NotSupportedError(CounterlvqError, TypeError):
+    """A kind of model or request lies outside what the package can answer."""

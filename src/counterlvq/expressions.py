@@ -1,0 +1,268 @@
+r"""Read constraints that people write: ``"second_floor <= 1.2 * original(first_floor)"``.
+
+The grammar, over features of the counterfactual and ``original(...)`` values of the input::
+
+    constraint := sum ("<=" | ">=" | "==") sum
+    sum        := ["+" | "-"] product (("+" | "-") product)*
+    product    := factor (("*" | "/") factor)*
+    factor     := number | feature | "original" "(" feature ")" | "(" sum ")" | ("+" | "-") factor
+    feature    := a name of letters, digits, "_" and ".", or any name in `backticks`
+
+Values are linear forms, so a product needs a number on one side and a division a number
+below. Nothing is ever evaluated as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import NamedTuple, NoReturn, final
+
+from counterlvq.errors import ConstraintSyntaxError
+
+__all__ = ["Comparison", "LinearForm", "parse"]
+
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+    | (?P<name>[^\W\d][\w.]*)
+    | `(?P<quoted>[^`]*)`
+    | (?P<symbol><=|>=|==|!=|[-+*/()<>=])
+    )""",
+    re.VERBOSE,
+)
+_SENSES = ("<=", ">=", "==")
+# Parentheses and signs within each other: far more than anyone writes, far less than the stack.
+_DEPTH = 100
+
+
+@final
+@dataclass(frozen=True)
+class LinearForm:
+    """``sum new[f] * y_f + sum old[f] * x_f + constant``, features by name."""
+
+    new: dict[str, float] = field(default_factory=dict)
+    old: dict[str, float] = field(default_factory=dict)
+    constant: float = 0.0
+
+    @property
+    def is_number(self) -> bool:
+        """Whether no feature occurs."""
+        return not self.new and not self.old
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number has left the range of floating point."""
+        return all(map(isfinite, (self.constant, *self.new.values(), *self.old.values())))
+
+    def plus(self, other: LinearForm, sign: float = 1.0) -> LinearForm:
+        """Add ``sign * other``."""
+        return LinearForm(
+            _merged(self.new, other.new, sign),
+            _merged(self.old, other.old, sign),
+            self.constant + sign * other.constant,
+        )
+
+    def times(self, number: float) -> LinearForm:
+        """Multiply by a number."""
+        return LinearForm(
+            {name: number * value for name, value in self.new.items()},
+            {name: number * value for name, value in self.old.items()},
+            number * self.constant,
+        )
+
+    def over(self, number: float) -> LinearForm:
+        """Divide by a number."""
+        return LinearForm(
+            {name: value / number for name, value in self.new.items()},
+            {name: value / number for name, value in self.old.items()},
+            self.constant / number,
+        )
+
+
+class Comparison(NamedTuple):
+    """``form sense 0``: what a constraint string says once all is on the left."""
+
+    form: LinearForm
+    sense: str
+
+
+class _Token(NamedTuple):
+    kind: str  # number, name, quoted, symbol or end
+    text: str
+    start: int
+
+
+def parse(text: str) -> Comparison:
+    """Read a constraint string.
+
+    Examples
+    --------
+    >>> form, sense = parse("2 * a <= `b c` + 3")
+    >>> form.new, form.constant, sense
+    ({'a': 2.0, 'b c': -1.0}, -3.0, '<=')
+    """
+    return _Parser(text).comparison()
+
+
+def _merged(one: dict[str, float], two: dict[str, float], sign: float) -> dict[str, float]:
+    out = dict(one)
+    for name, value in two.items():
+        out[name] = out.get(name, 0.0) + sign * value
+    return out
+
+
+class _Parser:
+    """Recursive descent over the tokens of one constraint."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._tokens = list(self._tokenise())
+        self._next = 0
+        self._depth = 0
+
+    def comparison(self) -> Comparison:
+        left = self._sum()
+        sense = self._take()
+        if sense.text not in _SENSES or sense.kind != "symbol":
+            self._refuse_sense(sense)
+        right = self._sum()
+        end = self._take()
+        if end.text in _SENSES and end.kind == "symbol":
+            self._refuse(
+                end,
+                "a second comparison",
+                "one comparison per constraint. Write two strings",
+            )
+        if end.kind != "end":
+            self._refuse(end, repr(end.text), "an operator (+ - * /) or the end")
+        return Comparison(self._finite(left.plus(right, -1.0), sense), sense.text)
+
+    def _sum(self) -> LinearForm:
+        start, total = self._peek(), self._product()
+        while self._sees("+", "-"):
+            sign = 1.0 if self._take().text == "+" else -1.0
+            total = total.plus(self._product(), sign)
+        return self._finite(total, start)
+
+    def _product(self) -> LinearForm:
+        result = self._factor()
+        while self._sees("*", "/"):
+            operator = self._take()
+            result = self._finite(self._combined(result, operator, self._factor()), operator)
+        return result
+
+    def _combined(self, left: LinearForm, operator: _Token, right: LinearForm) -> LinearForm:
+        if operator.text == "*":
+            if right.is_number:
+                return left.times(right.constant)
+            if left.is_number:
+                return right.times(left.constant)
+            self._refuse(operator, "a product of two features", "a linear expression")
+        if not right.is_number:
+            self._refuse(operator, "a division by a feature", "a linear expression")
+        if right.constant == 0:
+            self._refuse(operator, "a division by zero", "a number other than 0 below")
+        return left.over(right.constant)
+
+    def _factor(self) -> LinearForm:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            self._refuse(
+                self._peek(),
+                "deep nesting",
+                f"at most {_DEPTH} parentheses and signs within each other",
+            )
+        form = self._innermost()
+        self._depth -= 1
+        return form
+
+    def _innermost(self) -> LinearForm:
+        token = self._take()
+        if token.kind == "number":
+            return self._number(token)
+        if token.kind == "name" and token.text == "original" and self._sees("("):
+            return self._original()
+        if token.kind in ("name", "quoted"):
+            return LinearForm(new={token.text: 1.0})
+        if token.text in ("+", "-"):
+            return self._factor().times(1.0 if token.text == "+" else -1.0)
+        if token.text == "(":
+            inner = self._sum()
+            self._expect_closing()
+            return inner
+        shown = "the end" if token.kind == "end" else repr(token.text)
+        return self._refuse(token, shown, "a number, a feature or original(feature)")
+
+    def _number(self, token: _Token) -> LinearForm:
+        number = LinearForm(constant=float(token.text))
+        if not number.is_finite:
+            self._refuse(token, repr(token.text), "a finite number")
+        return number
+
+    def _original(self) -> LinearForm:
+        self._take()
+        token = self._take()
+        if token.kind not in ("name", "quoted"):
+            shown = "the end" if token.kind == "end" else repr(token.text)
+            self._refuse(token, shown, "the name of a feature inside original(...)")
+        self._expect_closing()
+        return LinearForm(old={token.text: 1.0})
+
+    def _finite(self, form: LinearForm, token: _Token) -> LinearForm:
+        if not form.is_finite:
+            self._refuse(token, "numbers that grow beyond floating point", "smaller ones")
+        return form
+
+    def _expect_closing(self) -> None:
+        token = self._take()
+        if token.text != ")" or token.kind != "symbol":
+            shown = "the end" if token.kind == "end" else repr(token.text)
+            self._refuse(token, shown, "a closing parenthesis")
+
+    def _tokenise(self) -> Iterator[_Token]:
+        position = 0
+        stripped = self._text.rstrip()
+        while position < len(stripped):
+            match = _TOKEN.match(stripped, position)
+            if match is None or match.lastgroup is None:
+                start = position + len(stripped[position:]) - len(stripped[position:].lstrip())
+                bad = _Token("symbol", stripped[start], start)
+                self._refuse(
+                    bad, repr(bad.text), "numbers, features, + - * / ( ) and one of <= >= =="
+                )
+            kind = match.lastgroup
+            yield _Token(kind, match.group(kind), match.start(kind))
+            position = match.end()
+        yield _Token("end", "", len(stripped))
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _sees(self, *symbols: str) -> bool:
+        token = self._peek()
+        return token.kind == "symbol" and token.text in symbols
+
+    def _take(self) -> _Token:
+        token = self._tokens[self._next]
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return token
+
+    def _refuse_sense(self, token: _Token) -> NoReturn:
+        advice = {
+            "<": "<= (a closest point needs its boundary)",
+            ">": ">= (a closest point needs its boundary)",
+            "=": "==",
+        }
+        if token.kind == "symbol" and token.text in advice:
+            self._refuse(token, repr(token.text), advice[token.text])
+        shown = "no comparison" if token.kind == "end" else repr(token.text)
+        hint = ". Put a feature name with spaces or signs in `backticks`"
+        self._refuse(token, shown, "one of <= >= ==" + (hint if token.kind != "end" else ""))
+
+    def _refuse(self, token: _Token, came: str, expected: str) -> NoReturn:
+        raise ConstraintSyntaxError(
+            f"constraint {self._text!r}: {came} at position {token.start}; expected {expected}."
+        )

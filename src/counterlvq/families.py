@@ -1,0 +1,164 @@
+"""All programs of one target at once: rows that are fixed, for any input.
+
+A `Family` is what the compiled kernels see, in units ``u`` in which the cost is plain:
+``u_j = w_j delta_j`` for absolute costs, ``u = R delta`` with ``R'R = L'L`` for quadratic
+ones. Features that no counterfactual may change are left out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.cells import SharedCells
+from counterlvq.programs import Blueprint
+
+__all__ = ["Family", "family_of"]
+
+_DEFINITE = 1e-12
+
+
+class Family(NamedTuple):
+    """Plain arrays, as compiled code takes them. d counts the features that may change."""
+
+    quadratic: bool
+    diagonal: bool  # each u_j moves one coordinate of the projection, source[j]
+    source: NDArray[np.int64]  # (d,)
+    anchors: Floats  # (p, r)
+    center: Floats  # (all features,)
+    F: Floats  # (r, all features)
+    Ft: Floats  # (d, r): how the projection moves with u
+    targets: NDArray[np.int64]
+    rivals: NDArray[np.int64]
+    span: float  # of the anchors, squared
+    columns: NDArray[np.int64]  # (d,) features that may change
+    prices: Floats  # (d,) of absolute changes
+    root: Floats  # (d, d) R of quadratic costs
+    B: Floats  # (d, d) delta = B u
+    B_lengths: Floats  # (d,)
+    least: Floats  # (d,) smallest and largest prototype value
+    most: Floats  # (d,)
+    C: Floats  # (c, d) linear constraints in u
+    lengths: Floats  # (c,)
+    equality: NDArray[np.bool_]  # (c,)
+    A: Floats  # (c, all features), A y + R x <= v
+    R: Floats
+    v: Floats
+    bound_column: NDArray[np.int64]  # (b,) position in `columns`
+    bound_slope: Floats  # (b,) slope * y_j + old @ x <= value
+    bound_old: Floats  # (b, all features)
+    bound_value: Floats  # (b,)
+    bound_fixes: NDArray[np.bool_]  # (b,) an equality
+
+
+def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
+    """Gather the programs of all cells, or None if the kernels cannot take them.
+
+    They take absolute costs and definite quadratic ones, under linear constraints.
+    """
+    quadratic = not blueprint.w.any()
+    if blueprint.quadrics or (not quadratic and (blueprint.L.shape[0] or not blueprint.w.all())):
+        return None
+    frozen = _frozen(blueprint)
+    columns = np.flatnonzero(~frozen)
+    root = _root(blueprint.L[:, columns]) if quadratic else np.eye(columns.size)
+    if root is None or not columns.size:
+        return None
+    prices = np.ones(columns.size) if quadratic else blueprint.w[columns]
+    B = np.linalg.inv(root) if quadratic else np.diag(1.0 / prices)
+    model = cells.model
+    A, R, v, equality = _stacked(blueprint)
+    C = A[:, columns] @ B
+    bounds = _bounds(blueprint, columns)
+    straight = model.omegas is None and np.count_nonzero(B - np.diag(np.diag(B))) == 0
+    prototypes = model.prototypes[:, columns]
+    return Family(
+        quadratic=quadratic,
+        diagonal=straight,
+        source=columns.astype(np.int64),
+        anchors=np.ascontiguousarray(model.anchors),
+        center=np.ascontiguousarray(model.center),
+        F=np.ascontiguousarray(model.shared_factor),
+        Ft=np.ascontiguousarray((model.shared_factor[:, columns] @ B).T),
+        targets=cells.targets.astype(np.int64),
+        rivals=cells.rivals.astype(np.int64),
+        span=cells.span,
+        columns=columns.astype(np.int64),
+        prices=np.ascontiguousarray(prices),
+        root=np.ascontiguousarray(root),
+        B=np.ascontiguousarray(B),
+        B_lengths=np.sqrt(np.einsum("ij,ij->i", B, B)),
+        least=prototypes.min(axis=0),
+        most=prototypes.max(axis=0),
+        C=np.ascontiguousarray(C),
+        lengths=np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), np.finfo(float).tiny),
+        equality=equality,
+        A=A,
+        R=R,
+        v=v,
+        bound_column=bounds.column,
+        bound_slope=bounds.slope,
+        bound_old=bounds.old,
+        bound_value=bounds.value,
+        bound_fixes=bounds.fixes,
+    )
+
+
+def _frozen(blueprint: Blueprint) -> NDArray[np.bool_]:
+    """Features tied to their factual value."""
+    rows = blueprint.fixed
+    tied = (rows.v == 0) & (rows.A == -rows.R).all(axis=1)
+    out: NDArray[np.bool_] = (rows.A[tied] != 0).any(axis=0)
+    return out
+
+
+def _root(L: Floats) -> Floats | None:
+    """Triangular R with ``R'R = L'L``, or None where the cost is flat in some direction."""
+    if L.shape[0] < L.shape[1]:
+        return None
+    R = np.linalg.qr(L, mode="r")
+    diagonal = np.abs(np.diag(R))
+    lengths = np.sqrt(np.einsum("ij,ij->j", L, L))
+    if not (diagonal > _DEFINITE * lengths).all():
+        return None
+    signed: Floats = R * np.sign(np.diag(R))[:, None]
+    return signed
+
+
+def _stacked(blueprint: Blueprint) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    parts = (blueprint.inequalities, blueprint.equalities)
+    sizes = [rows.v.size for rows in parts]
+    equality = np.repeat([False, True], sizes)
+    A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
+    return np.ascontiguousarray(A), np.ascontiguousarray(R), np.ascontiguousarray(v), equality
+
+
+class _Bounds(NamedTuple):
+    column: NDArray[np.int64]
+    slope: Floats
+    old: Floats
+    value: Floats
+    fixes: NDArray[np.bool_]
+
+
+def _bounds(blueprint: Blueprint, columns: NDArray[np.intp]) -> _Bounds:
+    """Bounds of single features that may change, one per row."""
+    A, R, v = (
+        np.concatenate([getattr(rows, name) for rows in (blueprint.bounds, blueprint.fixed)])
+        for name in "ARv"
+    )
+    fixes = np.repeat([False, True], [blueprint.bounds.v.size, blueprint.fixed.v.size])
+    feature = np.abs(A).argmax(axis=1) if A.shape[0] else np.zeros(0, dtype=np.intp)
+    position = np.full(blueprint.w.size, -1, dtype=np.int64)
+    position[columns] = np.arange(columns.size)
+    kept = np.flatnonzero(position[feature] >= 0)
+    return _Bounds(
+        position[feature[kept]],
+        A[kept, feature[kept]],
+        np.ascontiguousarray(R[kept]),
+        v[kept],
+        fixes[kept],
+    )

@@ -1,0 +1,266 @@
+"""The winner-takes-all model that everything else is about."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
+
+from counterlvq.arrays import Floats, finite_matrix, plain, read_only
+from counterlvq.errors import InvalidInputError
+from counterlvq.features import Features
+
+__all__ = ["PrototypeModel"]
+
+# Rows x prototypes looked at together by `predict`; bounds its memory, not its result.
+_BLOCK_ENTRIES = 1 << 22
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class PrototypeModel:
+    """Labelled prototypes with a quadratic metric; the nearest prototype decides.
+
+    The distance of `x` to prototype k is ``|omega_k (x - prototype_k)|^2``. Between
+    equally near prototypes the one that stands first wins.
+
+    Parameters
+    ----------
+    prototypes : array-like of shape (p, d)
+        One row per prototype.
+    labels : array-like of shape (p,)
+        The class of each prototype, of any type NumPy can hold.
+    omegas : None, array-like of shape (r, d), or p arrays of shape (r_k, d)
+        Factor of the metric: none (plain Euclidean), one shared by all prototypes, or
+        one for each. Any rank and any number of rows.
+    feature_names : sequence of str, optional
+        One name per column; x0, x1, ... by default.
+
+    Attributes
+    ----------
+    classes : ndarray
+        The distinct labels, sorted where they can be.
+    features : Features
+        The names of the columns.
+
+    Examples
+    --------
+    >>> model = PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> model.distances([[1.0, 0.0]])
+    array([[1., 9.]])
+    >>> model.predict([[1.0, 0.0], [3.0, 1.0]])
+    array(['no', 'yes'], dtype='<U3')
+    """
+
+    prototypes: Floats  # (p, d)
+    labels: NDArray[Any]  # (p,)
+    omegas: Floats | tuple[Floats, ...] | None  # None, (r, d), or p of (r_k, d)
+    features: Features
+    classes: NDArray[Any]
+
+    def __init__(
+        self,
+        prototypes: ArrayLike,
+        labels: ArrayLike,
+        omegas: ArrayLike | Sequence[ArrayLike] | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> None:
+        points = finite_matrix("prototypes", prototypes)
+        count, width = points.shape
+        checked = _checked_labels(labels, count)
+        features = _checked_features(feature_names, width)
+        object.__setattr__(self, "prototypes", points)
+        object.__setattr__(self, "labels", checked)
+        object.__setattr__(self, "omegas", _checked_omegas(omegas, count, width))
+        object.__setattr__(self, "features", features)
+        object.__setattr__(self, "classes", read_only(_distinct(checked)))
+
+    def __repr__(self) -> str:
+        kind = "local" if self.is_local else "shared"
+        return (
+            f"PrototypeModel({self.n_prototypes} prototypes, {self.n_features} features, "
+            f"{len(self.classes)} classes, {kind} metric)"
+        )
+
+    @property
+    def n_prototypes(self) -> int:
+        """How many prototypes there are."""
+        return int(self.prototypes.shape[0])
+
+    @property
+    def n_features(self) -> int:
+        """How many columns an input has."""
+        return int(self.prototypes.shape[1])
+
+    @property
+    def is_local(self) -> bool:
+        """Whether prototypes differ in their metric."""
+        return isinstance(self.omegas, tuple)
+
+    @cached_property
+    def center(self) -> Floats:
+        """The mean prototype, (d,); taken off first so that a far origin costs no digits."""
+        return read_only(self.prototypes.mean(axis=0))
+
+    @cached_property
+    def shared_factor(self) -> Floats:
+        """The factor F (r, d) of a shared metric; the identity for plain distances."""
+        if isinstance(self.omegas, tuple):
+            raise InvalidInputError("this model has local metrics; there is no shared factor.")
+        return read_only(np.eye(self.n_features)) if self.omegas is None else self.omegas
+
+    @cached_property
+    def anchors(self) -> Floats:
+        """Where the prototypes lie under the shared factor, f = F (w - center), (p, r)."""
+        return read_only(self.project(self.prototypes))
+
+    def project(self, X: Floats) -> Floats:
+        """Take rows to the space of the shared metric, F (x - center), (n, r)."""
+        centred = X - self.center
+        return centred if self.omegas is None else centred @ self.shared_factor.T
+
+    def distances(self, X: ArrayLike) -> Floats:
+        """Squared distance of each row to each prototype.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+
+        Examples
+        --------
+        >>> PrototypeModel([[0.0], [3.0]], [0, 1], omegas=[[2.0]]).distances([[1.0]])
+        array([[ 4., 16.]])
+        """
+        return self._distances(finite_matrix("X", X, self.n_features))
+
+    def nearest(self, X: ArrayLike) -> NDArray[np.intp]:
+        """Index of the nearest prototype of each row, (n,)."""
+        rows = finite_matrix("X", X, self.n_features)
+        found = [self._distances(block).argmin(axis=1) for block in self._blocks(rows)]
+        return np.concatenate(found)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """Label of the nearest prototype of each row.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> PrototypeModel([[0.0], [3.0]], [False, True]).predict([[1.0], [2.0]])
+        array([False,  True])
+        """
+        labels: NDArray[Any] = self.labels[self.nearest(X)]
+        return labels
+
+    def _blocks(self, rows: Floats) -> Iterator[Floats]:
+        size = max(1, _BLOCK_ENTRIES // max(self.n_prototypes, self.n_features))
+        for start in range(0, rows.shape[0], size):
+            yield rows[start : start + size]
+
+    def _distances(self, rows: Floats) -> Floats:
+        if not isinstance(self.omegas, tuple):
+            # cdist sums squared differences one pair at a time: no (n, p, d) array, and none
+            # of the cancellation of |x|^2 - 2 x'w + |w|^2.
+            return cdist(self.project(rows), self.anchors, "sqeuclidean")
+        out = np.empty((rows.shape[0], self.n_prototypes))
+        for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
+            projected = (rows - prototype) @ omega.T
+            out[:, k] = np.einsum("ij,ij->i", projected, projected)
+        return out
+
+
+def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
+    array = np.array(labels)
+    if array.shape != (count,):
+        raise InvalidInputError(
+            f"labels has shape {array.shape}; expected ({count},), one label per prototype."
+        )
+    if array.dtype.kind in "fO":
+        _refuse_unusable_labels(array.tolist())
+    if len(_distinct(array)) < 2:
+        raise InvalidInputError(
+            f"every prototype carries the label {plain(array[0])!r}; expected at least two "
+            f"classes. With one class no decision can change."
+        )
+    return read_only(array)
+
+
+def _refuse_unusable_labels(labels: list[Any]) -> None:
+    for k, label in enumerate(labels):
+        if isinstance(label, float) and np.isnan(label):
+            raise InvalidInputError(f"labels[{k}] is NaN; expected a label for each prototype.")
+        if not isinstance(label, Hashable):
+            raise InvalidInputError(
+                f"labels[{k}] is {label!r} of type {type(label).__name__}; expected labels that "
+                f"hash, such as numbers or strings."
+            )
+
+
+def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
+    if labels.dtype != object:
+        return np.unique(labels)
+    # Objects need not have an order; they keep the one in which they first appear.
+    seen = list(dict.fromkeys(labels.tolist()))
+    out = np.empty(len(seen), dtype=object)
+    out[:] = seen
+    return out
+
+
+def _checked_features(names: Sequence[str] | None, width: int) -> Features:
+    if names is None:
+        return Features.numbered(width)
+    if isinstance(names, str):
+        raise InvalidInputError(
+            f"feature_names is the string {names!r}; expected a list of names, one per feature."
+        )
+    features = Features(names)
+    if len(features) != width:
+        raise InvalidInputError(
+            f"feature_names has {len(features)} names; expected {width}, one per column of "
+            f"prototypes."
+        )
+    return features
+
+
+def _checked_omegas(
+    omegas: ArrayLike | Sequence[ArrayLike] | None, count: int, width: int
+) -> Floats | tuple[Floats, ...] | None:
+    if omegas is None:
+        return None
+    parts = list(omegas) if isinstance(omegas, Sequence) else None
+    if isinstance(omegas, np.ndarray) and omegas.ndim == 3:
+        parts = list(omegas)
+    if parts is None or not parts or not _is_matrix(parts[0]):
+        return finite_matrix("omegas", omegas, width)  # type: ignore[arg-type]
+    if len(parts) != count:
+        raise InvalidInputError(
+            f"omegas holds {len(parts)} matrices; expected {count}, one per prototype, or a "
+            f"single matrix shared by all. Repeat a matrix per class for each prototype of it."
+        )
+    local = tuple(finite_matrix(f"omegas[{k}]", part, width) for k, part in enumerate(parts))
+    if all(np.array_equal(local[0], other) for other in local[1:]):
+        return local[0]
+    return local
+
+
+def _is_matrix(part: ArrayLike) -> bool:
+    try:
+        return np.ndim(part) >= 2
+    except ValueError:
+        # Rows of unequal length: nested, and refused by name once it is read.
+        return True

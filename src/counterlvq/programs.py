@@ -1,0 +1,225 @@
+"""The one canonical form between modelling and solving.
+
+A `Program` is about the change ``delta``::
+
+    minimise    sum_j w_j |delta_j| + |L delta|^2
+    subject to  A delta <= b,  E delta == e,  lower <= delta <= upper,
+                |G delta - g|^2 + h'delta <= c     for each quadric
+
+A `Blueprint` holds what does not depend on the factual input and fills in the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.cells import Halfspaces
+from counterlvq.costs import Cost
+from counterlvq.rows import Quadric, Rows
+
+__all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
+
+# Two bounds that cross by less than this share of their size cross by rounding alone.
+_CROSSING = 2.0**-48
+# Bounds are stated for changes up to this multiple of the spread of the data wherever the
+# cost itself does not limit a change; see `certificates`.
+_REACH = 2.0**16
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Program:
+    """A convex program in the change `delta`; see the head of the module."""
+
+    w: Floats  # (d,), at least 0
+    L: Floats  # (s, d)
+    A: Floats  # (m, d)
+    b: Floats  # (m,)
+    E: Floats  # (k, d)
+    e: Floats  # (k,)
+    lower: Floats  # (d,), may be -inf
+    upper: Floats  # (d,), may be inf
+    quadrics: tuple[Quadric, ...]
+    reach: Floats  # (d,), finite
+
+    @property
+    def width(self) -> int:
+        """Number of variables."""
+        return int(self.w.shape[0])
+
+    def cost(self, delta: Floats) -> float:
+        """Value of the objective."""
+        lifted = self.L @ delta
+        return float(self.w @ np.abs(delta) + lifted @ lifted)
+
+    def tightened(self, margin: float, rows: int) -> Program:
+        """Ask for `margin` more in the first `rows` inequalities."""
+        b = self.b.copy()
+        b[:rows] -= margin
+        return replace(self, b=b)
+
+    def has_empty_box(self) -> bool:
+        """Whether the bounds of some variable contradict each other."""
+        return bool((self.lower > self.upper).any())
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Multipliers:
+    """Prices on the conditions of a program, from any source: nothing here is trusted."""
+
+    y: Floats  # (m,) for A delta <= b
+    z: Floats  # (k,) for E delta == e
+    nu: Floats  # one per quadric
+
+    @classmethod
+    def none(cls, program: Program) -> Multipliers:
+        """No condition is charged for."""
+        return cls(
+            np.zeros(program.b.shape[0]),
+            np.zeros(program.e.shape[0]),
+            np.zeros(len(program.quadrics)),
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Blueprint:
+    """Cost and constraints, prepared once: rows are fixed, `at` fills in right-hand sides."""
+
+    w: Floats
+    L: Floats
+    inequalities: Rows  # several features each
+    equalities: Rows  # several features each
+    bounds: Rows  # one feature each, y_j <= or >= something
+    fixed: Rows  # one feature each, y_j == something
+    quadrics: tuple[Quadric, ...]
+
+    @classmethod
+    def of(cls, cost: Cost, conditions: Sequence[Rows | Quadric], width: int) -> Blueprint:
+        """Sort the conditions of all constraints by what a solver does with them."""
+        linear = [item for item in conditions if isinstance(item, Rows)]
+        quadrics = tuple(item for item in conditions if isinstance(item, Quadric))
+        return cls(
+            cost.l1_weights(width),
+            cost.l2_factor(width),
+            _gathered(linear, width, equality=False, single=False),
+            _gathered(linear, width, equality=True, single=False),
+            _gathered(linear, width, equality=False, single=True),
+            _gathered(linear, width, equality=True, single=True),
+            quadrics,
+        )
+
+    @cached_property
+    def inverse_square(self) -> Floats:
+        """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
+        return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
+
+    def box(self, x: Floats) -> tuple[Floats, Floats]:
+        """Smallest and largest allowed value of each feature, (d,) each."""
+        lower = np.full(x.shape[0], -np.inf)
+        upper = np.full(x.shape[0], np.inf)
+        for rows in (self.bounds, self.fixed):
+            columns, ends, rising = _ends(rows, x)
+            above = rising if not rows.equality else np.ones_like(rising)
+            below = ~rising if not rows.equality else above
+            np.minimum.at(upper, columns[above], ends[above])
+            np.maximum.at(lower, columns[below], ends[below])
+        size = np.maximum(np.abs(lower), np.abs(upper))
+        touching = (lower > upper) & (lower - upper <= _CROSSING * size)
+        lower[touching] = upper[touching]
+        return lower, upper
+
+    def at(self, x: Floats, cell: Halfspaces, spread: Floats) -> Program:
+        """Program of one cell at `x`: the half-spaces of the cell first, then the constraints.
+
+        `spread` (d,) says how far the data reaches from `x`.
+        """
+        lower, upper = self.box(x)
+        ineq, eq = self.inequalities, self.equalities
+        room = np.maximum(np.abs(_finite(lower - x)), np.abs(_finite(upper - x)))
+        reach = _REACH * np.maximum(spread, room)
+        return Program(
+            w=self.w,
+            L=self.L,
+            A=np.concatenate([cell.normals, ineq.A]),
+            b=np.concatenate([cell.leads, ineq.v - (ineq.A + ineq.R) @ x]),
+            E=eq.A,
+            e=eq.v - (eq.A + eq.R) @ x,
+            lower=lower - x,
+            upper=upper - x,
+            quadrics=tuple(quadric.moved(x) for quadric in self.quadrics),
+            reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
+        )
+
+
+def elastic(program: Program) -> Program:
+    """Least total violation of the conditions, as a program that always has a solution.
+
+    One slack is added per inequality and per quadric and two per equality; the bounds of
+    single variables stay. A positive optimum means that the conditions contradict each
+    other, and its multipliers are the proof.
+    """
+    m, k, q = program.b.shape[0], program.e.shape[0], len(program.quadrics)
+    d, slacks = program.width, m + 2 * k + q
+
+    def widened(matrix: Floats) -> Floats:
+        return np.hstack([matrix, np.zeros((matrix.shape[0], slacks))])
+
+    A, E = widened(program.A), widened(program.E)
+    # Slacks in units of each row's own length, so that no row is cheap to break.
+    A[np.arange(m), d + np.arange(m)] = -_lengths(program.A)
+    E[np.arange(k), d + m + np.arange(k)] = -_lengths(program.E)
+    E[np.arange(k), d + m + k + np.arange(k)] = _lengths(program.E)
+    quadrics = []
+    for number, quadric in enumerate(program.quadrics):
+        h = np.concatenate([quadric.h, np.zeros(slacks)])
+        h[d + m + 2 * k + number] = -1.0
+        quadrics.append(Quadric(widened(quadric.G), quadric.g, h, quadric.c))
+    most = np.full(slacks, np.inf)
+    return Program(
+        w=np.concatenate([np.zeros(d), np.ones(slacks)]),
+        L=np.zeros((0, d + slacks)),
+        A=A,
+        b=program.b,
+        E=E,
+        e=program.e,
+        lower=np.concatenate([program.lower, np.zeros(slacks)]),
+        upper=np.concatenate([program.upper, most]),
+        quadrics=tuple(quadrics),
+        reach=np.concatenate([program.reach, most]),
+    )
+
+
+def _lengths(matrix: Floats) -> Floats:
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def _gathered(linear: Sequence[Rows], width: int, *, equality: bool, single: bool) -> Rows:
+    picked = [rows for rows in linear if rows.equality == equality]
+    empty = np.zeros((0, width))
+    A = np.concatenate([empty, *(rows.A for rows in picked)])
+    R = np.concatenate([empty, *(rows.R for rows in picked)])
+    v = np.concatenate([np.zeros(0), *(rows.v for rows in picked)])
+    kept = (np.count_nonzero(A, axis=1) == 1) == single
+    return Rows(A[kept], R[kept], v[kept], equality)
+
+
+def _ends(rows: Rows, x: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
+    """Column, end value and direction (True: an upper end) of rows on one feature each."""
+    columns = np.abs(rows.A).argmax(axis=1) if rows.A.shape[0] else np.zeros(0, dtype=np.intp)
+    slope = rows.A[np.arange(columns.shape[0]), columns]
+    ends = (rows.v - rows.R @ x) / slope
+    return columns, ends, slope > 0
+
+
+def _finite(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, 0.0)

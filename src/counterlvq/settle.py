@@ -1,0 +1,110 @@
+"""From a solver's change to a finished point that holds in floating point.
+
+A solver's answer lies on the boundary of what it was asked for, and adding it to `x` rounds.
+A point just on the wrong side of that rounding is pulled inside by the smallest step that
+helps; it is never returned wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.programs import Blueprint, Program
+
+__all__ = ["settle"]
+
+_TRIES = 10
+# Up to here every inequality of the user has to hold to the last digit; after that, two
+# conditions that leave no room between them may each give way by rounding.
+_STRICT_TRIES = 6
+_FIRST_STEP = 2.0**-51
+_GROWTH = 4.0
+
+
+def settle(
+    x: Floats,
+    delta: Floats,
+    program: Program,
+    rounding: Floats,
+    blueprint: Blueprint,
+    is_valid: Callable[[Floats, bool], bool],
+) -> Floats | None:
+    """Return a valid point at or next to ``x + delta``, or None if there is none so near.
+
+    `rounding` holds, for the leading rows of the program (those of the cell), the size of
+    the numbers that meet when they are judged.
+    """
+    step = _FIRST_STEP
+    y = _placed(x, delta, blueprint)
+    for attempt in range(_TRIES):
+        if is_valid(y, attempt < _STRICT_TRIES):
+            return y
+        y = _placed(x, _pulled_inside(program, y, x, rounding, step), blueprint)
+        step *= _GROWTH
+    return y if is_valid(y, False) else None
+
+
+def _placed(x: Floats, delta: Floats, blueprint: Blueprint) -> Floats:
+    """Add the change and put the result within the bounds of single features, exactly."""
+    lower, upper = blueprint.box(x)
+    y = np.clip(x + delta, lower, upper)
+    # A bound such as "x_j + 0.3" is itself rounded; step off it where that shows.
+    rows = blueprint.bounds
+    for _ in range(2):
+        broken = np.flatnonzero(rows.excess(y, x) > 0)
+        for k in broken:
+            j = int(np.abs(rows.A[k]).argmax())
+            y[j] = np.nextafter(y[j], -np.inf if rows.A[k, j] > 0 else np.inf)
+    return np.asarray(np.clip(y, lower, upper))
+
+
+def _pulled_inside(program: Program, y: Floats, x: Floats, rounding: Floats, step: float) -> Floats:
+    """Correct the change by the least that gives every tight row `step` of room."""
+    delta = y - x
+    magnitude = np.abs(program.A) @ (np.abs(y) + np.abs(x)) + np.abs(program.b)
+    magnitude[: rounding.size] = np.maximum(rounding, magnitude[: rounding.size])
+    wanted = step * magnitude
+    slack = program.b - program.A @ delta
+    tight = slack < wanted
+    rows, gains = [program.A[tight], program.E], [slack[tight] - wanted[tight],
+                                                  program.e - program.E @ delta]  # fmt: skip
+    for quadric in program.quadrics:
+        room = -quadric.excess(delta)
+        need = step * quadric.magnitude(np.abs(y) + np.abs(x))
+        if room < need:
+            rows.append(quadric.gradient(delta)[None, :])
+            gains.append(np.array([room - need]))
+    system, gain = np.concatenate(rows), np.concatenate(gains)
+    for movable in _movable(program, delta):
+        correction = _least_correction(program, system, gain, movable)
+        miss = np.abs(system @ correction - gain)
+        if (miss <= 0.25 * np.abs(gain)).all():
+            break
+    return np.asarray(delta + correction)
+
+
+def _movable(program: Program, delta: Floats) -> list[NDArray[np.bool_]]:
+    """Features that may take the correction: those that change anyway, else any that can."""
+    free = program.lower < program.upper
+    inside = (delta > program.lower) & (delta < program.upper)
+    return [free & inside & (delta != 0), free & inside, free]
+
+
+def _least_correction(
+    program: Program, system: Floats, gain: Floats, movable: NDArray[np.bool_]
+) -> Floats:
+    correction = np.zeros(program.width)
+    if not movable.any() or not gain.size:
+        return correction
+    price = program.w + np.sqrt(np.einsum("ij,ij->j", program.L, program.L))
+    unit = 1.0 / np.where(price > 0, price, 1.0)[movable]
+    part = system[:, movable] * unit
+    size = np.sqrt(np.einsum("ij,ij->i", part, part))
+    size = np.where(size > 0, size, 1.0)
+    solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=1e-12)[0]
+    correction[movable] = unit * solved
+    return correction

@@ -1,0 +1,101 @@
+"""Quadratic and cone programs through Clarabel."""
+
+from __future__ import annotations
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+from counterlvq.arrays import Floats
+from counterlvq.programs import Multipliers, Program
+from counterlvq.rows import Quadric
+from counterlvq.solvers.polish import polish
+from counterlvq.solvers.scaling import scaled
+from counterlvq.solvers.solution import Outcome, Solution
+
+__all__ = ["solve"]
+
+ENGINE = "Clarabel"
+# Tolerance, and whether Clarabel scales as well. The program is scaled already, and doing so
+# again has been seen to stall a harmless program; `polish` makes up for loose tolerances.
+_ATTEMPTS = ((1e-10, False), (1e-9, True), (1e-6, False))
+
+
+def solve(program: Program) -> Solution:
+    """Solve any program of the canonical form by an interior-point method, then sharpen it."""
+    unit, way_back = scaled(program)
+    form = _standard_form(unit)
+    for tolerance, rescale in _ATTEMPTS:
+        solution = clarabel.DefaultSolver(*form, _settings(tolerance, rescale)).solve()
+        if solution.status == clarabel.SolverStatus.PrimalInfeasible:
+            return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
+        if solution.status == clarabel.SolverStatus.Solved:
+            u = np.array(solution.x)[: unit.width]
+            u, prices = polish(unit, u, _multipliers(unit, np.array(solution.z)))
+            prices = way_back.multipliers(prices)
+            return Solution(Outcome.SOLVED, way_back.delta(u), prices, ENGINE)
+    return Solution.without_point(program, Outcome.FAILED, ENGINE)
+
+
+def _settings(tolerance: float, rescale: bool) -> clarabel.DefaultSettings:
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.max_threads = 1
+    settings.equilibrate_enable = rescale
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    return settings
+
+
+def _standard_form(
+    unit: Program,
+) -> tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]:
+    """``min 1/2 v'Pv + q'v`` with ``right - left v`` in a product of cones.
+
+    v is the change, followed by one upper bound of ``|delta_j|`` for each weighted feature.
+    """
+    d, priced = unit.width, np.flatnonzero(unit.w > 0)
+    count = priced.size
+
+    def over(matrix: Floats) -> sparse.csc_array:
+        return sparse.csc_array(np.hstack([matrix, np.zeros((matrix.shape[0], count))]))
+
+    pick, tops = np.eye(d)[priced], np.eye(count)
+    low, high = np.isfinite(unit.lower), np.isfinite(unit.upper)
+    blocks = [
+        over(unit.E),
+        over(unit.A),
+        sparse.csc_array(np.hstack([pick, -tops])),
+        sparse.csc_array(np.hstack([-pick, -tops])),
+        over(-np.eye(d)[low]),
+        over(np.eye(d)[high]),
+    ]
+    right = [unit.e, unit.b, np.zeros(2 * count), -unit.lower[low], unit.upper[high]]
+    plain = sum(block.shape[0] for block in blocks[1:])
+    cones: list[object] = [clarabel.ZeroConeT(unit.e.size), clarabel.NonnegativeConeT(plain)]
+    for quadric in unit.quadrics:
+        rows, values = _cone_rows(quadric)
+        blocks.append(over(rows))
+        right.append(values)
+        cones.append(clarabel.SecondOrderConeT(values.size))
+    P = sparse.block_diag([2.0 * unit.L.T @ unit.L, sparse.csc_array((count, count))])
+    q = np.concatenate([np.zeros(d), unit.w[priced]])
+    left = sparse.csc_matrix(sparse.vstack(blocks))
+    return sparse.csc_matrix(sparse.triu(P)), q, left, np.concatenate(right), cones
+
+
+def _cone_rows(quadric: Quadric) -> tuple[Floats, Floats]:
+    """``|G u - g|^2 <= t`` with ``t = c - h'u`` as ``|(1 - t, 2 (G u - g))| <= 1 + t``."""
+    rows = np.concatenate([quadric.h[None, :], -quadric.h[None, :], -2.0 * quadric.G])
+    right = np.concatenate([[1.0 + quadric.c, 1.0 - quadric.c], -2.0 * quadric.g])
+    return rows, right
+
+
+def _multipliers(unit: Program, duals: Floats) -> Multipliers:
+    k, m = unit.e.size, unit.b.size
+    at = duals.size - sum(2 + quadric.g.size for quadric in unit.quadrics)
+    nu = []
+    for quadric in unit.quadrics:
+        # t enters the first two rows of its cone with +1 and -1.
+        nu.append(duals[at] - duals[at + 1])
+        at += 2 + quadric.g.size
+    return Multipliers(duals[k : k + m], duals[:k], np.array(nu))

@@ -1,0 +1,73 @@
+"""Linear programs through HiGHS."""
+
+from __future__ import annotations
+
+import highspy
+import numpy as np
+from scipy import sparse
+
+from counterlvq.arrays import Floats
+from counterlvq.programs import Multipliers, Program
+from counterlvq.solvers.scaling import scaled
+from counterlvq.solvers.solution import Outcome, Solution
+
+__all__ = ["solve"]
+
+ENGINE = "HiGHS"
+# The tightest that HiGHS takes; the program has been scaled to order one.
+_TOLERANCE = 1e-10
+
+
+def solve(program: Program) -> Solution:
+    """Minimise ``sum w |delta|`` under linear conditions by the simplex method.
+
+    The change is split into its two directions, ``delta = up - down``, both at least 0.
+    """
+    unit, way_back = scaled(program)
+    solver = highspy.Highs()
+    for name, value in (
+        ("output_flag", False),
+        ("threads", 1),
+        ("primal_feasibility_tolerance", _TOLERANCE),
+        ("dual_feasibility_tolerance", _TOLERANCE),
+        ("small_matrix_value", 1e-12),
+    ):
+        solver.setOptionValue(name, value)
+    solver.passModel(_linear_program(unit))
+    solver.run()
+    status = solver.getModelStatus()
+    if status == highspy.HighsModelStatus.kInfeasible:
+        return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
+    if status != highspy.HighsModelStatus.kOptimal:
+        return Solution.without_point(program, Outcome.FAILED, ENGINE)
+    found = solver.getSolution()
+    split = np.array(found.col_value)
+    duals = -np.array(found.row_dual)
+    m = unit.b.shape[0]
+    prices = Multipliers(duals[:m], duals[m:], np.zeros(0))
+    delta = way_back.delta(split[: unit.width] - split[unit.width :])
+    return Solution(Outcome.SOLVED, delta, way_back.multipliers(prices), ENGINE)
+
+
+def _linear_program(unit: Program) -> highspy.HighsLp:
+    rows = np.concatenate([unit.A, unit.E])
+    columns = sparse.csc_array(np.hstack([rows, -rows]))
+    lp = highspy.HighsLp()
+    lp.num_col_ = 2 * unit.width
+    lp.num_row_ = rows.shape[0]
+    lp.col_cost_ = np.concatenate([unit.w, unit.w])
+    lp.col_lower_, lp.col_upper_ = _split_box(unit.lower, unit.upper)
+    lp.row_lower_ = np.concatenate([np.full(unit.b.shape[0], -np.inf), unit.e])
+    lp.row_upper_ = np.concatenate([unit.b, unit.e])
+    lp.a_matrix_.format_ = highspy.MatrixFormat.kColwise
+    lp.a_matrix_.start_ = columns.indptr
+    lp.a_matrix_.index_ = columns.indices
+    lp.a_matrix_.value_ = columns.data
+    return lp
+
+
+def _split_box(lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """Bounds of the upward and downward parts of a change within ``[lower, upper]``."""
+    least = np.concatenate([np.maximum(lower, 0.0), np.maximum(-upper, 0.0)])
+    most = np.concatenate([np.maximum(upper, 0.0), np.maximum(-lower, 0.0)])
+    return least, most

@@ -1,0 +1,107 @@
+"""Sharpen the answer of an interior-point method.
+
+Such a method stops with every number slightly off. Which conditions are active can be read
+from its answer; the optimality conditions on the active ones are then equations, and a few
+Newton steps solve them to the last digits.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.programs import Multipliers, Program
+
+__all__ = ["polish"]
+
+_STEPS = 4
+# A scaled variable this close to a bound, or to 0 where leaving 0 costs, is taken as there.
+_AT_END = 1e-6
+# What the sharpened answer may violate; more means that the active set was misread.
+_ACCEPTED = 1e-10
+
+
+def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[Floats, Multipliers]:
+    """Sharpen a solution of a scaled program, or return it as it is if that fails."""
+    pinned, start = _pinned(program, delta)
+    free = np.flatnonzero(~pinned)
+    active = np.flatnonzero(multipliers.y > program.b - program.A @ delta)
+    curved = [
+        k
+        for k, quadric in enumerate(program.quadrics)
+        if multipliers.nu[k] > -quadric.excess(delta)
+    ]
+    sharpened = _newton(program, start, multipliers, free, active, curved)
+    if sharpened is None:
+        return delta, multipliers
+    return sharpened if _is_solution(program, *sharpened, free) else (delta, multipliers)
+
+
+def _pinned(program: Program, delta: Floats) -> tuple[NDArray[np.bool_], Floats]:
+    near = _AT_END * np.minimum(1.0, program.upper - program.lower)
+    low = np.abs(delta - program.lower) <= near
+    high = np.abs(delta - program.upper) <= near
+    still = (program.w > 0) & (np.abs(delta) <= _AT_END)
+    start = np.where(still, 0.0, delta)
+    start = np.where(high, program.upper, start)
+    start = np.where(low, program.lower, start)
+    return low | high | still, start
+
+
+def _newton(
+    program: Program,
+    start: Floats,
+    multipliers: Multipliers,
+    free: NDArray[np.intp],
+    active: NDArray[np.intp],
+    curved: list[int],
+) -> tuple[Floats, Multipliers] | None:
+    delta, nu = start.copy(), np.zeros(len(program.quadrics))
+    nu[curved] = multipliers.nu[curved]
+    sign = np.sign(delta)
+    P = 2.0 * program.L.T @ program.L
+    rows = np.concatenate([program.A[active], program.E])
+    right = np.concatenate([program.b[active], program.e])
+    prices = np.concatenate([multipliers.y[active], multipliers.z])
+    for _ in range(_STEPS):
+        tangents = np.array([program.quadrics[k].gradient(delta) for k in curved])
+        tangents = tangents.reshape(len(curved), program.width)
+        bend = P + sum(2.0 * nu[k] * program.quadrics[k].G.T @ program.quadrics[k].G
+                       for k in curved)  # fmt: skip
+        J = np.concatenate([rows, tangents])[:, free]
+        slope = program.w * sign + P @ delta + rows.T @ prices + tangents.T @ nu[curved]
+        miss = np.concatenate(
+            [rows @ delta - right, [program.quadrics[k].excess(delta) for k in curved]]
+        )
+        system = np.block([[bend[np.ix_(free, free)], J.T], [J, np.zeros((J.shape[0],) * 2)]])
+        try:
+            step = np.linalg.lstsq(system, -np.concatenate([slope[free], miss]), rcond=1e-13)[0]
+        except np.linalg.LinAlgError:
+            return None
+        delta[free] += step[: free.size]
+        prices = prices + step[free.size : free.size + rows.shape[0]]
+        nu[curved] += step[free.size + rows.shape[0] :]
+    y = np.zeros(program.b.shape[0])
+    y[active] = prices[: active.size]
+    return delta, Multipliers(y, prices[active.size :], nu)
+
+
+def _is_solution(
+    program: Program, delta: Floats, multipliers: Multipliers, free: NDArray[np.intp]
+) -> bool:
+    slope = program.w * np.sign(delta) + 2.0 * program.L.T @ (program.L @ delta)
+    slope = slope + program.A.T @ multipliers.y + program.E.T @ multipliers.z
+    for price, quadric in zip(multipliers.nu, program.quadrics, strict=True):
+        slope = slope + price * quadric.gradient(delta)
+    worst = [
+        np.abs(slope[free]).max(initial=0.0),
+        (program.A @ delta - program.b).max(initial=0.0),
+        np.abs(program.E @ delta - program.e).max(initial=0.0),
+        (program.lower - delta).max(initial=0.0),
+        (delta - program.upper).max(initial=0.0),
+        -multipliers.y.min(initial=0.0),
+        -multipliers.nu.min(initial=0.0),
+        *(quadric.excess(delta) for quadric in program.quadrics),
+    ]
+    return bool(np.isfinite(worst).all() and max(worst) <= _ACCEPTED)

@@ -1,0 +1,122 @@
+"""Bring a program to unit scale before a solver with absolute tolerances sees it.
+
+Features are measured in units of their cost and rows by their length; the whole is then
+divided by the largest violation at ``delta = 0``, so that the optimum is of order one no
+matter in which units the user thinks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+from counterlvq.programs import Multipliers, Program
+from counterlvq.rows import Quadric
+
+__all__ = ["Scaling", "scaled"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The way back from the scaled program."""
+
+    columns: Floats  # delta = columns * u
+    objective: float  # cost = objective * scaled cost
+    inequalities: Floats  # scaled row = row / inequalities
+    equalities: Floats
+    quadrics: Floats
+
+    def delta(self, u: Floats) -> Floats:
+        """Change in the units of the program."""
+        return self.columns * u
+
+    def multipliers(self, prices: Multipliers) -> Multipliers:
+        """Multipliers of the conditions of the program."""
+        return Multipliers(
+            self.objective * prices.y / self.inequalities,
+            self.objective * prices.z / self.equalities,
+            self.objective * prices.nu / self.quadrics,
+        )
+
+
+def scaled(program: Program) -> tuple[Program, Scaling]:
+    """Scale a program; see the head of the module."""
+    unit = _column_units(program)
+    size_A = _row_sizes(program.A * unit, program.b)
+    size_E = _row_sizes(program.E * unit, program.e)
+    lower, upper = program.lower / unit, program.upper / unit
+    step = _largest_violation(
+        -program.b / size_A,
+        np.abs(program.e) / size_E,
+        lower,
+        -upper,
+        np.array([_distance_to(quadric, unit) for quadric in program.quadrics]),
+    )
+    columns = step * unit
+    objective = step if program.w.any() else step**2
+    quadrics, sizes = _scaled_quadrics(program.quadrics, columns)
+    way_back = Scaling(columns, objective, step * size_A, step * size_E, sizes)
+    return (
+        Program(
+            w=program.w * columns / objective,
+            L=program.L * columns / np.sqrt(objective),
+            A=program.A * unit / size_A[:, None],
+            b=program.b / (step * size_A),
+            E=program.E * unit / size_E[:, None],
+            e=program.e / (step * size_E),
+            lower=lower / step,
+            upper=upper / step,
+            quadrics=quadrics,
+            reach=program.reach / columns,
+        ),
+        way_back,
+    )
+
+
+def _column_units(program: Program) -> Floats:
+    """Measure a feature by what it costs; if nothing, by its room or by what it moves."""
+    price = program.w + np.sqrt(np.einsum("ij,ij->j", program.L, program.L))
+    room = program.upper - program.lower
+    narrow = np.isfinite(room) & (room > 0)
+    rows = np.abs(np.concatenate([program.A, program.E, *(q.G for q in program.quadrics)]))
+    largest = rows.max(axis=1, keepdims=True, initial=0.0)
+    pull = (rows / np.where(largest > 0, largest, 1.0)).max(axis=0, initial=0.0)
+    free = np.where(narrow, 1.0 / np.where(narrow, room, 1.0), pull)
+    price = np.where(price > 0, price, free)
+    return np.asarray(1.0 / np.where(price > 0, price, 1.0))
+
+
+def _row_sizes(matrix: Floats, right: Floats) -> Floats:
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    lengths = np.where(lengths > 0, lengths, np.abs(right))
+    return np.where(lengths > 0, lengths, 1.0)
+
+
+def _largest_violation(*gaps: Floats) -> float:
+    stacked = np.concatenate(gaps)
+    worst = float(stacked[np.isfinite(stacked)].max(initial=0.0))
+    return worst if worst > 0 else 1.0
+
+
+def _distance_to(quadric: Quadric, unit: Floats) -> float:
+    """Roughly how far the condition is from ``delta = 0``; 0 where it holds there."""
+    excess = max(quadric.excess(np.zeros_like(unit)), 0.0)
+    curvature = float(np.abs(quadric.G * unit).max(initial=0.0))
+    return float(np.sqrt(excess)) / curvature if curvature > 0 else 0.0
+
+
+def _scaled_quadrics(
+    quadrics: tuple[Quadric, ...], columns: Floats
+) -> tuple[tuple[Quadric, ...], Floats]:
+    out, sizes = [], []
+    for quadric in quadrics:
+        G, h = quadric.G * columns, quadric.h * columns
+        size = float((G**2).sum() + np.abs(h).sum() + abs(quadric.c)) or 1.0
+        root = np.sqrt(size)
+        out.append(Quadric(G / root, quadric.g / root, h / size, quadric.c / size))
+        sizes.append(size)
+    return tuple(out), np.array(sizes)
