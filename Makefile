@@ -14,6 +14,9 @@ LOCK := requirements.lock
 LOCK_VENV := .venv-lock
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
+# A compiled function is stored with what it calls, so that a change in one kernel file would
+# not be noticed in another: every version of the kernels gets a folder of its own.
+export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/solvers/kernels/*.py | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:

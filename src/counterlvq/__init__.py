@@ -1,5 +1,6 @@
 """Closest counterfactuals of prototype-based classifiers, each with a proof."""
 
+from counterlvq.batch import BatchSummary, CounterfactualBatch
 from counterlvq.constraints import (
     Bounds,
     Constraint,
@@ -28,12 +29,14 @@ from counterlvq.types import Status
 __version__ = "0.1.0"
 
 __all__ = [
+    "BatchSummary",
     "Bounds",
     "Change",
     "Constraint",
     "ConstraintSyntaxError",
     "Cost",
     "Counterfactual",
+    "CounterfactualBatch",
     "CounterlvqError",
     "Decrease",
     "Euclidean",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -89,7 +90,7 @@ def finite_scalar(name: str, value: float) -> float:
 def real_number(name: str, value: float) -> float:
     """Return `value` as a float that may be infinite but not NaN."""
     try:
-        number = float(value)
+        number = float(operator.pos(value))  # text has no sign, so "5" is refused
     except (TypeError, ValueError):
         raise InvalidInputError(f"{name} is {value!r}; expected a number.") from None
     if np.isnan(number):
@@ -106,17 +107,18 @@ def psd_factor(name: str, value: ArrayLike, size: int | None = None) -> Floats:
     rows, columns = matrix.shape
     if rows != columns:
         raise InvalidInputError(f"{name} has shape {matrix.shape}; expected a square matrix.")
-    skew = np.abs(matrix - matrix.T)
-    if (skew > _SYMMETRY_TOLERANCE * np.maximum(np.abs(matrix), np.abs(matrix.T))).any():
+    # With a unit diagonal neither symmetry nor rank depends on the units of the features.
+    unit = np.sqrt(np.abs(np.diag(matrix)))
+    unit = np.where(unit > 0, unit, np.sqrt(np.abs(matrix).max()) or 1.0)
+    size = np.maximum(np.outer(unit, unit), np.maximum(np.abs(matrix), np.abs(matrix.T)))
+    skew = np.abs(matrix - matrix.T) / size
+    if (skew > _SYMMETRY_TOLERANCE).any():
         i, j = (int(k) for k in np.unravel_index(int(skew.argmax()), skew.shape))
         raise InvalidInputError(
             f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} but ({j}, {i}) is "
             f"{matrix[j, i]:g}; expected a symmetric matrix. Use (M + M.T) / 2 if the "
             f"difference is rounding."
         )
-    # With a unit diagonal the rank does not depend on the units of the features.
-    unit = np.sqrt(np.abs(np.diag(matrix)))
-    unit = np.where(unit > 0, unit, 1.0)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
     if values[0] < -_PSD_TOLERANCE * max(float(np.abs(values).max()), 1.0):
         raise InvalidInputError(
@@ -131,6 +133,8 @@ def psd_factor(name: str, value: ArrayLike, size: int | None = None) -> Floats:
 
 def _floats(name: str, value: ArrayLike) -> Floats:
     try:
+        if np.iscomplexobj(value):
+            raise TypeError("it holds complex numbers")
         array = np.array(value, dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InvalidInputError(

@@ -82,14 +82,22 @@ class SharedCells:
         self, prototype: int, x: Floats, rivals: NDArray[np.intp] | None = None
     ) -> Halfspaces:
         """Cell of `prototype` seen from `x`, against all rivals or the listed ones."""
-        anchor = self.model.anchors[prototype]
         others = self._rival_anchors if rivals is None else self.model.anchors[rivals]
-        ahead = others - anchor
+        return self._halfspaces(self.model.anchors[prototype][None, :], others, x)
+
+    def pairs(
+        self, prototypes: NDArray[np.int64], rivals: NDArray[np.int64], x: Floats
+    ) -> Halfspaces:
+        """One half-space for each pair of a target prototype and a rival."""
+        return self._halfspaces(self.model.anchors[prototypes], self.model.anchors[rivals], x)
+
+    def _halfspaces(self, own: Floats, others: Floats, x: Floats) -> Halfspaces:
+        ahead = others - own
         normals = 2.0 * ahead
         if self.model.omegas is not None:
             normals = normals @ self.model.shared_factor
         z = self.model.project(x[None, :])[0]
-        leads: Floats = np.einsum("ij,ij->i", ahead, (anchor - z) + (others - z))
+        leads: Floats = np.einsum("ij,ij->i", ahead, (own - z) + (others - z))
         return Halfspaces(normals, leads)
 
     def scale(self, x: Floats) -> float:

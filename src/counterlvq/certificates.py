@@ -9,24 +9,34 @@ minima that can be written down. Wrong multipliers give a weak bound, never a wr
 The box: a change that costs no more than the best known answer is limited by its own cost
 (``|delta_j| <= cap / w_j`` for absolute costs, ``delta_j^2 <= cap (P^-1)_jj`` for definite
 quadratic ones). Only along directions where the cost is flat, and for proofs that nothing
-is feasible, the program's own `reach` stands in: about 65,000 times the spread of the
-data. It is there to absorb the last digits of the multipliers and nothing else.
+is feasible, the program's own `reach` stands in: 65,536 times as far as prototypes, bounds
+and right-hand sides lie. It is there to absorb the last digits of the multipliers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
 from counterlvq.arrays import Floats
 from counterlvq.programs import Multipliers, Program
 
-__all__ = ["Evidence", "contradiction", "lower_bound", "relative_gap", "within_cost"]
+__all__ = [
+    "Evidence",
+    "contradiction",
+    "cost_limits",
+    "lower_bound",
+    "relative_gaps",
+    "single_lower_bounds",
+    "within_cost",
+]
 
 # Rounding of the sums below, as a share of the largest terms; taken off every bound.
 _ROUNDING = 2.0**-49
+# Larger numbers, and those that are none, are not worked with.
+_HUGE = 1e120
 # Wherever `reach` limits a change it also covers this multiple of the point at hand.
 _BEYOND_POINT = 1024.0
 
@@ -41,27 +51,52 @@ class Evidence:
     point: Floats  # (d,)
 
 
-def lower_bound(evidence: Evidence, cap: float) -> float:
+def lower_bound(evidence: Evidence, cap: float, limits: Floats | None = None) -> float:
     """Cost that no feasible change of the program undercuts, at most `cap`.
 
     `cap` is the cost of a known answer (or inf): only cheaper changes are of interest, and
-    their cost limits how far they can lie.
+    their cost limits how far they can lie. `limits` are `cost_limits` for that cap, if known.
     """
     program, point = evidence.program, _usable(evidence.point)
-    reach = _cost_reach(program, cap)
-    flat = ~np.isfinite(reach)
-    reach[flat] = np.maximum(program.reach, _BEYOND_POINT * np.abs(point))[flat]
+    limits = cost_limits(program.w, program.L, cap) if limits is None else limits
+    own = np.maximum(program.reach, _BEYOND_POINT * np.abs(point))
+    reach = np.where(np.isfinite(limits), limits, own)
     slope, constant, size = _tangents(program, evidence.multipliers, point)
     lifted = program.L @ point
     slope += 2.0 * program.L.T @ lifted
-    constant -= float(lifted @ lifted)
-    size += float(lifted @ lifted)
+    square = float(lifted @ lifted)
     least, terms = _least_over_box(program, program.w, slope, reach)
-    value = constant + least
+    value = constant - square + least
     if np.isnan(value):
         return 0.0
     # Costs are never negative, so 0 is the bound of last resort.
-    return float(min(cap, max(0.0, value - _ROUNDING * (size + terms))))
+    return float(min(cap, max(0.0, value - _ROUNDING * (size + square + terms))))
+
+
+def single_lower_bounds(
+    bare: Program, normals: Floats, leads: Floats, prices: Floats, cap: float
+) -> Floats:
+    """As `lower_bound`, for many programs that charge for one half-space each, (k,).
+
+    `bare` is the program without half-spaces; program k adds ``normals_k delta <= leads_k``
+    at the price ``prices_k``. Quadratic costs are replaced by their tangent where the price
+    is best paid.
+    """
+    prices = _prices(prices)
+    slope = prices[:, None] * normals
+    constant = -prices * leads
+    size = np.abs(constant)
+    reach = cost_limits(bare.w, bare.L, cap)
+    if bare.L.shape[0]:
+        points = -0.5 * slope @ np.linalg.pinv(bare.L.T @ bare.L, hermitian=True)
+        lifted = points @ bare.L.T
+        slope = slope + 2.0 * lifted @ bare.L
+        square = np.einsum("ij,ij->i", lifted, lifted)
+        constant, size = constant - square, size + square
+    reach = np.where(np.isfinite(reach), reach, bare.reach)
+    least, terms = _least_over_box(bare, bare.w, slope, reach)
+    value = constant + least - _ROUNDING * (size + terms)
+    return np.asarray(np.minimum(cap, np.maximum(0.0, np.nan_to_num(value, nan=0.0, posinf=cap))))
 
 
 def contradiction(evidence: Evidence) -> float:
@@ -81,7 +116,7 @@ def contradiction(evidence: Evidence) -> float:
 
 def within_cost(program: Program, cap: float) -> Program:
     """Limit each feature to what a change of cost at most `cap` can move it by."""
-    reach = _cost_reach(program, cap)
+    reach = cost_limits(program.w, program.L, cap)
     return replace(
         program,
         lower=np.maximum(program.lower, -reach),
@@ -89,19 +124,21 @@ def within_cost(program: Program, cap: float) -> Program:
     )
 
 
-def relative_gap(cost: float, bound: float, floor: float) -> float:
-    """Share of the cost that is not proved, ``(cost - bound) / cost``.
+def relative_gaps(cost: Floats, bound: Floats, floor: Floats) -> Floats:
+    """Share of each cost that is not proved, ``(cost - bound) / cost``.
 
-    Where the cost is below `floor`, the least that floating point can tell from zero at
-    this input, the share is taken of `floor`.
+    Where a cost is below `floor`, the least that floating point can tell from zero at this
+    input, the share is taken of `floor`.
     """
-    if cost == bound:
-        return 0.0
-    return float((cost - bound) / max(cost, floor))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        unproved = cost - bound
+        share = unproved / np.maximum(cost, floor)
+    return np.where(unproved <= 0, 0.0, np.where(np.isnan(share), np.inf, share))
 
 
-def _usable(point: Floats) -> Floats:
-    return np.where(np.isfinite(point), point, 0.0)
+def _usable(values: Floats) -> Floats:
+    """Numbers that can be squared; anything else charges for nothing and lies nowhere."""
+    return np.where(np.abs(values) < _HUGE, values, 0.0)
 
 
 def _tangents(
@@ -124,37 +161,37 @@ def _tangents(
 
 
 def _prices(values: Floats) -> Floats:
-    return np.where(np.isfinite(values), np.maximum(values, 0.0), 0.0)
+    return np.maximum(_usable(values), 0.0)
 
 
-def _cost_reach(program: Program, cap: float) -> Floats:
+def cost_limits(w: Floats, L: Floats, cap: float) -> Floats:
     """How far a change of cost at most `cap` can go along each feature; inf where unlimited."""
+    limits = np.full(w.size, np.inf)
     if not np.isfinite(cap):
-        return np.full(program.width, np.inf)
-    reach = np.full(program.width, np.inf)
-    np.divide(cap, program.w, out=reach, where=program.w > 0)
-    rows, width = program.L.shape
-    if rows >= width:
-        triangle = np.linalg.qr(program.L, mode="r")
-        diagonal = np.abs(np.diag(triangle))
-        if diagonal.min() > 1e-12 * diagonal.max():
+        return limits
+    np.divide(cap, w, out=limits, where=w > 0)
+    if L.shape[0] >= L.shape[1]:
+        triangle = np.linalg.qr(L, mode="r")
+        lengths = np.sqrt(np.einsum("ij,ij->j", L, L))
+        if (np.abs(np.diag(triangle)) > 1e-12 * lengths).all():
             inverse = np.linalg.inv(triangle)
             stretch = np.sqrt(np.einsum("ij,ij->i", inverse, inverse))
-            reach = np.minimum(reach, np.sqrt(cap) * stretch)
-    return reach * (1.0 + 1e-9)
+            limits = np.minimum(limits, np.sqrt(cap) * stretch)
+    return limits * (1.0 + 1e-9)
 
 
-def _least_over_box(
-    program: Program, w: Floats, slope: Floats, reach: Floats
-) -> tuple[float, float]:
-    """Minimum of ``w |delta| + slope delta`` over the box, and the size of its terms."""
+def _least_over_box(program: Program, w: Floats, slope: Floats, reach: Floats) -> tuple[Any, Any]:
+    """Minimum of ``w |delta| + slope delta`` over the box, and the size of its terms.
+
+    `slope` may hold several rows; then so do the results.
+    """
     low = np.maximum(program.lower, -reach)
     high = np.minimum(program.upper, reach)
     if (low > high).any():
-        return np.inf, 0.0
-    corners = np.stack([low, high, np.clip(0.0, low, high)])
+        none = np.zeros(slope.shape[:-1])
+        return none + np.inf, none
     # 0 * inf stands for a variable that nothing charges for: it contributes nothing.
     with np.errstate(invalid="ignore"):
-        values = np.where((w == 0) & (slope == 0), 0.0, w * np.abs(corners) + slope * corners)
-    least = values.min(axis=0)
-    return float(least.sum()), float(np.abs(least).sum())
+        ends = [w * np.abs(end) + slope * end for end in (low, high, np.clip(0.0, low, high))]
+    least = np.where((w == 0) & (slope == 0), 0.0, np.minimum(np.minimum(*ends[:2]), ends[2]))
+    return least.sum(axis=-1), np.abs(least).sum(axis=-1)

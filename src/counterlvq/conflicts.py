@@ -7,8 +7,52 @@ given the other. The result is irreducible: without any one of its members there
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-__all__ = ["smallest_conflict"]
+from counterlvq.cells import Halfspaces
+from counterlvq.programs import Blueprint
+from counterlvq.proofs import Question
+from counterlvq.search import refutation, rounding_margin
+
+__all__ = ["Reason", "conflict_of", "smallest_conflict"]
+
+
+class Reason(NamedTuple):
+    """Which constraints clash, by position, and in what sense."""
+
+    clashing: tuple[int, ...]
+    words: str
+
+
+def conflict_of(
+    question: Question,
+    count: int,
+    prepared: Callable[[Sequence[int]], Blueprint],
+    margin: float | None,
+) -> Reason:
+    """Find an irreducible set of the `count` constraints that leaves no room for the target.
+
+    `prepared` states the listed constraints in numbers.
+    """
+    cells, x = question.cells, question.x
+    asked = rounding_margin(cells, x) if margin is None else margin
+
+    def clash_alone(kept: Sequence[int]) -> bool:
+        bare = prepared(kept).at(x, Halfspaces.none(x.size), question.spread)
+        return refutation(bare) is not None
+
+    def clash_with_target(kept: Sequence[int]) -> bool:
+        reduced = Question(prepared(kept), cells, x)
+        return all(
+            refutation(reduced.program(int(i)).tightened(asked, cells.rivals.size)) is not None
+            for i in cells.targets
+        )
+
+    if count and clash_alone(range(count)):
+        words = "the constraints contradict each other at this input, whatever the class"
+        return Reason(smallest_conflict(count, clash_alone), words)
+    words = "each cell of the target is shown to be out of reach"
+    return Reason(smallest_conflict(count, clash_with_target), words)
 
 
 def smallest_conflict(count: int, clash: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:

@@ -3,38 +3,32 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, finite_scalar, plain
-from counterlvq.cells import Halfspaces, SharedCells
-from counterlvq.certificates import relative_gap
-from counterlvq.conflicts import smallest_conflict
+from counterlvq.arrays import Floats, finite_matrix, finite_scalar, plain
+from counterlvq.batch import CounterfactualBatch
+from counterlvq.bulk import Bulk
+from counterlvq.cells import SharedCells
+from counterlvq.conflicts import conflict_of
 from counterlvq.constraints import Constraint, as_constraint
 from counterlvq.costs import Cost, Manhattan
-from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownLabelError
+from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.families import Family, family_of
+from counterlvq.judging import EXACT_GAP, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.results import Counterfactual
-from counterlvq.search import Find, Judge, Search, compiled_find, refutation
+from counterlvq.search import Find, Judge, Search, compiled_find
+from counterlvq.targets import labels_of, targets_per_row, wished_prototypes
+from counterlvq.threads import workers
 from counterlvq.types import Method, Status
 
 __all__ = ["Explainer"]
-
-# What OPTIMAL means for shared metrics.
-_EXACT_GAP = 1e-6
-# Costs below this share of the cost of crossing the whole model cannot be told from zero to
-# six digits: half of float64's digits go to where the boundary lies.
-_RESOLUTION = 2.0**-25
-# How far an inequality of the user may be off, relative to the numbers that meet in it, when
-# it leaves no room at all; and an equality, which rarely holds to the last digit.
-_INEQUALITY_ROUNDING = 2.0**-46
-_EQUALITY_ROUNDING = 2.0**-40
 
 
 @final
@@ -97,6 +91,7 @@ class Explainer:
         self.time_limit = None if time_limit is None else _at_least_zero("time_limit", time_limit)
         self.gap = _at_least_zero("gap", gap)
         self._blueprint = self._prepared(range(len(self.constraints)))
+        self._rules = Rules(self.model, self._blueprint, self.margin)
         self._targets: dict[bytes, tuple[SharedCells, Family | None]] = {}
 
     def __repr__(self) -> str:
@@ -121,14 +116,70 @@ class Explainer:
         Counterfactual
         """
         factual = self.model.features.vector("x", x)
-        label = self.model.predict(factual[None, :])[0]
-        wished = self._wished(target, label)
+        nearest = int(self.model.nearest(factual[None, :])[0])
+        wished = wished_prototypes(self.model, target, nearest)
         judge = self._judge(factual, wished)
-        if label in _labels(self.model, wished) and judge.is_valid(factual, True):
-            return self._unchanged(factual, label, wished)
+        if wished[nearest] and judge.is_valid(factual, True):
+            return self._unchanged(factual, nearest, wished)
         cells, family = self._target(wished)
         question = Question(self._blueprint, cells, factual)
-        return self._answer(question, family, judge, label, wished)
+        return self._answer(question, family, judge, nearest, wished)
+
+    def explain_batch(
+        self,
+        X: ArrayLike,
+        target: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+    ) -> CounterfactualBatch:
+        """Find the closest counterfactual of each row.
+
+        Row i is what `explain` gives for it. Work is shared by threads; the answers do not
+        depend on how many.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            The factual inputs.
+        target : label, set of labels, sequence of n labels, or None
+            One wish for all rows (a label, or a set of labels of which any will do), or one
+            label per row (None in it for any other class).
+        n_jobs : int, optional
+            Number of threads, as in scikit-learn: None is 1, -1 is every core.
+        progress : bool, default False
+            Show a progress bar (needs tqdm).
+
+        Returns
+        -------
+        CounterfactualBatch
+        """
+        jobs = workers(n_jobs)
+        rows = finite_matrix("X", X, self.model.n_features)
+        wishes = targets_per_row(self.model, target, rows.shape[0])
+
+        def wish(i: int) -> Any:
+            return target if wishes is None else wishes[i]
+
+        def ask(i: int) -> Counterfactual:
+            return self.explain(rows[i], wish(i))
+
+        bulk = Bulk(self.model, self._rules, rows, wish, self._family_for, ask)
+        table = bulk.run(wishes, jobs, progress)
+        return CounterfactualBatch(
+            X=table.X,
+            original=rows,
+            cost=table.cost,
+            lower_bound=table.bound,
+            gap=table.gap,
+            status=table.status,
+            prototype=table.prototype,
+            original_prototype=table.nearest,
+            second_engine=table.second,
+            labels=self.model.labels,
+            feature_names=self.model.features.names,
+            rows=np.arange(rows.shape[0]),
+            ask=ask,
+        )
 
     def verify(self, counterfactual: Counterfactual) -> float:
         """Recompute the lower bound of an answer from its certificate, without any solver.
@@ -143,7 +194,7 @@ class Explainer:
         float
             The cost that no counterfactual undercuts, as `counterfactual.lower_bound`.
         """
-        wished = self._wished(counterfactual.target, None)
+        wished = wished_prototypes(self.model, counterfactual.target, -1)
         cells, _ = self._target(wished)
         question = Question(self._blueprint, cells, counterfactual.original)
         return counterfactual.certificate.lower_bound(question, counterfactual.cost)
@@ -163,76 +214,42 @@ class Explainer:
             self._targets[key] = cells, family_of(self._blueprint, cells)
         return self._targets[key]
 
+    def _judge(self, x: Floats, wished: NDArray[np.bool_]) -> Judge:
+        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
+        return Judge(
+            is_valid=lambda y, strict: self._rules.accepts(y, x, wished, strict=strict),
+            price=lambda y: float(self._rules.costs(y[None, :], x[None, :])[0]),
+            out_of_time=lambda: time.monotonic() > deadline,
+        )
+
     def _answer(
         self,
         question: Question,
         family: Family | None,
         judge: Judge,
-        label: Any,
+        nearest: int,
         wished: NDArray[np.bool_],
     ) -> Counterfactual:
         """Ask the compiled kernel; where its answer does not stand up, the other engines."""
         if family is not None and not judge.out_of_time():
             find = compiled_find(question, family, self.margin, judge)
             if find is not None:
-                answer = self._result(question, find, label, wished)
-                if answer.status in (Status.OPTIMAL, Status.INFEASIBLE) or self.margin:
+                answer = self._result(question, find, nearest, wished)
+                if self._stands(answer.status):
                     return answer
         find = Search(question, self.margin, judge).run()
-        return self._result(question, find, label, wished)
+        return self._result(question, find, nearest, wished)
 
-    def _wished(self, target: Any, label: Any) -> NDArray[np.bool_]:
-        """Which prototypes carry a wished-for label, (p,)."""
-        labels = self.model.labels
-        if target is None:
-            return np.asarray(labels != label)
-        wished = np.zeros(labels.shape, dtype=bool)
-        for wish in _listed(target):
-            carried = np.array([bool(wish == plain(known)) for known in labels])
-            if not carried.any():
-                known = ", ".join(repr(plain(item)) for item in self.model.classes)
-                raise UnknownLabelError(
-                    f"target {plain(wish)!r} is no label of the model; expected one of: {known}."
-                )
-            wished |= carried
-        return wished
+    def _stands(self, status: Status) -> bool:
+        """Whether a second engine would not do better: with a margin the gap stays open."""
+        return status is not Status.UNKNOWN and (status is not Status.FEASIBLE or bool(self.margin))
 
-    def _judge(self, x: Floats, wished: NDArray[np.bool_]) -> Judge:
-        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
-        return Judge(
-            is_valid=lambda y, strict: self._is_valid(y, x, wished, strict=strict),
-            price=lambda y: self.cost.value(y - x),
-            out_of_time=lambda: time.monotonic() > deadline,
-        )
+    def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
+        """Prepare a target for the kernels; with a time limit rows are watched one by one."""
+        return self._target(wished)[1] if self.time_limit is None else None
 
-    def _is_valid(self, y: Floats, x: Floats, wished: NDArray[np.bool_], *, strict: bool) -> bool:
-        """Whether a finished point has a wished-for label and meets every constraint."""
-        if not np.isfinite(y).all():
-            return False
-        blueprint = self._blueprint
-        for rows in (blueprint.inequalities, blueprint.bounds):
-            allowed = 0.0 if strict else _INEQUALITY_ROUNDING * rows.magnitude(y, x)
-            if (rows.excess(y, x) > allowed).any():
-                return False
-        for rows in (blueprint.equalities, blueprint.fixed):
-            if (rows.excess(y, x) > _EQUALITY_ROUNDING * rows.magnitude(y, x)).any():
-                return False
-        for quadric in blueprint.quadrics:
-            slack = 0.0 if strict else _INEQUALITY_ROUNDING * quadric.magnitude(y)
-            if quadric.excess(y) > slack:
-                return False
-        return self._wins(y, x, wished)
-
-    def _wins(self, y: Floats, x: Floats, wished: NDArray[np.bool_]) -> bool:
-        if not wished[self.model.nearest(y[None, :])[0]]:
-            return False
-        if not self.margin or np.array_equal(y, x):
-            return True
-        scores = self.model.distances(y[None, :])[0]
-        lead = scores[~wished].min(initial=np.inf) - scores[wished].min()
-        return bool(lead >= self.margin - _EQUALITY_ROUNDING * scores.max())
-
-    def _unchanged(self, x: Floats, label: Any, wished: NDArray[np.bool_]) -> Counterfactual:
+    def _unchanged(self, x: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
+        label = plain(self.model.labels[nearest])
         return Counterfactual(
             x=x,
             original=x,
@@ -240,31 +257,32 @@ class Explainer:
             cost=0.0,
             lower_bound=0.0,
             gap=0.0,
-            prediction=plain(label),
-            original_prediction=plain(label),
-            target=_labels(self.model, wished),
-            prototype=int(self.model.nearest(x[None, :])[0]),
+            prediction=label,
+            original_prediction=label,
+            target=labels_of(self.model, wished),
+            prototype=nearest,
             feature_names=self.model.features.names,
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
         )
 
     def _result(
-        self, question: Question, find: Find, label: Any, wished: NDArray[np.bool_]
+        self, question: Question, find: Find, nearest: int, wished: NDArray[np.bool_]
     ) -> Counterfactual:
         bound = find.certificate.lower_bound(question, find.cost)
         status, gap = self._status(question, find, bound)
         x_cf = np.full(question.x.shape, np.nan) if find.y is None else find.y
-        nearest = -1 if find.y is None else int(self.model.nearest(x_cf[None, :])[0])
+        x_cf.setflags(write=False)
+        prototype = -1 if find.y is None else int(self.model.nearest(x_cf[None, :])[0])
         conflict: tuple[Constraint | str, ...] = ()
         reason = "; ".join(find.engines)
         if status is Status.INFEASIBLE:
-            conflict, reason = self._conflict(question)
             bound = np.inf
+            found = conflict_of(question, len(self.constraints), self._prepared, self.margin)
+            conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
         with_margin = bound
         if self.margin and status.has_answer:
             with_margin = find.certificate.lower_bound(question, find.cost, self.margin)
-        x_cf.setflags(write=False)
         return Counterfactual(
             x=x_cf,
             original=question.x,
@@ -272,10 +290,10 @@ class Explainer:
             cost=find.cost,
             lower_bound=bound,
             gap=gap,
-            prediction=None if nearest < 0 else plain(self.model.labels[nearest]),
-            original_prediction=plain(label),
-            target=_labels(self.model, wished),
-            prototype=nearest,
+            prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
+            original_prediction=plain(self.model.labels[nearest]),
+            target=labels_of(self.model, wished),
+            prototype=prototype,
             feature_names=self.model.features.names,
             reason=reason,
             bound_with_margin=with_margin,
@@ -288,41 +306,8 @@ class Explainer:
             if find.certificate.excludes_all(question):
                 return Status.INFEASIBLE, 0.0
             return Status.UNKNOWN, np.inf
-        lifted = self._blueprint.L @ question.spread
-        floor = _RESOLUTION * float(self._blueprint.w @ question.spread)
-        floor += _RESOLUTION**2 * float(lifted @ lifted)
-        gap = relative_gap(find.cost, bound, floor)
-        return (Status.OPTIMAL if gap <= _EXACT_GAP else Status.FEASIBLE), gap
-
-    def _conflict(self, question: Question) -> tuple[tuple[Constraint | str, ...], str]:
-        """Find an irreducible set of constraints that leaves no room, and in what sense."""
-        width = self.model.n_features
-        margin = self.margin or 0.0
-
-        def alone(kept: Sequence[int]) -> bool:
-            empty = Halfspaces.none(width)
-            return _is_refuted(self._prepared(kept).at(question.x, empty, question.spread), 0.0, 0)
-
-        def with_target(kept: Sequence[int]) -> bool:
-            asked = Question(self._prepared(kept), question.cells, question.x)
-            tiny = 2.0**-48 * question.cells.scale(question.x)
-            return all(
-                _is_refuted(asked.program(int(i)), margin or tiny, question.cells.rivals.size)
-                for i in question.cells.targets
-            )
-
-        everything = range(len(self.constraints))
-        if self.constraints and alone(everything):
-            found = smallest_conflict(len(everything), alone)
-            why = "the constraints contradict each other at this input, whatever the class"
-        else:
-            found = smallest_conflict(len(everything), with_target)
-            why = "each cell of the target is shown to be out of reach"
-        return tuple(self.constraints[k] for k in found), why
-
-
-def _is_refuted(program: Any, margin: float, rows: int) -> bool:
-    return refutation(program.tightened(margin, rows)) is not None
+        gaps = self._rules.gaps(np.array([find.cost]), np.array([bound]), question.x[None, :])
+        return (Status.OPTIMAL if gaps[0] <= EXACT_GAP else Status.FEASIBLE), float(gaps[0])
 
 
 def _supported(model: PrototypeModel) -> PrototypeModel:
@@ -358,7 +343,12 @@ def _checked_constraints(
             f"constraints is a single {type(constraints).__name__}; expected a list. "
             f"Write constraints=[{constraints!r}]."
         )
-    return tuple(constraints)
+    try:
+        return tuple(constraints)
+    except TypeError:
+        raise InvalidInputError(
+            f"constraints is {constraints!r}; expected a list of constraints and strings."
+        ) from None
 
 
 def _checked_method(method: str) -> Method:
@@ -374,21 +364,3 @@ def _at_least_zero(name: str, value: float) -> float:
     if number < 0:
         raise InvalidInputError(f"{name} is {number:g}; expected a number of at least 0.")
     return number
-
-
-def _listed(target: Any) -> list[Any]:
-    if isinstance(target, np.ndarray):
-        target = target.tolist()
-    if isinstance(target, Collection) and not isinstance(target, str | bytes):
-        wishes = list(target)
-        if not wishes:
-            raise UnknownLabelError(
-                "target is empty; expected a label, several labels, or None for any other class."
-            )
-        return [plain(wish) for wish in wishes]
-    return [plain(target)]
-
-
-def _labels(model: PrototypeModel, wished: NDArray[np.bool_]) -> tuple[Any, ...]:
-    carried = set(model.labels[wished].tolist())
-    return tuple(plain(label) for label in model.classes if plain(label) in carried)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
@@ -19,23 +20,28 @@ from counterlvq.programs import Blueprint
 __all__ = ["Family", "family_of"]
 
 _DEFINITE = 1e-12
+# Pairs of target and rival whose row lengths are kept: 32 MB.
+_MOST_SCALES = 1 << 22
 
 
 class Family(NamedTuple):
     """Plain arrays, as compiled code takes them. d counts the features that may change."""
 
-    quadratic: bool
-    diagonal: bool  # each u_j moves one coordinate of the projection, source[j]
-    source: NDArray[np.int64]  # (d,)
-    anchors: Floats  # (p, r)
+    is_quadratic: bool
+    plain: bool  # the projection is x - center
     center: Floats  # (all features,)
     F: Floats  # (r, all features)
-    Ft: Floats  # (d, r): how the projection moves with u
-    targets: NDArray[np.int64]
-    rivals: NDArray[np.int64]
     span: float  # of the anchors, squared
+    targets: NDArray[np.int64]  # (targets,) indices of prototypes
+    rivals: NDArray[np.int64]  # (m,)
+    TA: Floats  # (targets, r) anchors
+    RA: Floats  # (m, r)
+    TN: Floats  # (targets, d): a cell is (RN_k - TN_i) u <= lead_k
+    RN: Floats  # (m, d)
+    RNT: Floats  # (d, m)
+    scale: Floats  # (targets, m) one over the length of each row; (1, 0) if too many
     columns: NDArray[np.int64]  # (d,) features that may change
-    prices: Floats  # (d,) of absolute changes
+    prices: Floats  # (d,) of absolute changes; 1 for quadratic costs
     root: Floats  # (d, d) R of quadratic costs
     B: Floats  # (d, d) delta = B u
     B_lengths: Floats  # (d,)
@@ -59,35 +65,39 @@ def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
 
     They take absolute costs and definite quadratic ones, under linear constraints.
     """
-    quadratic = not blueprint.w.any()
-    if blueprint.quadrics or (not quadratic and (blueprint.L.shape[0] or not blueprint.w.all())):
+    is_quadratic = not blueprint.w.any()
+    mixed = not is_quadratic and (blueprint.L.shape[0] > 0 or not blueprint.w.all())
+    columns = np.flatnonzero(~_frozen(blueprint))
+    if blueprint.quadrics or mixed or not columns.size:
         return None
-    frozen = _frozen(blueprint)
-    columns = np.flatnonzero(~frozen)
-    root = _root(blueprint.L[:, columns]) if quadratic else np.eye(columns.size)
-    if root is None or not columns.size:
+    root = _root(blueprint.L[:, columns]) if is_quadratic else np.diag(blueprint.w[columns])
+    if root is None:
         return None
-    prices = np.ones(columns.size) if quadratic else blueprint.w[columns]
-    B = np.linalg.inv(root) if quadratic else np.diag(1.0 / prices)
+    B = np.linalg.inv(root) if is_quadratic else np.diag(1.0 / blueprint.w[columns])
     model = cells.model
+    TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
+    moves = 2.0 * model.shared_factor[:, columns] @ B
     A, R, v, equality = _stacked(blueprint)
     C = A[:, columns] @ B
     bounds = _bounds(blueprint, columns)
-    straight = model.omegas is None and np.count_nonzero(B - np.diag(np.diag(B))) == 0
     prototypes = model.prototypes[:, columns]
     return Family(
-        quadratic=quadratic,
-        diagonal=straight,
-        source=columns.astype(np.int64),
-        anchors=np.ascontiguousarray(model.anchors),
-        center=np.ascontiguousarray(model.center),
-        F=np.ascontiguousarray(model.shared_factor),
-        Ft=np.ascontiguousarray((model.shared_factor[:, columns] @ B).T),
+        is_quadratic=is_quadratic,
+        plain=model.omegas is None,
+        # Copies: compiled code tells read-only arrays apart and would be compiled twice.
+        center=np.array(model.center),
+        F=np.array(model.shared_factor),
+        span=cells.span,
         targets=cells.targets.astype(np.int64),
         rivals=cells.rivals.astype(np.int64),
-        span=cells.span,
+        TA=TA,
+        RA=RA,
+        TN=TA @ moves,
+        RN=RA @ moves,
+        RNT=np.ascontiguousarray((RA @ moves).T),
+        scale=_scales(TA @ moves, RA @ moves, is_quadratic),
         columns=columns.astype(np.int64),
-        prices=np.ascontiguousarray(prices),
+        prices=np.ones(columns.size) if is_quadratic else blueprint.w[columns],
         root=np.ascontiguousarray(root),
         B=np.ascontiguousarray(B),
         B_lengths=np.sqrt(np.einsum("ij,ij->i", B, B)),
@@ -105,6 +115,14 @@ def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
         bound_value=bounds.value,
         bound_fixes=bounds.fixes,
     )
+
+
+def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
+    """One over the length of each row, by the norm that is dual to the cost."""
+    if TN.shape[0] * RN.shape[0] > _MOST_SCALES:
+        return np.zeros((1, 0))
+    lengths = cdist(TN, RN, "euclidean" if is_quadratic else "chebyshev")
+    return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
 
 
 def _frozen(blueprint: Blueprint) -> NDArray[np.bool_]:

@@ -103,6 +103,14 @@ class PrototypeModel:
         return isinstance(self.omegas, tuple)
 
     @cached_property
+    def class_index(self) -> NDArray[np.intp]:
+        """Position of each prototype's label in `classes`, (p,)."""
+        if self.labels.dtype != object:
+            return read_only(np.searchsorted(self.classes, self.labels))
+        positions = {label: c for c, label in enumerate(self.classes.tolist())}
+        return read_only(np.array([positions[label] for label in self.labels.tolist()]))
+
+    @cached_property
     def center(self) -> Floats:
         """The mean prototype, (d,); taken off first so that a far origin costs no digits."""
         return read_only(self.prototypes.mean(axis=0))
@@ -173,9 +181,11 @@ class PrototypeModel:
             yield rows[start : start + size]
 
     def _distances(self, rows: Floats) -> Floats:
+        # cdist sums squared differences one pair at a time: no (n, p, d) array, and none of the
+        # cancellation of |x|^2 - 2 x'w + |w|^2.
+        if self.omegas is None:
+            return cdist(rows, self.prototypes, "sqeuclidean")
         if not isinstance(self.omegas, tuple):
-            # cdist sums squared differences one pair at a time: no (n, p, d) array, and none
-            # of the cancellation of |x|^2 - 2 x'w + |w|^2.
             return cdist(self.project(rows), self.anchors, "sqeuclidean")
         out = np.empty((rows.shape[0], self.n_prototypes))
         for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):

@@ -28,8 +28,8 @@ __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
 
 # Two bounds that cross by less than this share of their size cross by rounding alone.
 _CROSSING = 2.0**-48
-# Bounds are stated for changes up to this multiple of the spread of the data wherever the
-# cost itself does not limit a change; see `certificates`.
+# Bounds are stated for changes up to this multiple of what data and constraints suggest
+# wherever the cost itself does not limit a change; see `certificates`.
 _REACH = 2.0**16
 
 
@@ -144,8 +144,11 @@ class Blueprint:
         """
         lower, upper = self.box(x)
         ineq, eq = self.inequalities, self.equalities
-        room = np.maximum(np.abs(_finite(lower - x)), np.abs(_finite(upper - x)))
-        reach = _REACH * np.maximum(spread, room)
+        far = [spread, np.abs(_finite(lower - x)), np.abs(_finite(upper - x))]
+        far += [_forced(rows.A, rows.v - (rows.A + rows.R) @ x) for rows in (ineq, eq)]
+        far += [_forced(q.G, q.g - q.G @ x) for q in self.quadrics]
+        far += [_forced(q.h[None, :], np.array([q.c - q.h @ x])) for q in self.quadrics]
+        reach = _REACH * np.max(far, axis=0)
         return Program(
             w=self.w,
             L=self.L,
@@ -217,8 +220,21 @@ def _ends(rows: Rows, x: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.b
     """Column, end value and direction (True: an upper end) of rows on one feature each."""
     columns = np.abs(rows.A).argmax(axis=1) if rows.A.shape[0] else np.zeros(0, dtype=np.intp)
     slope = rows.A[np.arange(columns.shape[0]), columns]
-    ends = (rows.v - rows.R @ x) / slope
+    given = rows.R @ x
+    ends = (rows.v - given) / slope
+    if not rows.equality:
+        # "x_j + 0.3" is itself rounded; step inside where the row would show it.
+        outside = slope * ends + given - rows.v > 0
+        ends[outside] = np.nextafter(ends, np.where(slope > 0, -np.inf, np.inf))[outside]
     return columns, ends, slope > 0
+
+
+def _forced(A: Floats, right: Floats) -> Floats:
+    """How far rows ``A delta <= right`` could make each feature go on its own, (d,)."""
+    steps = np.zeros_like(A)
+    np.divide(np.abs(right)[:, None], np.abs(A), out=steps, where=A != 0)
+    out: Floats = steps.max(axis=0, initial=0.0)
+    return out
 
 
 def _finite(values: Floats) -> Floats:

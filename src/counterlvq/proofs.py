@@ -7,7 +7,7 @@ rows anew from model, cost, constraints and input, and evaluates the prices with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import final
 
@@ -16,10 +16,16 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
-from counterlvq.certificates import Evidence, contradiction, lower_bound
+from counterlvq.certificates import (
+    Evidence,
+    contradiction,
+    cost_limits,
+    lower_bound,
+    single_lower_bounds,
+)
 from counterlvq.programs import Blueprint, Multipliers, Program
 
-__all__ = ["Certificate", "Exclusion", "Proof", "Question"]
+__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles"]
 
 
 @final
@@ -91,11 +97,35 @@ class Exclusion:
 
 @final
 @dataclass(frozen=True, eq=False)
+class Singles:
+    """Proofs that charge for one rival each: enough for cells that lie far away."""
+
+    prototypes: NDArray[np.int64]  # (k,)
+    rivals: NDArray[np.int64]  # (k,)
+    prices: Floats  # (k,)
+
+    def lower_bounds(self, question: Question, cap: float, margin: float) -> Floats:
+        """Cost that no point of each cell undercuts, (k,)."""
+        if not self.prototypes.size:
+            return np.zeros(0)
+        cells = question.cells.pairs(self.prototypes, self.rivals, question.x)
+        bare = question.program(int(self.prototypes[0]), np.zeros(0, dtype=np.intp))
+        return single_lower_bounds(bare, cells.normals, cells.leads - margin, self.prices, cap)
+
+    @classmethod
+    def none(cls) -> Singles:
+        """No such proofs."""
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class Certificate:
-    """One proof per target prototype, and exclusions for cells that hold no answer."""
+    """One proof per target prototype, or an exclusion for a cell that holds no answer."""
 
     proofs: tuple[Proof, ...]
     exclusions: tuple[Exclusion, ...] = ()
+    singles: Singles = field(default_factory=Singles.none)
 
     def lower_bound(self, question: Question, cap: float, margin: float = 0.0) -> float:
         """Cost that no counterfactual undercuts: the least over all cells, recomputed.
@@ -107,10 +137,15 @@ class Certificate:
         }
         open_cells = [proof for proof in self.proofs if proof.prototype not in excluded]
         covered = excluded | {proof.prototype for proof in open_cells}
+        covered.update(self.singles.prototypes.tolist())
         if not covered.issuperset(question.cells.targets.tolist()):
             return 0.0
-        bounds = (lower_bound(proof.evidence(question, margin), cap) for proof in open_cells)
-        return float(min(bounds, default=np.inf))
+        limits = cost_limits(question.blueprint.w, question.blueprint.L, cap)
+        bounds = [
+            lower_bound(proof.evidence(question, margin), cap, limits) for proof in open_cells
+        ]
+        far = self.singles.lower_bounds(question, cap, margin)
+        return float(min(min(bounds, default=np.inf), far.min(initial=np.inf)))
 
     def excludes_all(self, question: Question) -> bool:
         """Whether no cell holds an answer, each by an exclusion that holds up."""

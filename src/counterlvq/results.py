@@ -20,7 +20,14 @@ _SHOWN_CHANGES = 20
 @final
 @dataclass(frozen=True)
 class Change:
-    """One feature that differs between the input and its counterfactual."""
+    """One feature that differs between the input and its counterfactual.
+
+    Examples
+    --------
+    >>> change = Change("income", before=2400.0, after=2900.0)
+    >>> change.difference
+    500.0
+    """
 
     feature: str
     before: float
@@ -78,6 +85,14 @@ class Counterfactual:
         As `lower_bound`, among points that keep the wished-for margin.
     reason : str
         How the answer was found, or why there is none.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    >>> cf = clvq.Explainer(model).explain([0.5], target="yes")
+    >>> cf.text()
+    "The answer would have been 'yes' instead of 'no' if income were 1.5 higher (2 instead of 0.5)."
     """
 
     x: Floats
@@ -130,13 +145,14 @@ class Counterfactual:
     def to_dict(self) -> dict[str, Any]:
         """Everything but the proof, as plain values that JSON can hold.
 
-        Infinite and missing numbers become None.
+        Infinite and missing numbers become None; labels that JSON does not know, such as
+        dates, become text.
         """
         return {
             "status": str(self.status),
-            "prediction": plain(self.prediction),
-            "original_prediction": plain(self.original_prediction),
-            "target": [plain(label) for label in self.target],
+            "prediction": _plain_label(self.prediction),
+            "original_prediction": _plain_label(self.original_prediction),
+            "target": [_plain_label(label) for label in self.target],
             "cost": _jsonable(self.cost),
             "lower_bound": _jsonable(self.lower_bound),
             "gap": _jsonable(self.gap),
@@ -192,9 +208,8 @@ class Counterfactual:
         if self.status is Status.INFEASIBLE:
             return f"proved: {self.reason}"
         if self.status is Status.UNKNOWN:
-            return (
-                f"a counterfactual, if any, costs at least {self.lower_bound:.6g} ({self.reason})"
-            )
+            tried = f" ({self.reason})" if self.reason else ""
+            return f"a counterfactual, if any, costs at least {self.lower_bound:.6g}{tried}"
         bound = f"no counterfactual costs less than {self.lower_bound:.6g}"
         if self.status is Status.OPTIMAL:
             return f"{bound} (gap {self.gap:.0e})"
@@ -213,6 +228,11 @@ class Counterfactual:
 
 def _words(constraint: Constraint | str) -> str:
     return f'"{constraint}"' if isinstance(constraint, str) else repr(constraint)
+
+
+def _plain_label(label: Any) -> Any:
+    value = plain(label)
+    return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def _named(names: tuple[str, ...], values: Floats) -> dict[str, float]:
@@ -234,15 +254,20 @@ def _number(value: float) -> str:
 
 
 def _pair(before: float, after: float) -> tuple[str, str]:
-    """Show two values so that a difference between them is seen."""
+    """Show two values so that the difference between them is seen, and at its size."""
     short = _number(before), _number(after)
-    if before == after or short[0] != short[1]:
+    if before == after or _tells(short, after - before):
         return short
     for digits in range(5, 17):
-        long = f"{before:.{digits}g}", f"{after:.{digits}g}"
-        if long[0] != long[1]:
+        long = f"{before:,.{digits}g}", f"{after:,.{digits}g}"
+        if _tells(long, after - before):
             return long
     return repr(before), repr(after)
+
+
+def _tells(shown: tuple[str, str], difference: float) -> bool:
+    before, after = (float(text.replace(",", "")) for text in shown)
+    return abs(after - before - difference) <= 0.05 * abs(difference)
 
 
 def _signed(value: float) -> str:

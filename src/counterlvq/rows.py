@@ -44,13 +44,13 @@ class Rows:
         return cls(read_only(new * pick), read_only(old * pick), read_only(values), equality)
 
     def excess(self, y: Floats, x: Floats) -> Floats:
-        """How far each condition is exceeded; positive means broken, (k,)."""
-        surplus: Floats = self.A @ y + self.R @ x - self.v
+        """How far each condition is exceeded; positive means broken, (k,) or (n, k)."""
+        surplus: Floats = y @ self.A.T + x @ self.R.T - self.v
         return np.abs(surplus) if self.equality else surplus
 
     def magnitude(self, y: Floats, x: Floats) -> Floats:
-        """Size of the numbers that meet in each condition: the measure of its rounding, (k,)."""
-        size: Floats = np.abs(self.A) @ np.abs(y) + np.abs(self.R) @ np.abs(x) + np.abs(self.v)
+        """Size of the numbers that meet in each condition, the measure of its rounding."""
+        size: Floats = np.abs(y) @ np.abs(self.A).T + np.abs(x) @ np.abs(self.R).T + np.abs(self.v)
         return size
 
 

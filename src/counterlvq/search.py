@@ -15,27 +15,29 @@ import numpy as np
 
 from counterlvq import solvers
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces
+from counterlvq.cells import Halfspaces, SharedCells
 from counterlvq.certificates import Evidence, contradiction, lower_bound, within_cost
 from counterlvq.families import Family
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
-from counterlvq.proofs import Certificate, Exclusion, Proof, Question
+from counterlvq.proofs import Certificate, Exclusion, Proof, Question, Singles
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled
 
-__all__ = ["COMPILED", "Find", "Judge", "Search", "compiled_find", "quick_proof", "refutation"]
+__all__ = ["Find", "Judge", "Search", "compiled_find", "refutation", "rounding_margin"]
 
-COMPILED = "compiled kernel"
+_COMPILED = "compiled kernel"
 
 # The default margin asks for this share of the lead that has to be gained ...
 _SHARE_OF_LEAD = 2.0**-24
-# ... within these shares of the scores that meet in `predict`: the lower end is what
-# rounding can blur, the upper end is plenty.
+# ... but at least this share of the scores that meet in `predict`, which rounding can blur,
+# and at most so many times that.
 _ROUNDING_MARGIN = 2.0**-48
-_AMPLE_MARGIN = 2.0**-40
+_AMPLE = 2.0**8
 # A margin that rounding still defeats is multiplied by this, a few times.
 _MARGIN_GROWTH = 16.0
 _MARGIN_TRIES = 5
+# A change beyond this is no answer, whatever a solver says.
+_FAR = 1e120
 # Share of the cost that may stay open before a cell is looked at again.
 _UNDECIDED = 1e-7
 
@@ -70,13 +72,13 @@ def compiled_find(
     code = answers.code[0]
     if code == compiled.Code.FAILED:
         return None
-    y = None
+    y, cost = None, np.inf
     if code == compiled.Code.SOLVED:
         y = answers.Y[0]
         if not judge.is_valid(y, True):
             return None
-    certificate = _certificate(question, family, scratch)
-    return Find(y, float(answers.cost[0]), certificate, (COMPILED,))
+        cost = judge.price(y)
+    return Find(y, cost, _certificate(question, family, scratch), (_COMPILED,))
 
 
 def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:
@@ -84,9 +86,6 @@ def _certificate(question: Question, family: Family, scratch: compiled.Scratch) 
     inequalities = question.blueprint.inequalities.v.size
     proofs, exclusions = [], []
     for cell in compiled.priced_cells(family, scratch):
-        if cell.skipped:
-            proofs.append(quick_proof(question, cell.prototype))
-            continue
         prices = cell.constraint_prices
         proof = Proof(
             cell.prototype,
@@ -99,10 +98,12 @@ def _certificate(question: Question, family: Family, scratch: compiled.Scratch) 
             exclusions.append(Exclusion(proof, 0.0))
         else:
             proofs.append(proof)
-    return Certificate(tuple(proofs), tuple(exclusions))
+    far = compiled.skipped_cells(family, scratch)
+    singles = Singles(far.prototypes, far.rivals, far.prices)
+    return Certificate(tuple(proofs), tuple(exclusions), singles)
 
 
-def quick_proof(question: Question, prototype: int) -> Proof:
+def _quick_proof(question: Question, prototype: int) -> Proof:
     """Charge for the one rival that is dearest to overtake on its own."""
     cells, blueprint = question.cells, question.blueprint
     cell = cells.halfspaces(prototype, question.x)
@@ -128,7 +129,7 @@ class Search:
 
     def run(self) -> Find:
         """Try the target prototypes, cheapest bound first."""
-        firsts = [quick_proof(self.question, int(i)) for i in self.question.cells.targets]
+        firsts = [_quick_proof(self.question, int(i)) for i in self.question.cells.targets]
         bounds = np.array([lower_bound(p.evidence(self.question), np.inf) for p in firsts])
         proofs = []
         for at in np.argsort(bounds, kind="stable"):
@@ -170,11 +171,9 @@ class Search:
     def _default_margin(self, program: Program) -> float:
         """Smallest margin that rounding in `predict` respects and a proof does not notice."""
         cells = self.question.cells
-        scale = cells.scale(self.question.x)
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
-        return float(
-            np.clip(_SHARE_OF_LEAD * behind, _ROUNDING_MARGIN * scale, _AMPLE_MARGIN * scale)
-        )
+        least = rounding_margin(cells, self.question.x)
+        return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
 
     def _attempt(self, first: Proof, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""
@@ -215,13 +214,21 @@ class Search:
             return Solution.without_point(program, Outcome.INFEASIBLE, "bounds")
         choice = solvers.select(program)
         self._engines[choice.reason] = None
-        return choice.solver(program)
+        solution = choice.solver(program)
+        if not (np.abs(solution.delta) < _FAR).all():
+            return Solution.without_point(program, Outcome.FAILED, solution.engine)
+        return solution
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
         evidence = refutation(asked)
         if evidence is not None:
             proof = Proof.of(self.question, prototype, evidence.multipliers, evidence.point)
             self._exclusions.append(Exclusion(proof, margin))
+
+
+def rounding_margin(cells: SharedCells, x: Floats) -> float:
+    """Least lead over a rival that rounding in `predict` cannot undo."""
+    return _ROUNDING_MARGIN * cells.scale(x)
 
 
 def refutation(program: Program) -> Evidence | None:

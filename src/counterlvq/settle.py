@@ -51,15 +51,7 @@ def settle(
 def _placed(x: Floats, delta: Floats, blueprint: Blueprint) -> Floats:
     """Add the change and put the result within the bounds of single features, exactly."""
     lower, upper = blueprint.box(x)
-    y = np.clip(x + delta, lower, upper)
-    # A bound such as "x_j + 0.3" is itself rounded; step off it where that shows.
-    rows = blueprint.bounds
-    for _ in range(2):
-        broken = np.flatnonzero(rows.excess(y, x) > 0)
-        for k in broken:
-            j = int(np.abs(rows.A[k]).argmax())
-            y[j] = np.nextafter(y[j], -np.inf if rows.A[k, j] > 0 else np.inf)
-    return np.asarray(np.clip(y, lower, upper))
+    return np.asarray(np.clip(x + delta, lower, upper))
 
 
 def _pulled_inside(program: Program, y: Floats, x: Floats, rounding: Floats, step: float) -> Floats:

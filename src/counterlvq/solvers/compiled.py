@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Any, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,17 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.families import Family
 
-__all__ = ["Answers", "Code", "Priced", "Scratch", "priced_cells", "run", "scratch_for"]
+__all__ = [
+    "Answers",
+    "Code",
+    "Priced",
+    "Scratch",
+    "Skipped",
+    "priced_cells",
+    "run",
+    "scratch_for",
+    "skipped_cells",
+]
 
 
 class Code(IntEnum):
@@ -24,36 +34,40 @@ class Code(IntEnum):
     FAILED = 2
 
 
-_SKIPPED, _EMPTY = -1, -2  # as in `kernels`
+_SKIPPED, _EMPTY = -1, -2  # as in `kernels.rows`
 
 
 class Scratch(NamedTuple):
     """Memory of one thread; after a run it holds the prices of the last row."""
 
     u: Floats
-    z: Floats
+    g: Floats
+    listed: NDArray[np.int64]  # how many rivals, then which
     z0: Floats
     normal: Floats
     row: Floats
     D: Floats
     T: Floats
     K: Floats
+    rights: Floats
     nonbasic: NDArray[np.int64]
     at: Floats
     basic: NDArray[np.int64]
     slope: Floats
-    sign: Floats
     lower: Floats
     upper: Floats
     lo: Floats
     hi: Floats
     spread: Floats
+    far: Floats
     reach: Floats
     change: Floats
     h: Floats
     tight: Floats
     score: Floats
+    scores: Floats
     quick: Floats
+    rival: NDArray[np.int64]  # (targets,) the one that `quick` charges for
     rows: NDArray[np.int64]  # (targets, d + 2) conditions that are charged for
     prices: Floats  # (targets, d + 2)
     signs: Floats  # (targets, d + 2)
@@ -63,8 +77,8 @@ class Scratch(NamedTuple):
 
 def scratch_for(family: Family) -> Scratch:
     """Set memory aside for one thread."""
-    d, r = family.Ft.shape
-    c, pt = family.equality.size, family.targets.size
+    d, m = family.RNT.shape
+    (pt, r), c = family.TA.shape, family.equality.size
 
     def reals(*shape: int) -> Floats:
         return np.zeros(shape)
@@ -73,11 +87,13 @@ def scratch_for(family: Family) -> Scratch:
         return np.zeros(shape, dtype=np.int64)
 
     return Scratch(
-        u=reals(d), z=reals(r), z0=reals(r), normal=reals(d), row=reals(d + 1), D=reals(d + 1),
-        T=reals(d + 1, d), K=reals(d + 1, d + 1), nonbasic=whole(d), at=reals(d),
-        basic=whole(d + 1), slope=reals(d + 1), sign=reals(d + 2), lower=reals(d),
-        upper=reals(d), lo=reals(d), hi=reals(d), spread=reals(d), reach=reals(d),
-        change=reals(d), h=reals(c), tight=reals(c), score=reals(pt), quick=reals(pt),
+        u=reals(d), g=reals(m), listed=whole(65), z0=reals(r), normal=reals(d),
+        row=reals(d + 1), D=reals(d + 1),
+        T=reals(d + 1, d), K=reals(d + 1, d + 1), rights=reals(d + 1), nonbasic=whole(d),
+        at=reals(d), basic=whole(d + 1), slope=reals(d + 1), lower=reals(d), upper=reals(d),
+        lo=reals(d), hi=reals(d), spread=reals(d), far=reals(d), reach=reals(d), change=reals(d),
+        h=reals(c), tight=reals(c), score=reals(pt), scores=reals(m), quick=reals(pt),
+        rival=whole(pt),
         rows=whole(pt, d + 2), prices=reals(pt, d + 2), signs=reals(pt, d + 2),
         used=whole(pt), points=reals(pt, d),
     )  # fmt: skip
@@ -96,13 +112,13 @@ class Answers:
 
 def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> Answers:
     """Answer each row of X; `margin` None for the default one."""
-    kernels = _kernels()
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.solvers.kernels.rows import answer_rows
+
     n = X.shape[0]
     answers = Answers(np.empty(X.shape), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
     asked = np.nan if margin is None else float(margin)
-    kernels.answer_rows(
-        family, X, asked, scratch, answers.Y, answers.cost, answers.bound, answers.code
-    )
+    answer_rows(family, X, asked, scratch, answers.Y, answers.cost, answers.bound, answers.code)
     return answers
 
 
@@ -110,7 +126,6 @@ class Priced(NamedTuple):
     """What a kernel charges for in one cell. An empty cell is charged by a contradiction."""
 
     prototype: int
-    skipped: bool
     empty: bool
     rivals: NDArray[np.int64]  # indices of prototypes
     rival_prices: Floats
@@ -119,17 +134,14 @@ class Priced(NamedTuple):
 
 
 def priced_cells(family: Family, scratch: Scratch) -> Iterator[Priced]:
-    """Read the prices of the last row, one target prototype after another."""
-    m, c = family.rivals.size, family.equality.size
-    unit = 2.0 if family.quadratic else 1.0
-    for t, prototype in enumerate(family.targets):
+    """Read the prices of the last row for the cells that were visited."""
+    m, c = family.RN.shape[0], family.equality.size
+    unit = 2.0 if family.is_quadratic else 1.0
+    for t in np.flatnonzero(scratch.used != _SKIPPED):
         count = int(scratch.used[t])
-        empty = count <= _EMPTY
-        used = _EMPTY - count if empty else max(count, 0)
+        used = _EMPTY - count if count <= _EMPTY else count
         rows = scratch.rows[t, :used]
         prices = unit * scratch.prices[t, :used]
-        if family.quadratic:
-            prices = prices * scratch.signs[t, :used]
         on_constraints = np.zeros(c)
         linear = (rows >= m) & (rows < m + c)
         on_constraints[rows[linear] - m] = prices[linear]
@@ -137,9 +149,8 @@ def priced_cells(family: Family, scratch: Scratch) -> Iterator[Priced]:
         if count > 0:
             delta[family.columns] = family.B @ scratch.points[t]
         yield Priced(
-            int(prototype),
-            count == _SKIPPED,
-            empty,
+            int(family.targets[t]),
+            count <= _EMPTY,
             family.rivals[rows[rows < m]],
             prices[rows < m],
             on_constraints,
@@ -147,7 +158,24 @@ def priced_cells(family: Family, scratch: Scratch) -> Iterator[Priced]:
         )
 
 
-def _kernels() -> Any:
-    from counterlvq.solvers import kernels
+class Skipped(NamedTuple):
+    """Cells that were not visited, and the one rival whose price keeps them out."""
 
-    return kernels
+    prototypes: NDArray[np.int64]
+    rivals: NDArray[np.int64]
+    prices: Floats
+
+
+def skipped_cells(family: Family, scratch: Scratch) -> Skipped:
+    """Read the cells that the last row did not visit because one rival is too dear."""
+    at = np.flatnonzero(scratch.used == _SKIPPED)
+    rivals = scratch.rival[at]
+    normals = family.RN[rivals] - family.TN[at]
+    if family.is_quadratic:
+        square = np.einsum("ij,ij->i", normals, normals)
+        price = 2.0 * np.sqrt(np.divide(scratch.quick[at], square, where=square > 0,
+                                        out=np.zeros_like(square)))  # fmt: skip
+    else:
+        largest = np.abs(normals).max(axis=1, initial=0.0)
+        price = np.divide(1.0, largest, where=largest > 0, out=np.zeros_like(largest))
+    return Skipped(family.targets[at], family.rivals[rivals], price)

@@ -1,0 +1,236 @@
+"""Answers for many inputs, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.errors import NotSupportedError
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse"]
+
+_SHOWN_FEATURES = 10
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class CounterfactualBatch:
+    """The answers to many questions, row by row.
+
+    Indexing with a number gives the `Counterfactual` of that row, with its certificate and,
+    if there is no answer, its conflict; with a slice, a mask or positions, a smaller batch.
+
+    Attributes
+    ----------
+    X, original : ndarray of shape (n, d)
+        Counterfactuals (NaN where there is none) and inputs.
+    cost, lower_bound, gap : ndarray of shape (n,)
+        As in `Counterfactual`.
+    status : ndarray of str, shape (n,)
+        One of "optimal", "feasible", "infeasible", "unknown".
+    prototype : ndarray of int, shape (n,)
+        Nearest prototype of each counterfactual; -1 without an answer.
+    prediction, original_prediction : ndarray of shape (n,)
+        Labels of counterfactuals (None without an answer) and inputs.
+    second_engine : ndarray of bool, shape (n,)
+        Rows whose first answer did not stand up, or that the kernels cannot take: they were
+        solved by HiGHS or Clarabel.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [0.0, 5.0], [3.0, 0.0]])
+    >>> batch.cost
+    array([1., 2., 1.])
+    >>> batch.prediction.tolist()
+    ['yes', 'yes', 'no']
+    >>> batch[1].changes
+    (Change(feature='x0', before=0.0, after=2.0...),)
+    """
+
+    X: Floats
+    original: Floats
+    cost: Floats
+    lower_bound: Floats
+    gap: Floats
+    status: NDArray[np.str_]
+    prototype: NDArray[np.int64]
+    original_prototype: NDArray[np.int64]
+    second_engine: NDArray[np.bool_]
+    labels: NDArray[Any]  # of all prototypes
+    feature_names: tuple[str, ...]
+    rows: NDArray[np.int64]  # positions in the batch that was asked for
+    ask: Callable[[int], Counterfactual] = field(compare=False)
+
+    def __len__(self) -> int:
+        return int(self.cost.shape[0])
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Counterfactual: ...
+    @overload
+    def __getitem__(
+        self, index: slice | NDArray[Any] | list[int] | list[bool]
+    ) -> CounterfactualBatch: ...
+    def __getitem__(
+        self, index: int | slice | NDArray[Any] | list[int] | list[bool]
+    ) -> Counterfactual | CounterfactualBatch:
+        if isinstance(index, int | np.integer):
+            return self.ask(int(self.rows[index]))
+        at = index if isinstance(index, slice) else np.asarray(index)
+        return CounterfactualBatch(
+            self.X[at],
+            self.original[at],
+            self.cost[at],
+            self.lower_bound[at],
+            self.gap[at],
+            self.status[at],
+            self.prototype[at],
+            self.original_prototype[at],
+            self.second_engine[at],
+            self.labels,
+            self.feature_names,
+            self.rows[at],
+            self.ask,
+        )
+
+    @property
+    def delta(self) -> Floats:
+        """The changes, (n, d); NaN where there is no answer."""
+        return self.X - self.original
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """Labels of the counterfactuals, (n,); an object array with None where there is none."""
+        found = self.labels[self.prototype]
+        if (self.prototype >= 0).all():
+            return found
+        out = found.astype(object)
+        out[self.prototype < 0] = None
+        return out
+
+    @property
+    def original_prediction(self) -> NDArray[Any]:
+        """Labels of the inputs, (n,)."""
+        found: NDArray[Any] = self.labels[self.original_prototype]
+        return found
+
+    @property
+    def fallbacks(self) -> int:
+        """How many rows were solved by a second engine."""
+        return int(self.second_engine.sum())
+
+    def to_frame(self) -> pd.DataFrame:
+        """Put everything in a pandas DataFrame, one row per input.
+
+        For each feature f there are the columns f_before, f_after and f_change; then cost,
+        lower_bound, gap, status, prediction, original_prediction and prototype.
+        """
+        try:
+            import pandas as pd
+        except ImportError:
+            raise NotSupportedError(
+                "to_frame() needs pandas, which is not installed; install it with "
+                'pip install "counterlvq[frames]".'
+            ) from None
+        delta = self.delta
+        columns: dict[str, Any] = {}
+        for j, name in enumerate(self.feature_names):
+            columns[f"{name}_before"] = self.original[:, j]
+            columns[f"{name}_after"] = self.X[:, j]
+            columns[f"{name}_change"] = delta[:, j]
+        for name in ("cost", "lower_bound", "gap", "status", "prediction"):
+            columns[name] = getattr(self, name)
+        columns["original_prediction"] = self.original_prediction
+        columns["prototype"] = self.prototype
+        return pd.DataFrame(columns, index=self.rows)
+
+    def summary(self) -> BatchSummary:
+        """Say how the batch went, and which features change most."""
+        answered = np.isfinite(self.cost)
+        changed = (self.X[answered] != self.original[answered]) if answered.any() else None
+        uses = []
+        for j, name in enumerate(self.feature_names):
+            moved = np.zeros(0) if changed is None else self.delta[answered, j][changed[:, j]]
+            share = moved.size / max(int(answered.sum()), 1)
+            uses.append(FeatureUse(name, share, float(np.abs(moved).mean()) if moved.size else 0.0))
+        return BatchSummary(
+            rows=len(self),
+            shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
+            mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
+            mean_changes=float(changed.sum(axis=1).mean()) if changed is not None else 0.0,
+            worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
+            fallbacks=self.fallbacks,
+            features=tuple(sorted(uses, key=lambda use: -use.share)),
+        )
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+
+@final
+@dataclass(frozen=True)
+class FeatureUse:
+    """How often a feature changes, and by how much when it does."""
+
+    feature: str
+    share: float
+    mean_change: float
+
+
+@final
+@dataclass(frozen=True)
+class BatchSummary:
+    """A batch in a few numbers; print it.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [0.0, 5.0], [3.0, 0.0]])
+    >>> print(batch.summary())
+    3 counterfactuals: 100.0% optimal
+      mean cost 1.33333, largest gap ..., 1.00 features changed per answer
+      solved by a second engine: 0
+      feature  changed  mean change
+      x0        100.0%        1.333
+    """
+
+    rows: int
+    shares: dict[Status, float]
+    mean_cost: float
+    mean_changes: float
+    worst_gap: float
+    fallbacks: int
+    features: tuple[FeatureUse, ...]
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
+        lines = [
+            f"{self.rows:,} counterfactuals: {ends}",
+            f"  mean cost {self.mean_cost:.6g}, largest gap {self.worst_gap:.0e}, "
+            f"{self.mean_changes:.2f} features changed per answer",
+            f"  solved by a second engine: {self.fallbacks:,}",
+        ]
+        used = [use for use in self.features if use.share > 0]
+        if used:
+            width = max(len(use.feature) for use in used[:_SHOWN_FEATURES])
+            lines.append(f"  {'feature':<{max(width, 7)}}  changed  mean change")
+            lines += [
+                f"  {use.feature:<{max(width, 7)}}  {use.share:>7.1%}  {use.mean_change:>11.4g}"
+                for use in used[:_SHOWN_FEATURES]
+            ]
+        return "\n".join(lines)

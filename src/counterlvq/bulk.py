@@ -1,0 +1,200 @@
+"""Answer many rows: group them by target, run the kernels, ask again where need be.
+
+A row's answer does not depend on the block or thread that it falls into.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.families import Family
+from counterlvq.judging import EXACT_GAP, Rules
+from counterlvq.model import PrototypeModel
+from counterlvq.results import Counterfactual
+from counterlvq.solvers import compiled
+from counterlvq.targets import wished_prototypes
+from counterlvq.threads import run_blocks
+from counterlvq.types import Status
+
+__all__ = ["Bulk", "Table"]
+
+# Multiplications that a block should stand for: a few hundredths of a second.
+_BLOCK_WORK = 1 << 24
+_LARGEST_BLOCK = 4096
+_STATUSES = np.array([str(status) for status in Status])
+_CODE = {status: code for code, status in enumerate(Status)}
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Answers while they come in; each row is written once, by one thread."""
+
+    X: Floats
+    cost: Floats
+    bound: Floats
+    gap: Floats
+    code: NDArray[np.int8]
+    prototype: NDArray[np.int64]
+    nearest: NDArray[np.int64]  # prototype of the input
+    second: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, rows: Floats) -> Table:
+        """Nothing is known yet."""
+        n = rows.shape[0]
+        return cls(
+            np.full(rows.shape, np.nan),
+            np.full(n, np.inf),
+            np.zeros(n),
+            np.full(n, np.inf),
+            np.full(n, _CODE[Status.UNKNOWN], dtype=np.int8),
+            np.full(n, -1, dtype=np.int64),
+            np.full(n, -1, dtype=np.int64),
+            np.zeros(n, dtype=bool),
+        )
+
+    @property
+    def status(self) -> NDArray[np.str_]:
+        """Statuses by name, (n,)."""
+        return np.asarray(_STATUSES[self.code])
+
+    def put(self, i: int, answer: Counterfactual) -> None:
+        """Take over an answer that was found on its own."""
+        self.X[i], self.cost[i] = answer.x, answer.cost
+        self.bound[i], self.gap[i] = answer.lower_bound, answer.gap
+        self.code[i], self.prototype[i] = _CODE[answer.status], answer.prototype
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Block:
+    """Rows with the same target."""
+
+    at: NDArray[np.int64]
+    wished: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
+    family: Family | None
+
+    def __len__(self) -> int:
+        return int(self.at.size)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Bulk:
+    """One run over many rows.
+
+    `family_for` prepares a target, given as a mask over the prototypes; it may be None for
+    what the kernels cannot take. `ask` answers a single row by any means.
+    """
+
+    model: PrototypeModel
+    rules: Rules
+    rows: Floats  # (n, d)
+    wish: Callable[[int], Any]  # of a row
+    family_for: Callable[[NDArray[np.bool_]], Family | None]
+    ask: Callable[[int], Counterfactual]
+
+    def run(self, wishes: Sequence[Any] | None, jobs: int, progress: bool) -> Table:
+        """Answer every row. `wishes` holds one per row, or is None if all wish the same."""
+        table = Table.of(self.rows)
+        everything = np.arange(self.rows.shape[0])
+        parts = [
+            everything[s : s + _LARGEST_BLOCK] for s in range(0, everything.size, _LARGEST_BLOCK)
+        ]
+
+        def classify(part: NDArray[np.int64]) -> None:
+            table.nearest[part] = self.model.nearest(self.rows[part])
+
+        run_blocks(parts, classify, jobs, progress=False)
+        blocks = list(self._blocks(wishes, table.nearest))
+        run_blocks(blocks, lambda block: self._fill(table, block), jobs, progress)
+        return table
+
+    def _blocks(self, wishes: Sequence[Any] | None, nearest: NDArray[np.int64]) -> Iterator[_Block]:
+        groups: dict[bytes, tuple[NDArray[np.bool_], list[NDArray[np.int64]]]] = {}
+        for at in _alike(self.model.class_index[nearest], wishes):
+            first = int(at[0])
+            wished = wished_prototypes(self.model, self.wish(first), int(nearest[first]))
+            groups.setdefault(wished.tobytes(), (wished, []))[1].append(at)
+        for wished, parts in groups.values():
+            family = self.family_for(wished)
+            size = _block_size(family)
+            at = np.sort(np.concatenate(parts))
+            for start in range(0, at.size, size):
+                yield _Block(at[start : start + size], wished, family)
+
+    def _fill(self, table: Table, block: _Block) -> None:
+        rest = self._keep_unchanged(table, block)
+        if block.family is not None and rest.size:
+            rest = self._fill_compiled(table, block, block.family, rest)
+        for i in rest:
+            table.put(int(i), self.ask(int(i)))
+            table.second[i] = True
+
+    def _keep_unchanged(self, table: Table, block: _Block) -> NDArray[np.int64]:
+        """Leave rows as they are that have their wish already; returns the others."""
+        has_wish = block.wished[table.nearest[block.at]]
+        at = block.at[has_wish]
+        if not at.size:
+            return block.at
+        x = self.rows[at]
+        at = at[self.rules.meets_constraints(x, x, strict=True)]
+        table.X[at] = self.rows[at]
+        table.cost[at] = table.gap[at] = 0.0
+        table.code[at] = _CODE[Status.OPTIMAL]
+        table.prototype[at] = table.nearest[at]
+        return np.asarray(np.setdiff1d(block.at, at, assume_unique=True))
+
+    def _fill_compiled(
+        self, table: Table, block: _Block, family: Family, at: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Answer rows by the kernels; returns those whose answer does not stand up."""
+        x = self.rows[at]
+        answers = compiled.run(family, x, self.rules.margin, compiled.scratch_for(family))
+        good = answers.code == compiled.Code.SOLVED
+        good[good] = self.rules.meets_constraints(answers.Y[good], x[good], strict=True)
+        nearest = np.full(at.size, -1, dtype=np.int64)
+        if good.any():
+            nearest[good] = self.model.nearest(answers.Y[good])
+            good[good] = self.rules.wins(answers.Y[good], x[good], nearest[good], block.wished)
+        cost, gap = np.full(at.size, np.inf), np.zeros(at.size)
+        cost[good] = self.rules.costs(answers.Y[good], x[good])
+        gap[good] = self.rules.gaps(cost[good], answers.bound[good], x[good])
+        closed = gap <= EXACT_GAP
+        if not self.rules.margin:
+            good &= closed
+        empty = answers.code == compiled.Code.INFEASIBLE
+        done, none = at[good], at[empty]
+        table.X[done], table.cost[done], table.gap[done] = answers.Y[good], cost[good], gap[good]
+        table.bound[done] = np.minimum(answers.bound[good], cost[good])
+        table.code[done] = np.where(closed[good], _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])
+        table.prototype[done] = nearest[good]
+        table.code[none], table.bound[none], table.gap[none] = _CODE[Status.INFEASIBLE], np.inf, 0.0
+        return np.asarray(at[~(good | empty)])
+
+
+def _block_size(family: Family | None) -> int:
+    if family is None:
+        return 1
+    d, m = family.RNT.shape
+    work = max(1, family.TA.shape[0] * m * d)
+    return int(np.clip(_BLOCK_WORK // work, 1, _LARGEST_BLOCK))
+
+
+def _alike(now: NDArray[np.intp], wishes: Sequence[Any] | None) -> Iterator[NDArray[np.int64]]:
+    """Positions of rows that share their class and their wish."""
+    key = now.astype(np.int64)
+    if wishes is not None:
+        number = {wish: k for k, wish in enumerate(dict.fromkeys(wishes))}
+        wished = np.array([number[wish] for wish in wishes], dtype=np.int64)
+        key = wished * (int(now.max()) + 1) + now
+    order = np.argsort(key, kind="stable")
+    cuts = np.flatnonzero(np.diff(key[order])) + 1
+    yield from np.split(order, cuts)

@@ -1,0 +1,294 @@
+"""Least ``sum |u|`` in a cell: a dual simplex method with breakpoints.
+
+The cost of each change is piecewise linear, with breakpoints at 0 and at the ends of its
+box. A dictionary expresses the basic changes in the nonbasic variables, which rest at
+breakpoints (changes) or at 0 (slacks of conditions). Slacks that become basic are forgotten:
+their row comes back when it is broken again.
+"""
+
+from __future__ import annotations
+
+from counterlvq.solvers.kernels.conditions import (
+    ABANDONED,
+    FAILED,
+    INF,
+    INFEASIBLE,
+    ROUNDING,
+    SOLVED,
+    jit,
+    lead_of,
+    most_violated,
+    normal_of,
+)
+
+__all__ = ["bound", "contradicts", "solve"]
+
+_PIVOT = 1e-11
+_TIE = 1e-12
+
+
+@jit
+def _left_slope(value, lo):
+    return -INF if value <= lo else (-1.0 if value <= 0.0 else 1.0)
+
+
+@jit
+def _right_slope(value, hi):
+    return INF if value >= hi else (1.0 if value >= 0.0 else -1.0)
+
+
+@jit
+def _outside_piece(count, basic, slope, u, lo, hi, tolerance):
+    """Find the basic change that is farthest outside its piece, and the end it should be at."""
+    leave, worst, aim = -1, tolerance, 0.0
+    for b in range(count):
+        v = basic[b]
+        low = max(lo[v], 0.0) if slope[b] > 0 else lo[v]
+        high = hi[v] if slope[b] > 0 else min(hi[v], 0.0)
+        if low - u[v] > worst:
+            leave, worst, aim = b, low - u[v], low
+        if u[v] - high > worst:
+            leave, worst, aim = b, u[v] - high, high
+    return leave, aim
+
+
+@jit
+def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
+    """Ratio test: the nonbasic variable whose cost first stops the price from rising.
+
+    Among those that tie, the one with the largest pivot.
+    """
+    d = lo.size
+    enter, step, pivot = -1, INF, 0.0
+    for j in range(d):
+        pull = up * row[j]
+        if abs(pull) <= _PIVOT * size:
+            continue
+        v = nonbasic[j]
+        if v < d:
+            end = _right_slope(at[j], hi[v]) if pull > 0 else _left_slope(at[j], lo[v])
+        else:
+            c = v - d - m
+            end = 0.0 if pull > 0 and not (c >= 0 and equality[c]) else INF
+        if abs(end) == INF:
+            continue
+        ratio = max((end + D[j]) / pull, 0.0)
+        tie = _TIE * (1.0 + step) if step < INF else 0.0
+        if ratio < step - tie:
+            enter, step, pivot = j, ratio, abs(pull)
+        elif ratio <= step + tie and abs(pull) > pivot:
+            enter, step, pivot = j, min(ratio, step), abs(pull)
+    return enter, step
+
+
+@jit
+def _reduced_costs(d, count, slope, T, D):
+    for j in range(d):
+        D[j] = 0.0
+    for b in range(count):
+        s = slope[b]
+        for j in range(d):
+            D[j] += s * T[b, j]
+
+
+@jit
+def _prices(d, nonbasic, D, rows, prices):
+    """Prices of the conditions whose slack is nonbasic: its reduced cost."""
+    count = 0
+    for j in range(d):
+        if nonbasic[j] >= d and D[j] != 0.0:
+            rows[count], prices[count] = nonbasic[j] - d, D[j]
+            count += 1
+    return count
+
+
+@jit
+def _ray(d, nonbasic, row, up, broken, rows, prices):
+    """Prices of a contradiction: the broken row plus what would have to give way."""
+    count = 0
+    for j in range(d):
+        if nonbasic[j] >= d and row[j] != 0.0:
+            rows[count], prices[count] = nonbasic[j] - d, -up * row[j]
+            count += 1
+    if broken >= 0:
+        rows[count], prices[count] = broken, up
+        count += 1
+    return count
+
+
+@jit
+def solve(
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
+    margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices,
+):  # fmt: skip
+    """Solve one cell; returns a code, the cost and the number of priced rows."""
+    d, m = lo.size, RN.shape[0]
+    for j in range(d):
+        nonbasic[j] = j
+        u[j] = min(max(0.0, lo[j]), hi[j])
+        at[j] = u[j]
+        D[j] = 0.0
+    count = 0  # basic changes
+    listed[0] = 0
+    for _ in range(200 + 20 * (d + m)):
+        cost = 0.0
+        for j in range(d):
+            cost += abs(u[j])
+        # A basic change outside its piece counts by the slope of that piece: this is the
+        # dual objective, which only rises.
+        dual = cost
+        for b in range(count):
+            dual += slope[b] * u[basic[b]] - abs(u[basic[b]])
+        if dual > cap:
+            return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices)
+        # 1. What is broken: a basic change outside its piece first, then the conditions.
+        leave, aim = _outside_piece(count, basic, slope, u, lo, hi, 1e-14 * cost)
+        broken = -1
+        if leave >= 0:
+            value = u[basic[leave]]
+            for j in range(d):
+                row[j] = T[leave, j]
+        else:
+            broken = most_violated(
+                u,
+                scores,
+                score,
+                TNi,
+                RN,
+                RNT,
+                scale,
+                C,
+                lengths,
+                equality,
+                h,
+                tight,
+                margin,
+                g,
+                listed,
+            )
+            if broken < 0:
+                return SOLVED, cost, _prices(d, nonbasic, D, rows, prices)
+            normal_of(broken, TNi, RN, C, normal)
+            value = lead_of(broken, TAi, RA, z0, h)
+            if broken < m:
+                value -= margin
+            for j in range(d):
+                value -= normal[j] * u[j]
+            if broken < m and value >= 0.0:  # broken by the rounding of scores only
+                return SOLVED, cost, _prices(d, nonbasic, D, rows, prices)
+            for j in range(d):
+                row[j] = -normal[nonbasic[j]] if nonbasic[j] < d else 0.0
+            for b in range(count):
+                weight = normal[basic[b]]
+                if weight != 0.0:
+                    for j in range(d):
+                        row[j] -= weight * T[b, j]
+        # 2. Ratio test with long steps: pass breakpoints while the violation lasts.
+        up = 1.0 if value < aim else -1.0
+        need = abs(aim - value)
+        room = INF  # how far the price may rise before the leaving change passes `aim`
+        if leave >= 0:
+            v = basic[leave]
+            if up > 0:
+                room = slope[leave] - _left_slope(aim, lo[v])
+            else:
+                room = _right_slope(aim, hi[v]) - slope[leave]
+        size = 0.0
+        for j in range(d):
+            size = max(size, abs(row[j]))
+        while True:
+            enter, step = _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality)
+            if enter < 0 or step >= room or nonbasic[enter] >= d:
+                break
+            v = nonbasic[enter]
+            if up * row[enter] > 0:
+                ahead = min(0.0, hi[v]) if at[enter] < 0.0 else hi[v]
+            else:
+                ahead = max(0.0, lo[v]) if at[enter] > 0.0 else lo[v]
+            jump = ahead - at[enter]
+            gain = abs(jump * row[enter])
+            if gain >= need:
+                break
+            # The whole stretch to the next breakpoint is needed: jump there.
+            need -= gain
+            at[enter] = ahead
+            u[v] = ahead
+            for b in range(count):
+                u[basic[b]] += T[b, enter] * jump
+        if enter < 0 and room == INF:
+            return INFEASIBLE, cost, _ray(d, nonbasic, row, up, broken, rows, prices)
+        if enter < 0 or step >= room:
+            # The leaving change may as well pass its breakpoint: it changes its piece.
+            slope[leave] -= up * room
+            _reduced_costs(d, count, slope, T, D)
+            continue
+        # 3. Pivot.
+        entering, pull = nonbasic[enter], row[enter]
+        value = u[basic[leave]] if leave >= 0 else aim - up * need
+        move = (aim - value) / pull
+        for b in range(count):
+            u[basic[b]] += T[b, enter] * move
+        entered = 0.0
+        if entering < d:
+            u[entering] = at[enter] + move
+            if up * pull > 0:
+                entered = _right_slope(at[enter], hi[entering])
+            else:
+                entered = _left_slope(at[enter], lo[entering])
+        for b in range(count):
+            if b != leave:
+                weight = T[b, enter] / pull
+                if weight != 0.0:
+                    for j in range(d):
+                        T[b, j] -= weight * row[j]
+                T[b, enter] = weight
+        leaving = d + broken
+        if leave >= 0:
+            leaving = basic[leave]
+            u[leaving] = aim
+        spot = leave if leave >= 0 else count
+        if entering < d:
+            for j in range(d):
+                T[spot, j] = -row[j] / pull
+            T[spot, enter] = 1.0 / pull
+            basic[spot], slope[spot] = entering, entered
+            if leave < 0:
+                count += 1
+        elif leave >= 0:
+            count -= 1
+            basic[leave], slope[leave] = basic[count], slope[count]
+            for j in range(d):
+                T[leave, j] = T[count, j]
+        nonbasic[enter], at[enter] = leaving, aim
+        _reduced_costs(d, count, slope, T, D)
+    return FAILED, 0.0, 0
+
+
+@jit
+def bound(constant, size, slope, lo, hi, cap):
+    """Least of ``sum |u| + slope @ u + constant`` over the box and the cost `cap`."""
+    value = constant
+    for j in range(lo.size):
+        low, high = max(lo[j], -cap), min(hi[j], cap)
+        if low > high:
+            return cap
+        s = slope[j]
+        middle = min(max(0.0, low), high)
+        least = min(abs(low) + s * low, abs(high) + s * high, abs(middle) + s * middle)
+        value += least
+        size += abs(least)
+    return min(cap, max(0.0, value - ROUNDING * size))
+
+
+@jit
+def contradicts(constant, size, slope, lo, hi, reach):
+    """Whether ``slope @ u + constant <= 0`` fails everywhere in the box and within reach."""
+    value = constant
+    for j in range(lo.size):
+        low, high = max(lo[j], -reach[j]), min(hi[j], reach[j])
+        if low > high:
+            return True
+        least = min(slope[j] * low, slope[j] * high)
+        value += least
+        size += abs(least)
+    return value > ROUNDING * size

@@ -1,0 +1,148 @@
+"""The conditions of a cell: rivals first (row k), then linear constraints (row m + c)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+__all__ = ["FAILED", "INFEASIBLE", "SOLVED", "jit"]
+
+SOLVED, INFEASIBLE, FAILED, ABANDONED = 0, 1, 2, 3
+INF = np.inf
+# Rounding of the sums of a bound, as a share of their terms; taken off each bound.
+ROUNDING = 2.0**-49
+# With more rivals than this, those that are broken at least by this share of the worst are
+# remembered.
+_WORTH_LISTING = 64
+_LISTED_SHARE = 0.25
+
+
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile without the interpreter, and keep the result on disk where that is possible.
+
+    Numba writes beside the source or, if that cannot be written to, into the user's cache
+    folder. Where neither can be, each process compiles for itself.
+    """
+    try:
+        return njit(nogil=True, cache=True, error_model="numpy")(function)
+    except RuntimeError:
+        return njit(nogil=True, error_model="numpy")(function)
+
+
+@jit
+def normal_of(row, TNi, RN, C, out):
+    """Left-hand side of a condition, ``out @ u``."""
+    m = RN.shape[0]
+    if row >= m:
+        for j in range(out.size):
+            out[j] = C[row - m, j]
+    else:
+        for j in range(out.size):
+            out[j] = RN[row, j] - TNi[j]
+
+
+@jit
+def lead_of(row, TAi, RA, z0, h):
+    """Right-hand side of a condition; for a rival, by how much it trails at the input."""
+    m = RA.shape[0]
+    if row >= m:
+        return h[row - m]
+    lead = 0.0
+    for c in range(z0.size):
+        a, b = TAi[c], RA[row, c]
+        lead += (b - a) * ((a - z0[c]) + (b - z0[c]))
+    return lead
+
+
+@jit
+def most_violated(
+    u, scores, score, TNi, RN, RNT, scale, C, lengths, equality, h, tight, margin, g, listed
+):
+    """Find the condition that is broken most, or -1 if none is.
+
+    A rival counts as overtaken at half the margin and a constraint at half its tightening:
+    the other half is there to be lost to rounding. A constraint goes before a rival, and
+    rivals are compared by ``scale``, one over the length of their row (or none, if empty).
+    `listed` remembers the rivals that were broken when all were last looked at; it is asked
+    first, and all of them only when it has nothing to say.
+    """
+    d, m = RNT.shape
+    chosen, share = -1, 0.0
+    for c in range(h.size):
+        value = -h[c]
+        for j in range(d):
+            value += C[c, j] * u[j]
+        if equality[c]:
+            value = abs(value)
+        if value > 0.5 * tight[c] and value > share * lengths[c]:
+            share, chosen = value / lengths[c], c
+    if chosen >= 0:
+        return m + chosen
+    if m == 0:
+        return -1
+    own = score + 0.5 * margin
+    for j in range(d):
+        own -= TNi[j] * u[j]
+    worst, at = 0.0, -1
+    for n in range(listed[0]):
+        k = listed[n + 1]
+        over = own - scores[k]
+        for j in range(d):
+            over += RN[k, j] * u[j]
+        if scale.size:
+            over *= scale[k]
+        if over > worst:
+            worst, at = over, k
+    if at >= 0:
+        return at
+    for k in range(m):
+        g[k] = own - scores[k]
+    for j in range(d):
+        change = u[j]
+        if change != 0.0:
+            for k in range(m):
+                g[k] += RNT[j, k] * change
+    if scale.size:
+        for k in range(m):
+            g[k] *= scale[k]
+    for k in range(m):
+        if g[k] > worst:
+            worst, at = g[k], k
+    listed[0] = 0
+    if m > _WORTH_LISTING and at >= 0:
+        for k in range(m):
+            if g[k] > _LISTED_SHARE * worst and listed[0] < listed.size - 1:
+                listed[0] += 1
+                listed[listed[0]] = k
+    return at
+
+
+@jit
+def combined(rows, prices, count, TAi, TNi, RA, RN, C, equality, z0, h, tight, slope, normal):
+    """Sum the priced conditions without margin or tightening, ``slope @ u + constant <= 0``.
+
+    Prices of the wrong sign are left out. Returns the constant and the size of its terms.
+    """
+    m = RN.shape[0]
+    for j in range(normal.size):
+        slope[j] = 0.0
+    constant, size = 0.0, 0.0
+    for n in range(count):
+        price, row = prices[n], rows[n]
+        if row >= m + equality.size:
+            continue
+        free = row >= m and equality[row - m]
+        if price < 0.0 and not free:
+            continue
+        normal_of(row, TNi, RN, C, normal)
+        right = lead_of(row, TAi, RA, z0, h)
+        if row >= m and not free:
+            right += tight[row - m]
+        for j in range(normal.size):
+            slope[j] += price * normal[j]
+        constant -= price * right
+        size += abs(price * right)
+    return constant, size

@@ -1,0 +1,271 @@
+"""Least ``|u|^2`` in a cell: a dual active-set method (Goldfarb and Idnani).
+
+Take in the row that is broken most and let go of rows whose price would turn negative on the
+way. Only the Gram matrix of the binding rows is factored. The bounds of single features,
+``lower <= B u <= upper``, are rows as well: m + c + 2 j (upper) and m + c + 2 j + 1 (lower).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterlvq.solvers.kernels.conditions import (
+    ABANDONED,
+    FAILED,
+    INF,
+    INFEASIBLE,
+    ROUNDING,
+    SOLVED,
+    jit,
+    lead_of,
+    most_violated,
+    normal_of,
+)
+
+__all__ = ["add_bounds", "bound", "contradicts", "solve"]
+
+_DEPENDENT = 1e-13
+
+
+@jit
+def _broken_bound(u, B, B_lengths, lo, hi, base):
+    """Find the bound of a feature that is broken most: its row, and how far in length."""
+    d = lo.size
+    at, worst = -1, 0.0
+    for j in range(d):
+        if lo[j] == -INF and hi[j] == INF:
+            continue
+        value = 0.0
+        for c in range(d):
+            value += B[j, c] * u[c]
+        over, under = value - hi[j], lo[j] - value
+        if over > 1e-14 * abs(value) and over / B_lengths[j] > worst:
+            at, worst = base + 2 * j, over / B_lengths[j]
+        if under > 1e-14 * abs(value) and under / B_lengths[j] > worst:
+            at, worst = base + 2 * j + 1, under / B_lengths[j]
+    return at, worst
+
+
+@jit
+def _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, out):
+    """Left-hand side of any row into `out`; returns its right-hand side."""
+    if row < base:
+        normal_of(row, TNi, RN, C, out)
+        right = lead_of(row, TAi, RA, z0, h)
+        return right - margin if row < RN.shape[0] else right
+    j = (row - base) // 2
+    if (row - base) % 2 == 0:
+        for c in range(out.size):
+            out[c] = B[j, c]
+        return hi[j]
+    for c in range(out.size):
+        out[c] = -B[j, c]
+    return -lo[j]
+
+
+@jit
+def _factor(N, count, K):
+    """Cholesky factor of the Gram matrix of the first rows of N."""
+    d = N.shape[1]
+    for a in range(count):
+        for b in range(a + 1):
+            total = 0.0
+            for j in range(d):
+                total += N[a, j] * N[b, j]
+            for c in range(b):
+                total -= K[a, c] * K[b, c]
+            if a == b:
+                if total <= 0.0:
+                    return False
+                K[a, a] = np.sqrt(total)
+            else:
+                K[a, b] = total / K[b, b]
+    return True
+
+
+@jit
+def _forward(K, count, right):
+    for a in range(count):
+        for c in range(a):
+            right[a] -= K[a, c] * right[c]
+        right[a] /= K[a, a]
+
+
+@jit
+def _backward(K, count, right):
+    for a in range(count - 1, -1, -1):
+        for c in range(a + 1, count):
+            right[a] -= K[c, a] * right[c]
+        right[a] /= K[a, a]
+
+
+@jit
+def _point(N, count, prices, u):
+    """Compute the point that the prices belong to, ``u = -N' prices``."""
+    for j in range(u.size):
+        u[j] = 0.0
+    for a in range(count):
+        price = prices[a]
+        for j in range(u.size):
+            u[j] -= price * N[a, j]
+
+
+@jit
+def _square(u):
+    total = 0.0
+    for j in range(u.size):
+        total += u[j] * u[j]
+    return total
+
+
+@jit
+def solve(
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
+    tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
+):  # fmt: skip
+    """Solve one cell; returns a code, the cost and the number of priced rows.
+
+    A row of N is the row itself times its sign: -1 for an equality met from above.
+    """
+    d, m = lo.size, RN.shape[0]
+    base = m + equality.size
+    for j in range(d):
+        u[j] = 0.0
+    count = 0
+    listed[0] = 0
+    for _ in range(200 + 20 * (d + m)):
+        cost = _square(u)
+        if cost > cap:
+            return ABANDONED, cost, count
+        # 1. The row that is broken most, by length in the space of u.
+        row = most_violated(
+            u, scores, score, TNi, RN, RNT, scale, C, lengths, equality, h, tight, margin, g, listed
+        )
+        over = 0.0
+        if row >= 0:
+            right_side = _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, normal)
+            over = -right_side
+            for j in range(d):
+                over += normal[j] * u[j]
+        box, far = _broken_bound(u, B, B_lengths, lo, hi, base)
+        if box >= 0 and (row < 0 or far * far * _square(normal) >= over * over):
+            row = box
+            right_side = _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, normal)
+            over = -right_side
+            for j in range(d):
+                over += normal[j] * u[j]
+        if row < 0 or (row < m and over <= 0.0):  # the latter: broken by rounding only
+            for _round in range(2):
+                _point(N, count, prices, u)
+                for a in range(count):
+                    miss = -rights[a]
+                    for j in range(d):
+                        miss += N[a, j] * u[j]
+                    right[a] = miss
+                _forward(K, count, right)
+                _backward(K, count, right)
+                for a in range(count):
+                    prices[a] += right[a]
+            _point(N, count, prices, u)
+            return SOLVED, _square(u), count
+        sign = 1.0
+        if over < 0.0:
+            sign, over = -1.0, -over
+            for j in range(d):
+                normal[j] = -normal[j]
+        square, price = _square(normal), 0.0
+        # 2. Raise its price until it holds, dropping rows that would be overpaid.
+        while True:
+            for a in range(count):
+                total = 0.0
+                for j in range(d):
+                    total += N[a, j] * normal[j]
+                pull[a] = total
+            _forward(K, count, pull)
+            rest = square
+            for a in range(count):
+                right[a] = pull[a]
+                rest -= pull[a] * pull[a]
+            _backward(K, count, right)
+            drop, limit = -1, INF
+            for a in range(count):
+                c = rows[a] - m
+                if right[a] > 1e-14 and not (0 <= c < equality.size and equality[c]):
+                    ratio = max(prices[a], 0.0) / right[a]
+                    if ratio < limit:
+                        drop, limit = a, ratio
+            dependent = rest <= _DEPENDENT * square or count == d
+            if dependent and drop < 0:
+                for a in range(count):
+                    prices[a] = -right[a]
+                rows[count], prices[count], signs[count] = row, 1.0, sign
+                return INFEASIBLE, cost, count + 1
+            full = INF if dependent else over / rest
+            step = min(full, limit)
+            price += step
+            for a in range(count):
+                prices[a] -= step * right[a]
+            if not dependent:
+                for j in range(d):
+                    move = normal[j]
+                    for a in range(count):
+                        move -= right[a] * N[a, j]
+                    u[j] -= step * move
+                over -= step * rest
+            if full <= limit:
+                for j in range(d):
+                    N[count, j] = normal[j]
+                for a in range(count):
+                    K[count, a] = pull[a]
+                K[count, count] = np.sqrt(rest)
+                rows[count], prices[count], signs[count] = row, price, sign
+                rights[count] = sign * right_side
+                count += 1
+                break
+            count -= 1
+            for a in range(drop, count):
+                rows[a], prices[a], signs[a] = rows[a + 1], prices[a + 1], signs[a + 1]
+                rights[a] = rights[a + 1]
+                for j in range(d):
+                    N[a, j] = N[a + 1, j]
+            if not _factor(N, count, K):
+                return FAILED, 0.0, 0
+    return FAILED, 0.0, 0
+
+
+@jit
+def add_bounds(rows, prices, count, base, B, lo, hi, slope, constant, size):
+    """Add the priced bounds of single features to a sum of conditions."""
+    for n in range(count):
+        if rows[n] < base or prices[n] < 0.0:
+            continue
+        j = (rows[n] - base) // 2
+        upper = (rows[n] - base) % 2 == 0
+        price = prices[n] if upper else -prices[n]
+        right = hi[j] if upper else lo[j]
+        for c in range(lo.size):
+            slope[c] += price * B[j, c]
+        constant -= price * right
+        size += abs(price * right)
+    return constant, size
+
+
+@jit
+def bound(constant, size, slope, cap):
+    """Least of ``|u|^2 + 2 (slope @ u + constant)``, at ``u = -slope``; at most `cap`."""
+    square = 0.0
+    for j in range(slope.size):
+        square += slope[j] * slope[j]
+    value = 2.0 * constant - square
+    return min(cap, max(0.0, value - ROUNDING * (2.0 * size + square)))
+
+
+@jit
+def contradicts(constant, size, slope, reach):
+    """Whether ``slope @ u + constant <= 0`` fails everywhere within reach."""
+    value = constant
+    for j in range(reach.size):
+        loss = abs(slope[j]) * reach[j]
+        value -= loss
+        size += loss
+    return value > ROUNDING * size

@@ -1,0 +1,320 @@
+"""Answer the rows of a batch, one after another, with memory set aside once."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterlvq.solvers.kernels import absolute, quadratic
+from counterlvq.solvers.kernels.conditions import (
+    FAILED,
+    INF,
+    INFEASIBLE,
+    SOLVED,
+    combined,
+    jit,
+    lead_of,
+    normal_of,
+)
+
+__all__ = ["answer_rows"]
+
+# The default margin: a share of the lead to be gained, within shares of the scores that meet.
+_SHARE_OF_LEAD = 2.0**-24
+_ROUNDING_MARGIN = 2.0**-48
+_AMPLE_MARGIN = 2.0**-40
+# Rounding of linear constraints and of bounds that cross, as a share of their terms.
+_CROSSING = 2.0**-48
+# How far a change may go where nothing limits it, in units of what data and constraints
+# suggest.
+_REACH = 2.0**16
+# In `used`: a target prototype that was skipped, and one whose cell is empty; the latter is
+# lowered further by how many rows the contradiction charges for.
+_SKIPPED, _EMPTY = -1, -2
+
+
+@jit
+def _project(x, center, F, plain, z0):
+    for c in range(z0.size):
+        if plain:
+            z0[c] = x[c] - center[c]
+        else:
+            total = 0.0
+            for j in range(x.size):
+                total += F[c, j] * (x[j] - center[j])
+            z0[c] = total
+
+
+@jit
+def _fill_box(x, columns, column, slope, old, value, fixes, unit, least, most,
+              lower, upper, lo, hi, spread):  # fmt: skip
+    """Bounds of each feature, absolute and in units of u; False if some leave no room."""
+    for j in range(columns.size):
+        lower[j], upper[j] = -INF, INF
+    for b in range(column.size):
+        given = 0.0
+        for j in range(x.size):
+            if old[b, j] != 0.0:
+                given += old[b, j] * x[j]
+        end = (value[b] - given) / slope[b]
+        if not fixes[b] and slope[b] * end + given - value[b] > 0:
+            # The end is itself rounded; step inside where the row would show it.
+            end = np.nextafter(end, -INF if slope[b] > 0 else INF)
+        j = column[b]
+        if slope[b] > 0 or fixes[b]:
+            upper[j] = min(upper[j], end)
+        if slope[b] < 0 or fixes[b]:
+            lower[j] = max(lower[j], end)
+    for j in range(columns.size):
+        here = x[columns[j]]
+        if lower[j] > upper[j]:
+            if lower[j] - upper[j] > _CROSSING * max(abs(lower[j]), abs(upper[j])):
+                return False
+            lower[j] = upper[j]
+        lo[j], hi[j] = (lower[j] - here) * unit[j], (upper[j] - here) * unit[j]
+        far = max(abs(least[j] - here), abs(most[j] - here))
+        if lower[j] > -INF:
+            far = max(far, abs(lower[j] - here))
+        if upper[j] < INF:
+            far = max(far, abs(upper[j] - here))
+        spread[j] = far
+    return True
+
+
+@jit
+def _fill_right_sides(x, columns, spread, A, R, v, equality, h, tight, far):
+    """Right-hand sides of the linear constraints, tightened by what rounding can blur.
+
+    `far` becomes how far the data, or a constraint on its own, could make a feature go.
+    """
+    for j in range(columns.size):
+        far[j] = spread[j]
+    for c in range(v.size):
+        right, size = v[c], abs(v[c])
+        for j in range(x.size):
+            right -= (A[c, j] + R[c, j]) * x[j]
+            size += (abs(A[c, j]) + abs(R[c, j])) * abs(x[j])
+        for j in range(columns.size):
+            weight = abs(A[c, columns[j]])
+            size += weight * spread[j]
+            if weight > 0.0:
+                far[j] = max(far[j], abs(right) / weight)
+        tight[c] = _CROSSING * size
+        h[c] = right if equality[c] else right - tight[c]
+
+
+@jit
+def _scores(z0, anchors, out):
+    for k in range(anchors.shape[0]):
+        total = 0.0
+        for c in range(z0.size):
+            gap = z0[c] - anchors[k, c]
+            total += gap * gap
+        out[k] = total
+
+
+@jit
+def _quick_bounds(
+    is_quadratic, TA, TN, RA, RN, C, scale, z0, h, score, scores, nearest, normal, quick, rival
+):
+    """Cost of overtaking the one rival that is dearest to overtake, for each target prototype.
+
+    Where the lengths of all rows are not at hand, the nearest rival stands for all.
+    """
+    for t in range(TA.shape[0]):
+        quick[t], rival[t] = 0.0, nearest
+        if nearest < 0 or score[t] <= scores[nearest]:
+            continue
+        if scale.size:
+            worst = 0.0
+            for k in range(RA.shape[0]):
+                far = (score[t] - scores[k]) * scale[t, k]
+                if far > worst:
+                    worst, rival[t] = far, k
+        k = rival[t]
+        normal_of(k, TN[t], RN, C, normal)
+        behind = -lead_of(k, TA[t], RA, z0, h)
+        largest, square = 0.0, 0.0
+        for j in range(normal.size):
+            largest = max(largest, abs(normal[j]))
+            square += normal[j] * normal[j]
+        if square > 0.0 and behind > 0.0:
+            speed = square if is_quadratic else largest
+            gain = behind * behind if is_quadratic else behind
+            quick[t] = gain / speed * (1.0 - 1e-12)
+
+
+@jit
+def _place(is_quadratic, x, u, columns, prices, root, B, lower, upper, change, y):
+    """Turn u into a point of the user's space, within the bounds exactly; return its cost."""
+    d = columns.size
+    for j in range(x.size):
+        y[j] = x[j]
+    for j in range(d):
+        move = 0.0
+        if is_quadratic:
+            for c in range(d):
+                move += B[j, c] * u[c]
+        else:
+            move = u[j] / prices[j]
+        here = x[columns[j]]
+        there = min(max(here + move, lower[j]), upper[j])
+        y[columns[j]] = there
+        change[j] = there - here
+    cost = 0.0
+    for j in range(d):
+        if is_quadratic:
+            part = 0.0
+            for c in range(d):
+                part += root[j, c] * change[c]
+            cost += part * part
+        else:
+            cost += prices[j] * abs(change[j])
+    return cost
+
+
+@jit
+def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
+    """Answer each row of X: point, cost, certified bound and code, into the last four.
+
+    `margin` is NaN for the default one. What remains in `scratch` belongs to the last row.
+    """
+    is_quadratic = family.is_quadratic
+    TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
+    C, lengths, equality, B, B_lengths = (
+        family.C, family.lengths, family.equality, family.B, family.B_lengths
+    )  # fmt: skip
+    z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
+    lower, upper, spread = scratch.lower, scratch.upper, scratch.spread
+    far, reach = scratch.far, scratch.reach
+    score, scores, quick = scratch.score, scratch.scores, scratch.quick
+    u, g, listed, normal, row, D, T = (
+        scratch.u, scratch.g, scratch.listed, scratch.normal, scratch.row, scratch.D, scratch.T
+    )  # fmt: skip
+    K, rights = scratch.K, scratch.rights
+    nonbasic, at, basic, slope = scratch.nonbasic, scratch.at, scratch.basic, scratch.slope
+    all_rows, all_prices, all_signs = scratch.rows, scratch.prices, scratch.signs
+    used, points = scratch.used, scratch.points
+    pt, m, d = TA.shape[0], RA.shape[0], lo.size
+    base = m + equality.size
+    for n in range(X.shape[0]):
+        x = X[n]
+        costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
+        for j in range(x.size):
+            Y[n, j] = np.nan
+        if not _fill_box(
+            x, family.columns, family.bound_column, family.bound_slope, family.bound_old,
+            family.bound_value, family.bound_fixes, family.prices, family.least, family.most,
+            lower, upper, lo, hi, spread,
+        ):  # fmt: skip
+            for t in range(pt):
+                used[t] = _EMPTY
+            continue
+        _fill_right_sides(
+            x, family.columns, spread, family.A, family.R, family.v, equality, h, tight, far
+        )
+        _project(x, family.center, family.F, family.plain, z0)
+        _scores(z0, TA, score)
+        _scores(z0, RA, scores)
+        k = -1
+        for a in range(m):
+            if k < 0 or scores[a] < scores[k]:
+                k = a
+        nearest = scores[k] if m else INF
+        _quick_bounds(
+            is_quadratic, TA, TN, RA, RN, C, family.scale, z0, h, score, scores, k, normal, quick,
+            scratch.rival,
+        )  # fmt: skip
+        scale = family.span
+        for c in range(z0.size):
+            scale += z0[c] * z0[c]
+        for t in range(pt):
+            used[t] = _SKIPPED
+        # Target prototypes in the order of their quick bounds, until these pass the best.
+        best, winner, empty, failed = INF, -1, 0, False
+        for visit in range(pt):
+            t, low = -1, INF
+            for s in range(pt):
+                if used[s] == _SKIPPED and quick[s] < low:
+                    t, low = s, quick[s]
+            if t < 0 or (visit > 0 and low >= best):
+                break
+            scales = family.scale[t] if family.scale.size else family.scale[0]
+            ask = margin
+            if np.isnan(margin):
+                behind = max(score[t] - nearest, 0.0) if m else 0.0
+                ask = max(_SHARE_OF_LEAD * behind, _ROUNDING_MARGIN * scale)
+                ask = min(ask, _AMPLE_MARGIN * scale)
+            if is_quadratic:
+                code, cost, count = quadratic.solve(
+                    TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality, B,
+                    B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, K,
+                    rights, all_rows[t], all_prices[t], all_signs[t],
+                )  # fmt: skip
+            else:
+                code, cost, count = absolute.solve(
+                    TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality, z0,
+                    lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, nonbasic, at,
+                    basic, slope, all_rows[t], all_prices[t],
+                )  # fmt: skip
+            used[t] = count
+            for j in range(d):
+                points[t, j] = u[j]
+            if code == SOLVED and cost < best:
+                best, winner = cost, t
+            elif code == FAILED:
+                failed = True
+                break
+            if is_quadratic:
+                # From here on a price belongs to the row itself, whatever its sign was.
+                for a in range(count):
+                    all_prices[t, a] *= all_signs[t, a]
+            if code == INFEASIBLE:
+                constant, size = combined(
+                    all_rows[t], all_prices[t], count, TA[t], TN[t], RA, RN, C, equality, z0, h,
+                    tight, row, normal,
+                )  # fmt: skip
+                if is_quadratic:
+                    constant, size = quadratic.add_bounds(
+                        all_rows[t], all_prices[t], count, base, B, lo, hi, row, constant, size
+                    )
+                    for j in range(d):
+                        total = 0.0
+                        for c in range(d):
+                            total += abs(family.root[j, c]) * far[c]
+                        reach[j] = _REACH * total
+                    proved = quadratic.contradicts(constant, size, row, reach)
+                else:
+                    for j in range(d):
+                        reach[j] = _REACH * far[j] * family.prices[j]
+                    proved = absolute.contradicts(constant, size, row, lo, hi, reach)
+                if not proved:
+                    failed = True
+                    break
+                used[t] = _EMPTY - count
+                empty += 1
+        if failed or (winner < 0 and empty < pt):
+            codes[n], bounds[n] = FAILED, 0.0
+            continue
+        if winner < 0:
+            continue
+        codes[n] = SOLVED
+        costs[n] = _place(
+            is_quadratic, x, points[winner], family.columns, family.prices, family.root, B,
+            lower, upper, scratch.change, Y[n],
+        )  # fmt: skip
+        shown = costs[n]
+        for t in range(pt):
+            if used[t] < 0:
+                continue
+            constant, size = combined(
+                all_rows[t], all_prices[t], used[t], TA[t], TN[t], RA, RN, C, equality, z0, h,
+                tight, row, normal,
+            )  # fmt: skip
+            if is_quadratic:
+                constant, size = quadratic.add_bounds(
+                    all_rows[t], all_prices[t], used[t], base, B, lo, hi, row, constant, size
+                )
+                shown = min(shown, quadratic.bound(constant, size, row[:d], costs[n]))
+            else:
+                shown = min(shown, absolute.bound(constant, size, row, lo, hi, costs[n]))
+        bounds[n] = shown

@@ -1,0 +1,94 @@
+"""From what the user wishes for to the prototypes that carry it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import plain
+from counterlvq.errors import InvalidInputError, UnknownLabelError
+from counterlvq.model import PrototypeModel
+
+__all__ = ["labels_of", "targets_per_row", "wished_prototypes"]
+
+_SHOWN_ROWS = 5
+
+
+def wished_prototypes(model: PrototypeModel, target: Any, nearest: int) -> NDArray[np.bool_]:
+    """Which prototypes carry a wished-for label, (p,).
+
+    `target` is a label, several labels, or None for any but the label of `nearest`.
+    """
+    if target is None:
+        return np.asarray(model.class_index != model.class_index[nearest])
+    wished = np.zeros(model.n_prototypes, dtype=bool)
+    for wish in _listed(target):
+        wished |= model.class_index == _class_of(model, wish)
+    return wished
+
+
+def labels_of(model: PrototypeModel, wished: NDArray[np.bool_]) -> tuple[Any, ...]:
+    """List the labels that the wished-for prototypes carry."""
+    return tuple(plain(model.classes[c]) for c in np.unique(model.class_index[wished]))
+
+
+def targets_per_row(model: PrototypeModel, target: Any, n: int) -> Sequence[Any] | None:
+    """Labels wished for row by row, or None if one wish stands for all rows.
+
+    A list, a tuple, an array or a column of n labels is one per row. A set of labels, like a
+    single label, is wished for in every row.
+    """
+    if target is None or isinstance(target, str | bytes | set | frozenset):
+        return None
+    if not hasattr(target, "__len__"):
+        return None
+    wishes = [plain(wish) for wish in np.asarray(target, dtype=object).ravel()]
+    if len(wishes) != n:
+        raise InvalidInputError(
+            f"target has {len(wishes)} entries for {n} rows; expected one label per row, one "
+            f"label for all, or a set such as {{'a', 'b'}} for any of several labels."
+        )
+    known = {None, *(plain(label) for label in model.classes)}
+    bad = [i for i, wish in enumerate(wishes) if not _is_known(wish, known)]
+    if bad:
+        rows = ", ".join(str(i) for i in bad[:_SHOWN_ROWS])
+        more = ", ..." if len(bad) > _SHOWN_ROWS else ""
+        raise UnknownLabelError(
+            f"target names {wishes[bad[0]]!r} in row {bad[0]}, which is no label of the model; "
+            f"expected {_shown(model)}. {len(bad)} row(s) in all: {rows}{more}."
+        )
+    return wishes
+
+
+def _is_known(wish: Any, known: set[Any]) -> bool:
+    try:
+        return wish in known
+    except TypeError:  # not hashable, so no label
+        return False
+
+
+def _listed(target: Any) -> list[Any]:
+    if isinstance(target, np.ndarray):
+        target = target.tolist()
+    if isinstance(target, Collection) and not isinstance(target, str | bytes):
+        wishes = [plain(wish) for wish in target]
+        if not wishes:
+            raise UnknownLabelError(
+                "target is empty; expected a label, several labels, or None for any other class."
+            )
+        return wishes
+    return [plain(target)]
+
+
+def _class_of(model: PrototypeModel, wish: Any) -> int:
+    for c, label in enumerate(model.classes):
+        if wish == plain(label):
+            return c
+    raise UnknownLabelError(f"target {wish!r} is no label of the model; expected {_shown(model)}.")
+
+
+def _shown(model: PrototypeModel) -> str:
+    return "one of: " + ", ".join(repr(plain(label)) for label in model.classes)

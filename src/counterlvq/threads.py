@@ -1,0 +1,99 @@
+"""Blocks of work for threads, with progress and a way to stop.
+
+The kernels release the interpreter, so threads share the work without copying it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence, Sized
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager, nullcontext
+from itertools import islice
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+
+__all__ = ["run_blocks", "workers"]
+
+
+Block = TypeVar("Block", bound=Sized)
+
+
+class _Bar(Protocol):
+    def update(self, n: int) -> object: ...
+
+
+def workers(n_jobs: int | None) -> int:
+    """Turn `n_jobs` into a number of threads: None is 1, -1 every core, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if not _is_whole(n_jobs) or n_jobs == 0:
+        raise InvalidInputError(
+            f"n_jobs is {n_jobs!r}; expected a positive number of threads, a negative one to "
+            f"count down from all cores (-1: all of them), or None for one."
+        )
+    if n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, (cores or 1) + 1 + int(n_jobs))
+
+
+def run_blocks(
+    blocks: Sequence[Block], work: Callable[[Block], None], jobs: int, progress: bool
+) -> None:
+    """Call `work` for every block, in `jobs` threads.
+
+    An interrupt, or an error in a block, stops the run after the blocks that are under way.
+    """
+    with _bar(sum(len(block) for block in blocks), progress) as bar:
+        if jobs == 1 or len(blocks) == 1:
+            for block in blocks:
+                work(block)
+                bar.update(len(block))
+            return
+        _run_threads(blocks, work, jobs, bar)
+
+
+def _run_threads(
+    blocks: Sequence[Block], work: Callable[[Block], None], jobs: int, bar: _Bar
+) -> None:
+    waiting = iter(blocks)
+    with ThreadPoolExecutor(jobs) as pool:
+        # Two blocks per thread are handed out at a time, so that little is left to cancel.
+        running = {pool.submit(work, block): len(block) for block in islice(waiting, 2 * jobs)}
+        try:
+            while running:
+                done, _ = wait(running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    bar.update(running.pop(future))
+                    future.result()
+                for block in islice(waiting, len(done)):
+                    running[pool.submit(work, block)] = len(block)
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+class _Silent:
+    def update(self, n: int) -> object:
+        return n
+
+
+def _bar(total: int, progress: bool) -> AbstractContextManager[Any]:
+    if not progress:
+        return nullcontext(_Silent())
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise NotSupportedError(
+            "progress=True needs tqdm, which is not installed; install it with "
+            'pip install "counterlvq[progress]", or leave progress out.'
+        ) from None
+    bar: AbstractContextManager[Any] = tqdm(total=total, unit="row", unit_scale=True)
+    return bar

@@ -1,0 +1,350 @@
+"""Costs: their values, their two parts, and what they refuse."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+import counterlvq as clvq
+
+NAN, INF = float("nan"), float("inf")
+bounded = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+MODEL = clvq.PrototypeModel(np.eye(3), ["a", "b", "c"])
+
+
+# Thousandths: neither overflow nor numbers so small that their squares lose digits.
+thousandths = st.integers(-(10**6), 10**6).map(lambda n: n / 1000)
+positive = st.integers(1, 10**5).map(lambda n: n / 1000)
+
+
+def vectors(width: int, elements: st.SearchStrategy[float] = thousandths):
+    return arrays(float, width, elements=elements)
+
+
+# --- values -------------------------------------------------------------------------------------
+
+
+@bounded
+@given(vectors(4), vectors(4, positive))
+def test_manhattan_sums_weighted_absolute_changes(delta: np.ndarray, weights: np.ndarray) -> None:
+    expected = sum(w * abs(v) for w, v in zip(weights, delta, strict=True))
+    assert clvq.Manhattan(weights).value(delta) == pytest.approx(expected, rel=1e-12)
+    plain = sum(abs(v) for v in delta)
+    assert clvq.Manhattan().value(delta) == pytest.approx(plain, rel=1e-12)
+
+
+@bounded
+@given(vectors(4))
+def test_euclidean_is_the_squared_length(delta: np.ndarray) -> None:
+    assert clvq.Euclidean().value(delta) == pytest.approx(sum(v * v for v in delta), rel=1e-12)
+
+
+@bounded
+@given(vectors(3), arrays(float, (2, 3), elements=st.integers(-5, 5)))
+def test_mahalanobis_is_the_quadratic_form(delta: np.ndarray, factor: np.ndarray) -> None:
+    matrix = factor.T @ factor  # of rank 2 at most
+
+    value = clvq.Mahalanobis(matrix).value(delta)
+
+    expected = sum(matrix[i, j] * delta[i] * delta[j] for i in range(3) for j in range(3))
+    size = np.abs(matrix).sum() * np.abs(delta).max() ** 2
+    assert value == pytest.approx(expected, rel=1e-9, abs=1e-13 * size)
+    assert value >= 0
+
+
+@pytest.mark.parametrize(
+    "cost",
+    [clvq.Manhattan(), clvq.Manhattan([1, 2, 3]), clvq.Euclidean(), clvq.Mahalanobis(np.eye(3))],
+    ids=repr,
+)
+def test_value_is_made_of_the_two_parts(cost: clvq.Cost) -> None:
+    for delta in np.random.default_rng(0).normal(size=(20, 3)):
+        lifted = cost.l2_factor(3) @ delta
+        parts = cost.l1_weights(3) @ np.abs(delta) + lifted @ lifted
+        assert cost.value(delta) == pytest.approx(parts, rel=1e-13)
+    assert cost.value(np.zeros(3)) == 0.0
+    assert isinstance(cost.value([1, 1, 1]), float)
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean(), clvq.Mahalanobis(np.eye(2))])
+def test_value_refuses_what_is_not_a_change(cost: clvq.Cost) -> None:
+    with pytest.raises(clvq.InvalidInputError, match=r"delta\[1\] is nan"):
+        cost.value([0.0, NAN])
+    with pytest.raises(clvq.InvalidInputError, match="delta has 2 dimension"):
+        cost.value([[0.0, 1.0]])
+
+
+def test_reprs_can_be_read_back() -> None:
+    names = {name: getattr(clvq, name) for name in ("Manhattan", "Euclidean", "Mahalanobis")}
+    delta = [1.0, -2.0]
+    for cost in (
+        clvq.Manhattan(),
+        clvq.Manhattan([0.1, 7]),
+        clvq.Euclidean(),
+        clvq.Mahalanobis([[2, 0.5], [0.5, 1]]),
+    ):
+        again = eval(repr(cost), names)
+        assert again.value(delta) == cost.value(delta)
+
+
+def test_costs_are_frozen_and_share_no_memory_with_the_caller() -> None:
+    weights, matrix = np.ones(2), np.eye(2)
+    manhattan, mahalanobis = clvq.Manhattan(weights), clvq.Mahalanobis(matrix)
+    weights[:], matrix[:] = 7.0, 7.0
+
+    assert manhattan.value([1, 1]) == 2.0
+    assert mahalanobis.value([1, 1]) == 2.0
+    for array in (manhattan.weights, mahalanobis.matrix, mahalanobis.root):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        manhattan.weights = weights  # type: ignore[misc]
+
+
+# --- weights ------------------------------------------------------------------------------------
+
+BAD_WEIGHTS: dict[str, tuple[Any, str]] = {
+    "zero": (
+        [1.0, 0.0, 2.0],
+        "weights[1] is 0; expected a positive weight for each feature. Use Freeze to keep a "
+        "feature as it is; a free feature would make any change of it cost nothing.",
+    ),
+    "negative": ([1.0, 2.0, -3.0], "weights[2] is -3; expected a positive weight"),
+    "NaN": ([1.0, NAN, 2.0], "weights[1] is nan (1 such value(s) in all)"),
+    "infinite": ([INF, 1.0, 2.0], "weights[0] is inf (1 such value(s) in all)"),
+    "a table": ([[1.0, 2.0]], "weights has 2 dimension(s) and shape (1, 2)"),
+    "one number": (2.0, "weights has 0 dimension(s) and shape ()"),
+    "words": (["a", "b", "c"], "weights cannot be read as an array of numbers"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_WEIGHTS)
+def test_bad_weights_are_refused_in_words(kind: str) -> None:
+    weights, message = BAD_WEIGHTS[kind]
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.Manhattan(weights=weights)
+    assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("cost", "message"),
+    [
+        (clvq.Manhattan([1.0, 2.0]), "Manhattan has 2 weights; expected 3, one per feature."),
+        (
+            clvq.Mahalanobis(np.eye(4)),
+            "Mahalanobis has a matrix of shape (4, 4); expected (3, 3), for 3 features.",
+        ),
+    ],
+    ids=["weights", "matrix"],
+)
+def test_cost_of_another_width_is_refused_when_the_explainer_is_made(
+    cost: clvq.Cost, message: str
+) -> None:
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.Explainer(MODEL, cost=cost)
+    assert str(raised.value) == message
+
+
+@pytest.mark.parametrize("cost", ["manhattan", clvq.Manhattan, 3.0])
+def test_what_is_no_cost_is_refused_when_the_explainer_is_made(cost: Any) -> None:
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.Explainer(MODEL, cost=cost)
+    assert f"cost is {cost!r}; expected a cost such as Manhattan()" in str(raised.value)
+
+
+# --- weights from data --------------------------------------------------------------------------
+
+
+def test_mad_weights_are_one_over_the_median_absolute_deviation() -> None:
+    # Medians 3 and 20; absolute deviations 2, 1, 0, 1, 97 and 20, 10, 0, 10, 20.
+    X = [[1, 0], [2, 10], [3, 20], [4, 30], [100, 40]]
+    np.testing.assert_allclose(clvq.mad_weights(X), [1 / 1, 1 / 10], rtol=1e-15)
+
+
+def test_mad_weights_follow_the_units_and_ignore_the_origin() -> None:
+    X = np.random.default_rng(1).normal(size=(101, 3))
+    unit = np.array([1e-3, 1.0, 1e6])
+    plain = clvq.mad_weights(X)
+    np.testing.assert_allclose(clvq.mad_weights(X * unit), plain / unit, rtol=1e-12)
+    np.testing.assert_allclose(clvq.mad_weights(X + 4.0), plain, rtol=1e-9)
+
+
+def test_mad_of_zero_falls_back_on_the_mean_deviation() -> None:
+    # Mostly 0: the median deviation is 0 and the mean deviation 12 / 6 = 2.
+    X = np.column_stack([[0.0, 0.0, 0.0, 0.0, 4.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
+    weights = clvq.mad_weights(X)
+    assert weights[0] == pytest.approx(1 / (0.845348 * 2), rel=1e-5)
+    assert weights[1] == pytest.approx(1 / 1.5)
+
+
+def test_fallback_continues_what_normal_data_would_give() -> None:
+    """The factor is median over mean absolute deviation of a normal distribution."""
+    sample = np.random.default_rng(2).normal(size=400_000)
+    mean = np.abs(sample - np.median(sample)).mean()
+    mostly_still = np.concatenate([np.zeros(3), [-1.0, 1.0]])
+    fallback = clvq.mad_weights(mostly_still[:, None])[0] * (2 / 5)
+    assert clvq.mad_weights(sample[:, None])[0] * mean == pytest.approx(fallback, rel=5e-3)
+
+
+def test_feature_that_never_varies_needs_a_weight_of_its_own() -> None:
+    X = [[1.0, 5.0, 7.0], [2.0, 5.0, 7.0], [4.0, 5.0, 7.0]]
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.mad_weights(X)
+    assert str(raised.value) == (
+        "column 1 of X is 5 in every row (2 such column(s) in all), so it has no deviation to "
+        "weigh by; expected features that vary. Freeze or drop it, or pass constant=1.0 to give "
+        "it a weight of its own."
+    )
+    np.testing.assert_array_equal(clvq.mad_weights(X, constant=3.0), [1.0, 3.0, 3.0])
+
+
+def test_constant_does_not_touch_features_that_vary() -> None:
+    X = np.random.default_rng(3).normal(size=(50, 2))
+    np.testing.assert_array_equal(clvq.mad_weights(X, constant=9.0), clvq.mad_weights(X))
+
+
+@pytest.mark.parametrize("constant", [0, -1.0, NAN, INF, "much"])
+def test_constant_must_be_a_positive_weight(constant: Any) -> None:
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.mad_weights([[1.0], [2.0]], constant=constant)
+    assert str(raised.value) == f"constant is {constant!r}; expected a positive weight or None."
+
+
+def test_mad_weights_refuse_what_is_no_table() -> None:
+    with pytest.raises(clvq.InvalidInputError, match=r"X\[1, 0\] is nan"):
+        clvq.mad_weights([[1.0, 2.0], [NAN, 3.0]])
+    with pytest.raises(clvq.InvalidInputError, match="X has 1 dimension"):
+        clvq.mad_weights([1.0, 2.0])
+    with pytest.raises(clvq.InvalidInputError, match="X is empty"):
+        clvq.mad_weights(np.zeros((0, 2)))
+
+
+def test_mad_weights_are_ready_for_manhattan() -> None:
+    weights = clvq.mad_weights(np.random.default_rng(4).normal(size=(30, 3)))
+    assert not weights.flags.writeable
+    cf = clvq.Explainer(MODEL, cost=clvq.Manhattan(weights)).explain([1.0, 0.0, 0.0])
+    assert cf.cost == pytest.approx(weights @ np.abs(cf.delta))
+
+
+# --- matrices -----------------------------------------------------------------------------------
+
+
+def random_matrices() -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(5)
+    tall, flat = rng.normal(size=(6, 4)), rng.normal(size=(2, 4))
+    units = np.array([1e6, 1e-6, 1.0, 1e3])
+    definite = tall.T @ tall
+    return {
+        "identity": np.eye(4),
+        "definite": definite,
+        "rank two": flat.T @ flat,
+        "rank one": np.ones((4, 4)),
+        "zero": np.zeros((4, 4)),
+        "badly scaled": units[:, None] * definite * units,
+        "badly scaled, rank two": units[:, None] * (flat.T @ flat) * units,
+        "badly scaled diagonal": np.diag([1e12, 1e-12, 1.0, 0.0]),
+        "tiny": 1e-200 * definite,
+        "huge": 1e200 * definite,
+    }
+
+
+@pytest.mark.parametrize("kind", random_matrices())
+def test_factor_reproduces_the_matrix(kind: str) -> None:
+    matrix = random_matrices()[kind]
+
+    cost = clvq.Mahalanobis(matrix)
+    L = cost.l2_factor(4)
+
+    # In units in which the diagonal is one, as a feature's own unit must not matter.
+    unit = np.sqrt(np.where(np.diag(matrix) > 0, np.diag(matrix), 1.0))
+    again = (L / unit).T @ (L / unit)
+    np.testing.assert_allclose(again, matrix / unit / unit[:, None], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rank"),
+    [
+        ("definite", 4),
+        ("badly scaled", 4),
+        ("rank two", 2),
+        ("badly scaled, rank two", 2),
+        ("rank one", 1),
+        ("badly scaled diagonal", 3),
+        ("zero", 0),
+        ("tiny", 4),
+        ("huge", 4),
+    ],
+)
+def test_factor_has_as_many_rows_as_the_rank(kind: str, rank: int) -> None:
+    assert clvq.Mahalanobis(random_matrices()[kind]).l2_factor(4).shape == (rank, 4)
+
+
+def test_badly_scaled_diagonal_keeps_its_small_end() -> None:
+    cost = clvq.Mahalanobis(np.diag([1e12, 1e-12]))
+    assert cost.value([0.0, 1.0]) == pytest.approx(1e-12, rel=1e-12)
+    assert cost.value([1.0, 0.0]) == pytest.approx(1e12, rel=1e-12)
+
+
+def test_changes_are_free_along_directions_the_matrix_does_not_see() -> None:
+    cost = clvq.Mahalanobis([[1.0, -1.0], [-1.0, 1.0]])
+    assert cost.value([3.0, 3.0]) == pytest.approx(0.0, abs=1e-12)
+    assert cost.value([3.0, 1.0]) == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-9, 1e9])
+def test_rounding_on_one_side_of_the_diagonal_is_not_asymmetry(unit: float) -> None:
+    """A computed inverse has last digits where the exact one has zeros, and not on both sides."""
+    distance = np.abs(np.subtract.outer(np.arange(6), np.arange(6)))
+    matrix = np.linalg.inv(0.5**distance)
+    matrix[0, 5], matrix[5, 0] = 1e-17, 0.0
+    units = np.array([1.0, 1.0, 1.0, 1.0, 1.0, unit])
+    matrix = units[:, None] * matrix * units
+
+    cost = clvq.Mahalanobis(matrix)
+
+    delta = np.arange(1.0, 7.0) / units
+    assert cost.value(delta) == pytest.approx(delta @ matrix @ delta, rel=1e-12)
+
+
+BAD_MATRICES: dict[str, tuple[Any, str]] = {
+    "asymmetric": (
+        [[1.0, 2.0], [3.0, 10.0]],
+        "matrix is not symmetric: entry (0, 1) is 2 but (1, 0) is 3; expected a symmetric "
+        "matrix. Use (M + M.T) / 2 if the difference is rounding.",
+    ),
+    "asymmetric by a thousandth": (
+        [[1.0, 0.5], [0.5005, 1.0]],
+        "matrix is not symmetric: entry (0, 1) is 0.5 but (1, 0) is 0.5005",
+    ),
+    "asymmetric where it is small": (
+        [[1e-12, 5e-7], [0.0, 1.0]],
+        "matrix is not symmetric: entry (0, 1) is 5e-07 but (1, 0) is 0",
+    ),
+    "indefinite": (
+        [[1.0, 2.0], [2.0, 1.0]],
+        "matrix is indefinite: with its diagonal scaled to 1 its smallest eigenvalue is -1; "
+        "expected a positive semidefinite matrix, with no eigenvalue below zero.",
+    ),
+    "negative": (-np.eye(2), "matrix is indefinite"),
+    "negative where it is small": (np.diag([1e12, -1e-12]), "matrix is indefinite"),
+    "negative off a zero diagonal": ([[0.0, 1.0], [1.0, 0.0]], "matrix is indefinite"),
+    "not square": (np.ones((2, 3)), "matrix has shape (2, 3); expected a square matrix."),
+    "flat": ([1.0, 2.0], "matrix has 1 dimension(s) and shape (2,)"),
+    "NaN": ([[1.0, NAN], [NAN, 1.0]], "matrix[0, 1] is nan (2 such value(s) in all)"),
+    "infinite": ([[INF, 0.0], [0.0, 1.0]], "matrix[0, 0] is inf (1 such value(s) in all)"),
+    "empty": (np.zeros((0, 0)), "matrix is empty (shape (0, 0))"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_MATRICES)
+def test_bad_matrix_is_refused_in_words(kind: str) -> None:
+    matrix, message = BAD_MATRICES[kind]
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.Mahalanobis(matrix)
+    assert message in str(raised.value)

@@ -1,0 +1,341 @@
+"""Constraint strings: what they mean, what is refused and how, and that nothing is executed."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import counterlvq as clvq
+from counterlvq.expressions import LinearForm, parse
+
+bounded = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+
+
+# --- good strings -------------------------------------------------------------------------------
+
+# Text, coefficients of the counterfactual, of the original, constant, sense: form sense 0.
+GOOD = [
+    ("a <= b", {"a": 1, "b": -1}, {}, 0, "<="),
+    ("a >= 3", {"a": 1}, {}, -3, ">="),
+    ("3 == a", {"a": -1}, {}, 3, "=="),
+    ("2 * a <= 3", {"a": 2}, {}, -3, "<="),
+    ("a * 2 <= 3", {"a": 2}, {}, -3, "<="),
+    ("a / 4 <= 3", {"a": 0.25}, {}, -3, "<="),
+    ("2 * 3 * a / 4 <= 1", {"a": 1.5}, {}, -1, "<="),
+    ("a <= 3 / 10", {"a": 1}, {}, -0.3, "<="),
+    ("a <= 1e3", {"a": 1}, {}, -1000, "<="),
+    ("a <= 1.5E-1", {"a": 1}, {}, -0.15, "<="),
+    ("a <= .5", {"a": 1}, {}, -0.5, "<="),
+    ("a <= 5.", {"a": 1}, {}, -5, "<="),
+    ("a<=b", {"a": 1, "b": -1}, {}, 0, "<="),
+    ("  a\t<=\n b  ", {"a": 1, "b": -1}, {}, 0, "<="),
+    ("-a <= -2", {"a": -1}, {}, 2, "<="),
+    ("+a - -b <= 0", {"a": 1, "b": 1}, {}, 0, "<="),
+    ("--a <= 0", {"a": 1}, {}, 0, "<="),
+    ("a - b - c <= 0", {"a": 1, "b": -1, "c": -1}, {}, 0, "<="),
+    ("a - (b - c) <= 0", {"a": 1, "b": -1, "c": 1}, {}, 0, "<="),
+    ("2 * (a + 3) <= 4 * (b - 1)", {"a": 2, "b": -4}, {}, 10, "<="),
+    ("(a + b) / 2 >= 1", {"a": 0.5, "b": 0.5}, {}, -1, ">="),
+    ("a * (1 + 2) <= 0", {"a": 3}, {}, 0, "<="),
+    ("-2 * -a <= 0", {"a": 2}, {}, 0, "<="),
+    ("a + a <= 2 * a + b", {"a": 0, "b": -1}, {}, 0, "<="),
+    ("(((a))) <= 1", {"a": 1}, {}, -1, "<="),
+    ("a <= 1.2 * original(a)", {"a": 1}, {"a": -1.2}, 0, "<="),
+    ("a - original(a) >= 2 * (b - original(b))", {"a": 1, "b": -2}, {"a": -1, "b": 2}, 0, ">="),
+    ("original ( a ) <= a", {"a": -1}, {"a": 1}, 0, "<="),
+    ("`1st floor` + 2 * garage == 300", {"1st floor": 1, "garage": 2}, {}, -300, "=="),
+    ("`a <= b` <= 1", {"a <= b": 1}, {}, -1, "<="),
+    ("a <= original(`1st floor`)", {"a": 1}, {"1st floor": -1}, 0, "<="),
+    ("original <= 1", {"original": 1}, {}, -1, "<="),
+    ("`original` <= original(original)", {"original": 1}, {"original": -1}, 0, "<="),
+    ("x.y_z2 <= 1", {"x.y_z2": 1}, {}, -1, "<="),
+    ("_a <= 1", {"_a": 1}, {}, -1, "<="),
+    ("größe <= 年齢", {"größe": 1, "年齢": -1}, {}, 0, "<="),
+    ("e1 <= 1e1", {"e1": 1}, {}, -10, "<="),
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "new", "old", "constant", "sense"), GOOD, ids=[row[0] for row in GOOD]
+)
+def test_good_string_is_read(
+    text: str, new: dict[str, float], old: dict[str, float], constant: float, sense: str
+) -> None:
+    form, said = parse(text)
+    assert said == sense
+    assert form.new == pytest.approx(new, rel=1e-15)
+    assert form.old == pytest.approx(old, rel=1e-15)
+    assert form.constant == pytest.approx(constant, rel=1e-15)
+
+
+def test_quotients_of_numbers_are_as_exact_as_python_has_them() -> None:
+    """3 * (1 / 10) is not 3 / 10 in floating point."""
+    for top in range(1, 40):
+        for below in range(1, 40):
+            assert parse(f"a <= {top} / {below}").form.constant == -(top / below)
+
+
+# --- bad strings --------------------------------------------------------------------------------
+
+FACTOR = "expected a number, a feature or original(feature)"
+BAD = [
+    ("", f"constraint '': the end at position 0; {FACTOR}."),
+    ("   ", f"the end at position 0; {FACTOR}."),
+    ("a", "no comparison at position 1; expected one of <= >= ==."),
+    ("a + b", "no comparison at position 5; expected one of <= >= ==."),
+    ("a <=", f"the end at position 4; {FACTOR}."),
+    ("<= a", f"'<=' at position 0; {FACTOR}."),
+    ("a < b", "'<' at position 2; expected <= (a closest point needs its boundary)."),
+    ("a > b", "'>' at position 2; expected >= (a closest point needs its boundary)."),
+    ("a = b", "'=' at position 2; expected ==."),
+    ("a != b", "'!=' at position 2; expected one of <= >= =="),
+    (
+        "a <= b <= c",
+        "constraint 'a <= b <= c': a second comparison at position 7; expected one comparison per "
+        "constraint. Write two strings.",
+    ),
+    ("1 <= a <= 2", "a second comparison at position 7"),
+    (
+        "1st floor <= 3",
+        "'1' at position 0; expected numbers, features, + - * / ( ) and one of <= >= ==.",
+    ),
+    (
+        "first floor <= 3",
+        "'floor' at position 6; expected one of <= >= ==. Put a feature name with spaces or signs "
+        "in `backticks`.",
+    ),
+    ("a <= b c", "'c' at position 7; expected an operator (+ - * /) or the end."),
+    ("a <= 2 b", "'b' at position 7; expected an operator (+ - * /) or the end."),
+    ("2a <= 3", "'2' at position 0; expected numbers, features"),
+    ("a <= 1.2.3", "'1' at position 5; expected numbers, features"),
+    ("a <= 1e", "'1' at position 5; expected numbers, features"),
+    ("a <= 0x10", "'0' at position 5; expected numbers, features"),
+    ("a <= 1_000", "'1' at position 5; expected numbers, features"),
+    ("a <= 1,000", "',' at position 6; expected numbers, features"),
+    ("a * b <= 3", "a product of two features at position 2; expected a linear expression."),
+    ("a * a <= 3", "a product of two features at position 2; expected a linear expression."),
+    ("a * original(b) <= 3", "a product of two features at position 2"),
+    ("(a + 1) * (b + 1) <= 3", "a product of two features at position 8"),
+    ("1 / a <= 3", "a division by a feature at position 2; expected a linear expression."),
+    ("1 / original(a) <= b", "a division by a feature at position 2"),
+    ("a / 0 <= 3", "a division by zero at position 2; expected a number other than 0 below."),
+    ("a / (1 - 1) <= 3", "a division by zero at position 2"),
+    ("a ** 2 <= 3", f"'*' at position 3; {FACTOR}."),
+    ("a ^ 2 <= 3", "'^' at position 2; expected numbers, features"),
+    ("a % 2 <= 3", "'%' at position 2; expected numbers, features"),
+    ("(a <= 3", "'<=' at position 3; expected a closing parenthesis."),
+    ("(a", "the end at position 2; expected a closing parenthesis."),
+    ("a) <= 3", "')' at position 1; expected one of <= >= =="),
+    ("a <= 3)", "')' at position 6; expected an operator (+ - * /) or the end."),
+    ("() <= 3", f"')' at position 1; {FACTOR}."),
+    ("original() <= 3", "')' at position 9; expected the name of a feature inside original(...)."),
+    ("original(3) <= a", "'3' at position 9; expected the name of a feature inside original(...)."),
+    ("original(a + b) <= c", "'+' at position 11; expected a closing parenthesis."),
+    ("original(", "the end at position 9; expected the name of a feature inside original(...)."),
+    ("original(a", "the end at position 10; expected a closing parenthesis."),
+    ("original `(` a ) <= b", "'(' at position 10; expected one of <= >= =="),
+    ("sum(a) <= 3", "'(' at position 3; expected one of <= >= =="),
+    ("`a <= 3", "'`' at position 0; expected numbers, features"),
+    ("a` <= 3", "'`' at position 1; expected numbers, features"),
+    ("a + * b <= 3", f"'*' at position 4; {FACTOR}."),
+    ("a & b <= 3", "'&' at position 2; expected numbers, features"),
+    ("a <= 3;", "';' at position 6; expected numbers, features"),
+    ("a <= 3 # note", "'#' at position 7; expected numbers, features"),
+    ("a[0] <= 3", "'[' at position 1; expected numbers, features"),
+    ('"a" <= 3', "'\"' at position 0; expected numbers, features"),
+    ("a <= 1e999", "'1e999' at position 5; expected a finite number."),
+    ("a * 1e999 <= 1", "'1e999' at position 4; expected a finite number."),
+    ("1e300 * 1e300 * a <= 1", "numbers that grow beyond floating point at position 6"),
+    ("a / 1e-200 / 1e-200 <= 1", "numbers that grow beyond floating point at position 11"),
+    ("1e308 + 1e308 + a <= 1", "numbers that grow beyond floating point"),
+    ("a - 1.7e308 <= 1.7e308", "numbers that grow beyond floating point"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), BAD, ids=[row[0] or "empty" for row in BAD])
+def test_bad_string_is_refused_in_words(text: str, message: str) -> None:
+    with pytest.raises(clvq.ConstraintSyntaxError) as raised:
+        parse(text)
+    assert message in str(raised.value)
+    assert str(raised.value).startswith(f"constraint {text!r}: ")
+    assert str(raised.value).endswith(".")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["(" * 100_000 + "a" + ")" * 100_000 + " <= 1", "-" * 100_000 + "a <= 1", "(-" * 50_000],
+    ids=["parentheses", "signs", "both"],
+)
+def test_endless_nesting_is_refused_in_words(text: str) -> None:
+    with pytest.raises(clvq.ConstraintSyntaxError) as raised:
+        parse(text)
+    assert "expected at most 100 parentheses and signs within each other" in str(raised.value)
+
+
+def test_long_sums_are_no_nesting() -> None:
+    form, _ = parse(" + ".join(f"f{k}" for k in range(5000)) + " <= 1")
+    assert len(form.new) == 5000
+    assert parse("(" * 90 + "a" + ")" * 90 + " <= 1").form.new == {"a": 1.0}
+
+
+# --- nothing is executed ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "__import__('os') <= 1",
+        '__import__("os").getpid() <= 1',
+        "(lambda: 0)() <= a",
+        "exec('1') <= a",
+        "a.__class__() <= 1",
+        "[a for a in ()] <= 1",
+        "a if 1 else 0 <= 1",
+        "{a} <= 1",
+        "f'{a}' <= 1",
+        "a := 1 <= 1",
+        "print(a) <= 1",
+    ],
+)
+def test_code_is_refused(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(clvq.ConstraintSyntaxError):
+        parse(text)
+    assert capsys.readouterr().out == ""
+
+
+def test_attributes_are_names_and_nothing_is_looked_up() -> None:
+    model = clvq.PrototypeModel([[0.0], [1.0]], [0, 1], feature_names=["a"])
+    with pytest.raises(clvq.UnknownFeatureError, match=r"feature 'a\.__class__' does not exist"):
+        clvq.Explainer(model, constraints=["a.__class__ <= 1"])
+
+
+# --- any linear expression ----------------------------------------------------------------------
+
+NAMES = ["a", "b2", "long_name", "1st floor", "x.y", "<= &"]
+VALUES = dict(zip(NAMES, map(Fraction, ["3", "-1/2", "7/4", "5", "-11/8", "2"]), strict=True))
+ORIGINALS = dict(zip(NAMES, map(Fraction, ["1", "5/2", "-3", "1/4", "9", "-7/2"]), strict=True))
+
+
+class Written:
+    """An expression as text, and what it is worth at `VALUES` and `ORIGINALS`, exactly."""
+
+    def __init__(self, text: str, value: Fraction, is_number: bool) -> None:
+        self.text, self.value, self.is_number = text, value, is_number
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def shown(name: str) -> str:
+    return f"`{name}`" if " " in name else name
+
+
+# Eighths are exact, as numbers and in decimal notation.
+eighths = st.integers(0, 64).map(lambda n: Written(str(n / 8), Fraction(n, 8), True))
+scientific = st.integers(0, 99).map(lambda n: Written(f"{n}E+1", Fraction(10 * n), True))
+features = st.sampled_from(NAMES).map(lambda name: Written(shown(name), VALUES[name], False))
+originals = st.sampled_from(NAMES).map(
+    lambda name: Written(f"original({shown(name)})", ORIGINALS[name], False)
+)
+
+
+def add(left: Written, sign: str, right: Written) -> Written:
+    value = left.value + right.value if sign == "+" else left.value - right.value
+    return Written(f"({left} {sign} ({right}))", value, left.is_number and right.is_number)
+
+
+def multiply(left: Written, right: Written) -> Written:
+    numeric = left.is_number and right.is_number
+    return Written(f"({left}) * ({right})", left.value * right.value, numeric)
+
+
+def divide(top: Written, below: int) -> Written:
+    return Written(f"({top}) / {below}", top.value / below, top.is_number)
+
+
+def negate(inner: Written) -> Written:
+    return Written(f"-({inner})", -inner.value, inner.is_number)
+
+
+leaves = eighths | scientific | features | originals
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 4) -> Written:
+    kind = draw(
+        st.sampled_from(["leaf", "sum", "product", "quotient", "sign"] if depth else ["leaf"])
+    )
+    if kind == "leaf":
+        return draw(leaves)
+    inner = draw(expressions(depth - 1))
+    if kind == "quotient":
+        return divide(inner, draw(st.sampled_from([2, 4, -8])))
+    if kind == "sign":
+        return negate(inner)
+    other = draw(expressions(depth - 1))
+    if kind == "sum":
+        return add(inner, draw(st.sampled_from("+-")), other)
+    if not inner.is_number and not other.is_number:
+        other = draw(eighths)
+    return multiply(inner, other) if draw(st.booleans()) else multiply(other, inner)
+
+
+def worth(form: LinearForm) -> Fraction:
+    total = Fraction(form.constant)
+    total += sum(Fraction(c) * VALUES[name] for name, c in form.new.items())
+    return total + sum(Fraction(c) * ORIGINALS[name] for name, c in form.old.items())
+
+
+@bounded
+@given(expressions(), st.sampled_from(["<=", ">=", "=="]), expressions())
+def test_linear_expressions_are_worth_what_they_say(
+    left: Written, sense: str, right: Written
+) -> None:
+    form, said = parse(f"{left} {sense} {right}")
+    assert said == sense
+    expected = left.value - right.value
+    assert float(worth(form)) == pytest.approx(float(expected), rel=1e-12, abs=1e-9)
+
+
+@bounded
+@given(
+    st.dictionaries(st.sampled_from(NAMES), st.floats(-1e6, 1e6), min_size=1),
+    st.dictionaries(st.sampled_from(NAMES), st.floats(-1e6, 1e6)),
+    st.floats(-1e6, 1e6),
+)
+def test_coefficients_come_back_to_the_last_digit(
+    new: dict[str, float], old: dict[str, float], constant: float
+) -> None:
+    terms = [f"{value!r} * {shown(name)}" for name, value in new.items()]
+    terms += [f"original({shown(name)}) * {value!r}" for name, value in old.items()]
+    form, _ = parse(f"{' + '.join(terms)} <= {constant!r}")
+    assert form.new == new
+    assert form.old == old
+    assert form.constant == -constant
+
+
+# --- any text -----------------------------------------------------------------------------------
+
+pieces = st.sampled_from(
+    ["a", "original", "original(", "(", ")", "<=", ">=", "==", "<", "=", "+", "-", "*", "/", "`"]
+    + ["1", "0", "2.5", "1e999", "1e308", "1e-320", ".", "e", " ", "\n", "\x00", "`b c`", "`(`"]
+)
+
+
+@bounded
+@given(st.text() | st.lists(pieces, max_size=40).map("".join))
+@example("\ud800 <= 1")
+@example("٣ <= ²")
+@example("a <= 5e-324 / 5e-324 * 1e308 * 1e308")
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        form, sense = parse(text)
+    except clvq.ConstraintSyntaxError:
+        return
+    assert sense in ("<=", ">=", "==")
+    numbers = [form.constant, *form.new.values(), *form.old.values()]
+    assert all(isinstance(number, float) for number in numbers)
+    assert all(abs(number) < float("inf") for number in numbers)

