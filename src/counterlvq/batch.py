@@ -202,7 +202,7 @@ class BatchSummary:
     >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
     >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [0.0, 5.0], [3.0, 0.0]])
     >>> print(batch.summary())
-    3 counterfactuals: 100.0% optimal
+    3 rows: 100.0% optimal
       mean cost 1.33333, largest gap ..., 1.00 features changed per answer
       solved by a second engine: 0
       feature  changed  mean change
@@ -220,7 +220,7 @@ class BatchSummary:
     def __str__(self) -> str:
         ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
         lines = [
-            f"{self.rows:,} counterfactuals: {ends}",
+            f"{self.rows:,} rows: {ends}",
             f"  mean cost {self.mean_cost:.6g}, largest gap {self.worst_gap:.0e}, "
             f"{self.mean_changes:.2f} features changed per answer",
             f"  solved by a second engine: {self.fallbacks:,}",

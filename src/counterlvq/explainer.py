@@ -50,7 +50,7 @@ class Explainer:
     method : {"auto", "ccp", "global"}
         For shared metrics all three are the one exact method.
     time_limit : float, optional
-        Seconds per answer, looked at between programs.
+        Seconds per answer, looked at between programs; a compiled kernel answers in one go.
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics. Shared
         metrics reach 1e-6 in any case.
@@ -245,8 +245,8 @@ class Explainer:
         return status is not Status.UNKNOWN and (status is not Status.FEASIBLE or bool(self.margin))
 
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
-        """Prepare a target for the kernels; with a time limit rows are watched one by one."""
-        return self._target(wished)[1] if self.time_limit is None else None
+        """Prepare a target for the kernels; without any time nothing is solved."""
+        return None if self.time_limit == 0 else self._target(wished)[1]
 
     def _unchanged(self, x: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
         label = plain(self.model.labels[nearest])

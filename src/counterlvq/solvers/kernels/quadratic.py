@@ -251,10 +251,10 @@ def add_bounds(rows, prices, count, base, B, lo, hi, slope, constant, size):
 
 
 @jit
-def bound(constant, size, slope, cap):
+def bound(constant, size, slope, d, cap):
     """Least of ``|u|^2 + 2 (slope @ u + constant)``, at ``u = -slope``; at most `cap`."""
     square = 0.0
-    for j in range(slope.size):
+    for j in range(d):
         square += slope[j] * slope[j]
     value = 2.0 * constant - square
     return min(cap, max(0.0, value - ROUNDING * (2.0 * size + square)))

@@ -173,6 +173,53 @@ def _place(is_quadratic, x, u, columns, prices, root, B, lower, upper, change, y
 
 
 @jit
+def _default_margin(behind, size):
+    """Least lead that rounding in `predict` respects and a proof does not notice."""
+    return min(max(_SHARE_OF_LEAD * behind, _ROUNDING_MARGIN * size), _AMPLE_MARGIN * size)
+
+
+@jit
+def _next_target(quick, used):
+    """Find the target prototype with the least quick bound among those not visited, or -1."""
+    at, low = -1, INF
+    for t in range(quick.size):
+        if used[t] == _SKIPPED and quick[t] < low:
+            at, low = t, quick[t]
+    return at, low
+
+
+@jit
+def _priced(
+    is_quadratic, TAt, TNt, RA, RN, C, equality, B, z0, lo, hi, h, tight, rows, prices, count,
+    slope, normal,
+):  # fmt: skip
+    """Sum the priced conditions of a cell into `slope`; returns the constant and its size."""
+    constant, size = combined(
+        rows, prices, count, TAt, TNt, RA, RN, C, equality, z0, h, tight, slope, normal
+    )
+    if is_quadratic:
+        base = RN.shape[0] + equality.size
+        return quadratic.add_bounds(rows, prices, count, base, B, lo, hi, slope, constant, size)
+    return constant, size
+
+
+@jit
+def _is_empty(is_quadratic, constant, size, slope, lo, hi, far, prices, root, reach):
+    """Whether a sum of priced conditions cannot be met by any change within reach."""
+    for j in range(far.size):
+        reach[j] = _REACH * far[j] * prices[j]
+        if is_quadratic:
+            reach[j] = 0.0
+            for c in range(far.size):
+                reach[j] += _REACH * abs(root[j, c]) * far[c]
+    if is_quadratic:
+        return quadratic.contradicts(constant, size, slope, reach)
+    return absolute.contradicts(constant, size, slope, lo, hi, reach)
+
+
+# The two records are taken apart here, once per block, and their arrays handed on one by one:
+# handing on whole records made each row four times as slow, for the counting of references.
+@jit
 def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
     """Answer each row of X: point, cost, certified bound and code, into the last four.
 
@@ -180,34 +227,27 @@ def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
     """
     is_quadratic = family.is_quadratic
     TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
-    C, lengths, equality, B, B_lengths = (
-        family.C, family.lengths, family.equality, family.B, family.B_lengths
-    )  # fmt: skip
+    C, lengths, equality = family.C, family.lengths, family.equality
+    B, B_lengths, root, prices_of = family.B, family.B_lengths, family.root, family.prices
     z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
-    lower, upper, spread = scratch.lower, scratch.upper, scratch.spread
-    far, reach = scratch.far, scratch.reach
+    lower, upper, spread, far = scratch.lower, scratch.upper, scratch.spread, scratch.far
     score, scores, quick = scratch.score, scratch.scores, scratch.quick
-    u, g, listed, normal, row, D, T = (
-        scratch.u, scratch.g, scratch.listed, scratch.normal, scratch.row, scratch.D, scratch.T
-    )  # fmt: skip
-    K, rights = scratch.K, scratch.rights
+    u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
+    row, D, T, K, rights = scratch.row, scratch.D, scratch.T, scratch.K, scratch.rights
     nonbasic, at, basic, slope = scratch.nonbasic, scratch.at, scratch.basic, scratch.slope
-    all_rows, all_prices, all_signs = scratch.rows, scratch.prices, scratch.signs
+    rows, prices, signs = scratch.rows, scratch.prices, scratch.signs
     used, points = scratch.used, scratch.points
     pt, m, d = TA.shape[0], RA.shape[0], lo.size
-    base = m + equality.size
     for n in range(X.shape[0]):
         x = X[n]
+        Y[n] = np.nan
         costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
-        for j in range(x.size):
-            Y[n, j] = np.nan
         if not _fill_box(
             x, family.columns, family.bound_column, family.bound_slope, family.bound_old,
-            family.bound_value, family.bound_fixes, family.prices, family.least, family.most,
+            family.bound_value, family.bound_fixes, prices_of, family.least, family.most,
             lower, upper, lo, hi, spread,
         ):  # fmt: skip
-            for t in range(pt):
-                used[t] = _EMPTY
+            used[:] = _EMPTY
             continue
         _fill_right_sides(
             x, family.columns, spread, family.A, family.R, family.v, equality, h, tight, far
@@ -215,106 +255,80 @@ def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
         _project(x, family.center, family.F, family.plain, z0)
         _scores(z0, TA, score)
         _scores(z0, RA, scores)
-        k = -1
-        for a in range(m):
-            if k < 0 or scores[a] < scores[k]:
-                k = a
-        nearest = scores[k] if m else INF
+        k = -1 if m == 0 else np.argmin(scores)
         _quick_bounds(
             is_quadratic, TA, TN, RA, RN, C, family.scale, z0, h, score, scores, k, normal, quick,
             scratch.rival,
         )  # fmt: skip
-        scale = family.span
+        size_of_scores = family.span
         for c in range(z0.size):
-            scale += z0[c] * z0[c]
-        for t in range(pt):
-            used[t] = _SKIPPED
-        # Target prototypes in the order of their quick bounds, until these pass the best.
+            size_of_scores += z0[c] * z0[c]
+        # 1. Target prototypes in the order of their quick bounds, until these pass the best.
+        used[:] = _SKIPPED
         best, winner, empty, failed = INF, -1, 0, False
-        for visit in range(pt):
-            t, low = -1, INF
-            for s in range(pt):
-                if used[s] == _SKIPPED and quick[s] < low:
-                    t, low = s, quick[s]
-            if t < 0 or (visit > 0 and low >= best):
+        while True:
+            t, low = _next_target(quick, used)
+            if t < 0 or low >= best:
                 break
             scales = family.scale[t] if family.scale.size else family.scale[0]
             ask = margin
             if np.isnan(margin):
-                behind = max(score[t] - nearest, 0.0) if m else 0.0
-                ask = max(_SHARE_OF_LEAD * behind, _ROUNDING_MARGIN * scale)
-                ask = min(ask, _AMPLE_MARGIN * scale)
+                behind = score[t] - scores[k] if m else 0.0
+                ask = _default_margin(behind, size_of_scores)
             if is_quadratic:
                 code, cost, count = quadratic.solve(
                     TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality, B,
-                    B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, K,
-                    rights, all_rows[t], all_prices[t], all_signs[t],
+                    B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T,
+                    K, rights, rows[t], prices[t], signs[t],
                 )  # fmt: skip
+                # From here on a price belongs to the row itself, whatever its sign was.
+                for a in range(count):
+                    prices[t, a] *= signs[t, a]
             else:
                 code, cost, count = absolute.solve(
                     TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality, z0,
                     lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, nonbasic, at,
-                    basic, slope, all_rows[t], all_prices[t],
+                    basic, slope, rows[t], prices[t],
                 )  # fmt: skip
             used[t] = count
             for j in range(d):
                 points[t, j] = u[j]
             if code == SOLVED and cost < best:
                 best, winner = cost, t
-            elif code == FAILED:
-                failed = True
-                break
-            if is_quadratic:
-                # From here on a price belongs to the row itself, whatever its sign was.
-                for a in range(count):
-                    all_prices[t, a] *= all_signs[t, a]
             if code == INFEASIBLE:
-                constant, size = combined(
-                    all_rows[t], all_prices[t], count, TA[t], TN[t], RA, RN, C, equality, z0, h,
-                    tight, row, normal,
+                constant, size = _priced(
+                    is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
+                    rows[t], prices[t], count, row, normal,
                 )  # fmt: skip
-                if is_quadratic:
-                    constant, size = quadratic.add_bounds(
-                        all_rows[t], all_prices[t], count, base, B, lo, hi, row, constant, size
-                    )
-                    for j in range(d):
-                        total = 0.0
-                        for c in range(d):
-                            total += abs(family.root[j, c]) * far[c]
-                        reach[j] = _REACH * total
-                    proved = quadratic.contradicts(constant, size, row, reach)
-                else:
-                    for j in range(d):
-                        reach[j] = _REACH * far[j] * family.prices[j]
-                    proved = absolute.contradicts(constant, size, row, lo, hi, reach)
-                if not proved:
-                    failed = True
-                    break
                 used[t] = _EMPTY - count
                 empty += 1
-        if failed or (winner < 0 and empty < pt):
-            codes[n], bounds[n] = FAILED, 0.0
+                failed = not _is_empty(
+                    is_quadratic, constant, size, row, lo, hi, far, prices_of, root, scratch.reach
+                )
+            if failed or code == FAILED:
+                failed = True
+                break
+        if failed or winner < 0:
+            if failed or empty < pt:
+                codes[n], bounds[n] = FAILED, 0.0
             continue
-        if winner < 0:
-            continue
+        # 2. The point in the user's space, and what the prices of all visited cells prove.
         codes[n] = SOLVED
         costs[n] = _place(
-            is_quadratic, x, points[winner], family.columns, family.prices, family.root, B,
-            lower, upper, scratch.change, Y[n],
+            is_quadratic, x, points[winner], family.columns, prices_of, root, B, lower, upper,
+            scratch.change, Y[n],
         )  # fmt: skip
-        shown = costs[n]
+        proved = costs[n]
         for t in range(pt):
             if used[t] < 0:
                 continue
-            constant, size = combined(
-                all_rows[t], all_prices[t], used[t], TA[t], TN[t], RA, RN, C, equality, z0, h,
-                tight, row, normal,
+            constant, size = _priced(
+                is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
+                rows[t], prices[t], used[t], row, normal,
             )  # fmt: skip
             if is_quadratic:
-                constant, size = quadratic.add_bounds(
-                    all_rows[t], all_prices[t], used[t], base, B, lo, hi, row, constant, size
-                )
-                shown = min(shown, quadratic.bound(constant, size, row[:d], costs[n]))
+                shown = quadratic.bound(constant, size, row, d, costs[n])
             else:
-                shown = min(shown, absolute.bound(constant, size, row, lo, hi, costs[n]))
-        bounds[n] = shown
+                shown = absolute.bound(constant, size, row, lo, hi, costs[n])
+            proved = min(proved, shown)
+        bounds[n] = proved
