@@ -103,18 +103,16 @@ class Bulk:
 
     def run(self, wishes: Sequence[Any] | None, jobs: int, progress: bool) -> Table:
         """Answer every row. `wishes` holds one per row, or is None if all wish the same."""
-        table = Table.of(self.rows)
-        everything = np.arange(self.rows.shape[0])
-        parts = [
-            everything[s : s + _LARGEST_BLOCK] for s in range(0, everything.size, _LARGEST_BLOCK)
-        ]
+        table, n = Table.of(self.rows), self.rows.shape[0]
+        everything = np.arange(n)
+        parts = (everything[at : at + _LARGEST_BLOCK] for at in range(0, n, _LARGEST_BLOCK))
 
         def classify(part: NDArray[np.int64]) -> None:
             table.nearest[part] = self.model.nearest(self.rows[part])
 
-        run_blocks(parts, classify, jobs, progress=False)
-        blocks = list(self._blocks(wishes, table.nearest))
-        run_blocks(blocks, lambda block: self._fill(table, block), jobs, progress)
+        run_blocks(parts, classify, jobs, n, progress=False)
+        blocks = self._blocks(wishes, table.nearest)
+        run_blocks(blocks, lambda block: self._fill(table, block), jobs, n, progress)
         return table
 
     def _blocks(self, wishes: Sequence[Any] | None, nearest: NDArray[np.int64]) -> Iterator[_Block]:

@@ -12,7 +12,8 @@ from typing import NamedTuple
 from counterlvq.cells import Halfspaces
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
-from counterlvq.search import refutation, rounding_margin
+from counterlvq.search import compiled_code, refutation, rounding_margin
+from counterlvq.solvers.compiled import Code
 
 __all__ = ["Reason", "conflict_of", "smallest_conflict"]
 
@@ -43,6 +44,9 @@ def conflict_of(
 
     def clash_with_target(kept: Sequence[int]) -> bool:
         reduced = Question(prepared(kept), cells, x)
+        code = compiled_code(reduced, asked)
+        if code is not Code.FAILED:
+            return code is Code.INFEASIBLE
         return all(
             refutation(reduced.program(int(i)).tightened(asked, cells.rivals.size)) is not None
             for i in cells.targets

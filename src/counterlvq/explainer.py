@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -30,8 +32,12 @@ from counterlvq.types import Method, Status
 
 __all__ = ["Explainer"]
 
+# Bytes that prepared targets may take before the oldest are forgotten.
+_MOST_PREPARED = 1 << 28
+
 
 @final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Explainer:
     """Closest counterfactuals of a prototype model, each with a proof.
 
@@ -73,6 +79,17 @@ class Explainer:
       proof   no counterfactual costs less than 1.25 (gap 5e-13)
     """
 
+    model: PrototypeModel
+    cost: Cost
+    constraints: tuple[Constraint | str, ...]
+    margin: float | None
+    method: Method
+    time_limit: float | None
+    gap: float
+    _blueprint: Blueprint
+    _rules: Rules
+    _targets: dict[bytes, tuple[SharedCells, Family | None]]  # prepared so far
+
     def __init__(
         self,
         model: PrototypeModel,
@@ -83,16 +100,17 @@ class Explainer:
         time_limit: float | None = None,
         gap: float = 1e-4,
     ) -> None:
-        self.model = _supported(model)
-        self.cost = _checked_cost(cost)
-        self.constraints = _checked_constraints(constraints)
-        self.margin = None if margin is None else _at_least_zero("margin", margin)
-        self.method = _checked_method(method)
-        self.time_limit = None if time_limit is None else _at_least_zero("time_limit", time_limit)
-        self.gap = _at_least_zero("gap", gap)
-        self._blueprint = self._prepared(range(len(self.constraints)))
-        self._rules = Rules(self.model, self._blueprint, self.margin)
-        self._targets: dict[bytes, tuple[SharedCells, Family | None]] = {}
+        put = partial(object.__setattr__, self)
+        put("model", _supported(model))
+        put("cost", _checked_cost(cost))
+        put("constraints", _checked_constraints(constraints))
+        put("margin", None if margin is None else _at_least_zero("margin", margin))
+        put("method", _checked_method(method))
+        put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
+        put("gap", _at_least_zero("gap", gap))
+        put("_blueprint", self._prepared(range(len(self.constraints))))
+        put("_rules", Rules(self.model, self._blueprint, self.margin))
+        put("_targets", {})
 
     def __repr__(self) -> str:
         return (
@@ -114,6 +132,14 @@ class Explainer:
         Returns
         -------
         Counterfactual
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> cf = clvq.Explainer(model, cost=clvq.Euclidean()).explain([1.0, 0.0], target="yes")
+        >>> print(cf.text())
+        The answer would have been 'yes' instead of 'no' if x0 were 1 higher (2 instead of 1).
         """
         factual = self.model.features.vector("x", x)
         nearest = int(self.model.nearest(factual[None, :])[0])
@@ -152,18 +178,21 @@ class Explainer:
         Returns
         -------
         CounterfactualBatch
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [9.0, 1.0]], target="yes")
+        >>> batch.cost
+        array([1., 0.])
         """
         jobs = workers(n_jobs)
         rows = finite_matrix("X", X, self.model.n_features)
         wishes = targets_per_row(self.model, target, rows.shape[0])
 
-        def wish(i: int) -> Any:
-            return target if wishes is None else wishes[i]
-
-        def ask(i: int) -> Counterfactual:
-            return self.explain(rows[i], wish(i))
-
-        bulk = Bulk(self.model, self._rules, rows, wish, self._family_for, ask)
+        ask = _Asker(self, rows, target, wishes)
+        bulk = Bulk(self.model, self._rules, rows, ask.wish, self._family_for, ask)
         table = bulk.run(wishes, jobs, progress)
         return CounterfactualBatch(
             X=table.X,
@@ -193,6 +222,15 @@ class Explainer:
         -------
         float
             The cost that no counterfactual undercuts, as `counterfactual.lower_bound`.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> explainer = clvq.Explainer(model)
+        >>> cf = explainer.explain([1.0, 0.0])
+        >>> explainer.verify(cf) == cf.lower_bound
+        True
         """
         wished = wished_prototypes(self.model, counterfactual.target, -1)
         cells, _ = self._target(wished)
@@ -209,10 +247,15 @@ class Explainer:
     def _target(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, Family | None]:
         """Prepare once what depends on model and target alone."""
         key = np.packbits(wished).tobytes()
-        if key not in self._targets:
+        known = self._targets.get(key)
+        if known is None:
             cells = SharedCells.of(self.model, wished, ties_count=bool(self.margin))
-            self._targets[key] = cells, family_of(self._blueprint, cells)
-        return self._targets[key]
+            known = cells, family_of(self._blueprint, cells)
+            size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
+            while self._targets and (len(self._targets) + 1) * size > _MOST_PREPARED:
+                self._targets.pop(next(iter(self._targets)), None)
+            self._targets[key] = known
+        return known
 
     def _judge(self, x: Floats, wished: NDArray[np.bool_]) -> Judge:
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
@@ -308,6 +351,23 @@ class Explainer:
             return Status.UNKNOWN, np.inf
         gaps = self._rules.gaps(np.array([find.cost]), np.array([bound]), question.x[None, :])
         return (Status.OPTIMAL if gaps[0] <= EXACT_GAP else Status.FEASIBLE), float(gaps[0])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Asker:
+    """Asks again about one row of a batch, now with certificate and conflict."""
+
+    explainer: Explainer
+    rows: Floats
+    target: Any
+    wishes: Sequence[Any] | None
+
+    def wish(self, i: int) -> Any:
+        return self.target if self.wishes is None else self.wishes[i]
+
+    def __call__(self, i: int) -> Counterfactual:
+        return self.explainer.explain(self.rows[i], self.wish(i))
 
 
 def _supported(model: PrototypeModel) -> PrototypeModel:

@@ -17,13 +17,21 @@ from counterlvq import solvers
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, SharedCells
 from counterlvq.certificates import Evidence, contradiction, lower_bound, within_cost
-from counterlvq.families import Family
+from counterlvq.families import Family, family_of
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
 from counterlvq.proofs import Certificate, Exclusion, Proof, Question, Singles
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled
 
-__all__ = ["Find", "Judge", "Search", "compiled_find", "refutation", "rounding_margin"]
+__all__ = [
+    "Find",
+    "Judge",
+    "Search",
+    "compiled_code",
+    "compiled_find",
+    "refutation",
+    "rounding_margin",
+]
 
 _COMPILED = "compiled kernel"
 
@@ -79,6 +87,18 @@ def compiled_find(
             return None
         cost = judge.price(y)
     return Find(y, cost, _certificate(question, family, scratch), (_COMPILED,))
+
+
+def compiled_code(question: Question, margin: float) -> compiled.Code:
+    """Ask the compiled kernel only whether there is an answer; FAILED if it cannot say.
+
+    INFEASIBLE is a contradiction that the kernel has verified.
+    """
+    family = family_of(question.blueprint, question.cells)
+    if family is None:
+        return compiled.Code.FAILED
+    scratch = compiled.scratch_for(family)
+    return compiled.Code(compiled.run(family, question.x[None, :], margin, scratch).code[0])
 
 
 def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:

@@ -6,7 +6,7 @@ The kernels release the interpreter, so threads share the work without copying i
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from itertools import islice
@@ -42,35 +42,35 @@ def workers(n_jobs: int | None) -> int:
 
 
 def run_blocks(
-    blocks: Sequence[Block], work: Callable[[Block], None], jobs: int, progress: bool
+    blocks: Iterable[Block], work: Callable[[Block], None], jobs: int, total: int, progress: bool
 ) -> None:
-    """Call `work` for every block, in `jobs` threads.
+    """Call `work` for every block, in `jobs` threads; `total` is how many rows they hold.
 
-    An interrupt, or an error in a block, stops the run after the blocks that are under way.
+    Blocks are made as they are needed. An interrupt, or an error in a block, stops the run
+    after the blocks that are under way.
     """
-    with _bar(sum(len(block) for block in blocks), progress) as bar:
-        if jobs == 1 or len(blocks) == 1:
+    with _bar(total, progress) as bar:
+        if jobs == 1:
             for block in blocks:
                 work(block)
                 bar.update(len(block))
             return
-        _run_threads(blocks, work, jobs, bar)
+        _run_threads(iter(blocks), work, jobs, bar)
 
 
 def _run_threads(
-    blocks: Sequence[Block], work: Callable[[Block], None], jobs: int, bar: _Bar
+    blocks: Iterator[Block], work: Callable[[Block], None], jobs: int, bar: _Bar
 ) -> None:
-    waiting = iter(blocks)
     with ThreadPoolExecutor(jobs) as pool:
         # Two blocks per thread are handed out at a time, so that little is left to cancel.
-        running = {pool.submit(work, block): len(block) for block in islice(waiting, 2 * jobs)}
+        running = {pool.submit(work, block): len(block) for block in islice(blocks, 2 * jobs)}
         try:
             while running:
                 done, _ = wait(running, return_when=FIRST_COMPLETED)
                 for future in done:
                     bar.update(running.pop(future))
                     future.result()
-                for block in islice(waiting, len(done)):
+                for block in islice(blocks, len(done)):
                     running[pool.submit(work, block)] = len(block)
         finally:
             pool.shutdown(wait=True, cancel_futures=True)
