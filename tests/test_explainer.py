@@ -581,3 +581,29 @@ def test_answer_is_in_the_units_of_the_user() -> None:
     assert cf.feature_names == tuple(NAMES)
     assert {change.feature for change in cf.changes} <= set(NAMES)
     np.testing.assert_array_equal(cf.delta, cf.x - X)
+
+
+# --- ties ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("first", ["a", "b"])
+def test_a_cell_that_is_only_touched_belongs_to_whoever_stands_first(first: str) -> None:
+    """With x <= 1, the prototypes 0 (a) and 2 (b) tie at best, and the first one wins."""
+    places = {"a": [0.0], "b": [2.0]}
+    order = [first, *sorted(set(places) - {first})]
+    model = clvq.PrototypeModel([places[label] for label in order], order)
+    cf = clvq.Explainer(model, constraints=[clvq.Bounds(0, upper=1)]).explain([0.0], target="b")
+    if first == "b":
+        assert (cf.status, cf.x.tolist(), cf.cost) == ("optimal", [1.0], 1.0)
+    else:
+        assert cf.status == "infeasible"
+
+
+def test_a_cell_lost_to_ties_leaves_no_gap() -> None:
+    """Under "income <= age" cell b is touched only where a, which stands first, wins."""
+    model = clvq.PrototypeModel(np.eye(3), ["a", "b", "c"], feature_names=["age", "income", "f"])
+    explainer = clvq.Explainer(model, constraints=["income <= age"])
+    cf = explainer.explain([0.75, 0.5, -0.25], target=["b", "c"])
+    assert (cf.status, cf.prediction) == ("optimal", "c")
+    assert cf.cost == pytest.approx(1.0, rel=1e-9)
+    assert explainer.verify(cf) == cf.lower_bound

@@ -24,6 +24,9 @@ from counterlvq.model import PrototypeModel
 
 __all__ = ["Halfspaces", "SharedCells"]
 
+# Share of the scores that meet in `predict` which its rounding can blur.
+_ROUNDING_MARGIN = 2.0**-48
+
 
 class Halfspaces(NamedTuple):
     """``normals delta <= leads``: where a prototype is at least as near as its rivals.
@@ -99,6 +102,10 @@ class SharedCells:
         z = self.model.project(x[None, :])[0]
         leads: Floats = np.einsum("ij,ij->i", ahead, (own - z) + (others - z))
         return Halfspaces(normals, leads)
+
+    def rounding_margin(self, x: Floats) -> float:
+        """Least lead over a rival that rounding in `predict` cannot undo."""
+        return _ROUNDING_MARGIN * self.scale(x)
 
     def scale(self, x: Floats) -> float:
         """Size of the scores that meet when `x` is classified, the measure of rounding."""

@@ -27,6 +27,7 @@ __all__ = [
     "Evidence",
     "contradiction",
     "cost_limits",
+    "is_touching",
     "lower_bound",
     "relative_gaps",
     "single_lower_bounds",
@@ -35,6 +36,8 @@ __all__ = [
 
 # Rounding of the sums below, as a share of the largest terms; taken off every bound.
 _ROUNDING = 2.0**-49
+# Conditions that exceed each other by less than this share of their terms touch.
+_TOUCHING = 2.0**-40
 # Larger numbers, and those that are none, are not worked with.
 _HUGE = 1e120
 # Wherever `reach` limits a change it also covers this multiple of the point at hand.
@@ -104,14 +107,28 @@ def contradiction(evidence: Evidence) -> float:
 
     A positive value shows that no change meets the conditions of the program.
     """
-    program, point = evidence.program, _usable(evidence.point)
-    if program.has_empty_box():
+    if evidence.program.has_empty_box():
         return np.inf
+    value, size = _excess(evidence)
+    value -= _ROUNDING * size
+    return value if np.isfinite(value) and value > 0 else 0.0
+
+
+def is_touching(evidence: Evidence) -> bool:
+    """Whether the priced conditions can be met with equality at most, to rounding."""
+    if evidence.program.has_empty_box():
+        return True
+    value, size = _excess(evidence)
+    return bool(value >= -_TOUCHING * size)
+
+
+def _excess(evidence: Evidence) -> tuple[float, float]:
+    """Compute what the priced conditions amount to at the least, and the size of their terms."""
+    program, point = evidence.program, _usable(evidence.point)
     reach = np.maximum(program.reach, _BEYOND_POINT * np.abs(point))
     slope, constant, size = _tangents(program, evidence.multipliers, point)
     least, terms = _least_over_box(program, np.zeros(program.width), slope, reach)
-    value = constant + least - _ROUNDING * (size + terms)
-    return float(value) if np.isfinite(value) and value > 0 else 0.0
+    return float(constant + least), float(size + terms)
 
 
 def within_cost(program: Program, cap: float) -> Program:

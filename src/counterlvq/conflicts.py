@@ -12,7 +12,7 @@ from typing import NamedTuple
 from counterlvq.cells import Halfspaces
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
-from counterlvq.search import compiled_code, refutation, rounding_margin
+from counterlvq.search import compiled_code, refutation
 from counterlvq.solvers.compiled import Code
 
 __all__ = ["Reason", "conflict_of", "smallest_conflict"]
@@ -36,7 +36,7 @@ def conflict_of(
     `prepared` states the listed constraints in numbers.
     """
     cells, x = question.cells, question.x
-    asked = rounding_margin(cells, x) if margin is None else margin
+    asked = cells.rounding_margin(x) if margin is None else margin
 
     def clash_alone(kept: Sequence[int]) -> bool:
         bare = prepared(kept).at(x, Halfspaces.none(x.size), question.spread)

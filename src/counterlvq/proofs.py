@@ -20,6 +20,7 @@ from counterlvq.certificates import (
     Evidence,
     contradiction,
     cost_limits,
+    is_touching,
     lower_bound,
     single_lower_bounds,
 )
@@ -94,6 +95,17 @@ class Exclusion:
         asked = self.margin if margin is None else margin
         return contradiction(self.proof.evidence(question, asked)) > 0
 
+    def leaves_ties(self, question: Question) -> bool:
+        """Whether the cell holds points at most that tie with a rival and lose.
+
+        Where any margin over certain rivals is a contradiction, and each of them stands
+        before the prototype, the order decides against it.
+        """
+        earlier = bool((self.proof.rivals < self.proof.prototype).all())
+        if not earlier or not self.holds(question):
+            return False
+        return is_touching(self.proof.evidence(question))
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -133,7 +145,9 @@ class Certificate:
         With `margin`, only points that beat every rival by that much count.
         """
         excluded = {
-            item.proof.prototype for item in self.exclusions if item.holds(question, margin)
+            item.proof.prototype
+            for item in self.exclusions
+            if item.holds(question, margin) or item.leaves_ties(question)
         }
         open_cells = [proof for proof in self.proofs if proof.prototype not in excluded]
         covered = excluded | {proof.prototype for proof in open_cells}

@@ -15,7 +15,7 @@ import numpy as np
 
 from counterlvq import solvers
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces, SharedCells
+from counterlvq.cells import Halfspaces
 from counterlvq.certificates import Evidence, contradiction, lower_bound, within_cost
 from counterlvq.families import Family, family_of
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
@@ -30,16 +30,13 @@ __all__ = [
     "compiled_code",
     "compiled_find",
     "refutation",
-    "rounding_margin",
 ]
 
 _COMPILED = "compiled kernel"
 
 # The default margin asks for this share of the lead that has to be gained ...
 _SHARE_OF_LEAD = 2.0**-24
-# ... but at least this share of the scores that meet in `predict`, which rounding can blur,
-# and at most so many times that.
-_ROUNDING_MARGIN = 2.0**-48
+# ... but at least what rounding in `predict` can blur, and at most so many times that.
 _AMPLE = 2.0**8
 # A margin that rounding still defeats is multiplied by this, a few times.
 _MARGIN_GROWTH = 16.0
@@ -192,7 +189,7 @@ class Search:
         """Smallest margin that rounding in `predict` respects and a proof does not notice."""
         cells = self.question.cells
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
-        least = rounding_margin(cells, self.question.x)
+        least = cells.rounding_margin(self.question.x)
         return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
 
     def _attempt(self, first: Proof, program: Program, margin: float) -> Proof | None:
@@ -244,11 +241,6 @@ class Search:
         if evidence is not None:
             proof = Proof.of(self.question, prototype, evidence.multipliers, evidence.point)
             self._exclusions.append(Exclusion(proof, margin))
-
-
-def rounding_margin(cells: SharedCells, x: Floats) -> float:
-    """Least lead over a rival that rounding in `predict` cannot undo."""
-    return _ROUNDING_MARGIN * cells.scale(x)
 
 
 def refutation(program: Program) -> Evidence | None:
