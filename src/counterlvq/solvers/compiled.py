@@ -113,12 +113,16 @@ class Answers:
 def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> Answers:
     """Answer each row of X; `margin` None for the default one."""
     # Numba takes a second to import and is not needed before this point.
-    from counterlvq.solvers.kernels.rows import answer_rows
+    from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
 
     n = X.shape[0]
     answers = Answers(np.empty(X.shape), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
     asked = np.nan if margin is None else float(margin)
-    answer_rows(family, X, asked, scratch, answers.Y, answers.cost, answers.bound, answers.code)
+    answer_rows = answer_quadratic if family.is_quadratic else answer_absolute
+    # A copy, for compiled code tells read-only arrays apart and would be compiled twice.
+    answer_rows(
+        family, np.array(X), asked, scratch, answers.Y, answers.cost, answers.bound, answers.code
+    )
     return answers
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from counterlvq.solvers.kernels import absolute, quadratic
@@ -16,7 +18,7 @@ from counterlvq.solvers.kernels.conditions import (
     normal_of,
 )
 
-__all__ = ["answer_rows"]
+__all__ = ["answer_absolute", "answer_quadratic"]
 
 # The default margin: a share of the lead to be gained, within shares of the scores that meet.
 _SHARE_OF_LEAD = 2.0**-24
@@ -217,118 +219,135 @@ def _is_empty(is_quadratic, constant, size, slope, lo, hi, far, prices, root, re
     return absolute.contradicts(constant, size, slope, lo, hi, reach)
 
 
-# The two records are taken apart here, once per block, and their arrays handed on one by one:
-# handing on whole records made each row four times as slow, for the counting of references.
-@jit
-def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
-    """Answer each row of X: point, cost, certified bound and code, into the last four.
+def _kernel(is_quadratic: bool) -> Callable[..., None]:
+    """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
 
-    `margin` is NaN for the default one. What remains in `scratch` belongs to the last row.
-    """
-    is_quadratic = family.is_quadratic
-    TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
-    C, lengths, equality = family.C, family.lengths, family.equality
-    B, B_lengths, root, prices_of = family.B, family.B_lengths, family.root, family.prices
-    z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
-    lower, upper, spread, far = scratch.lower, scratch.upper, scratch.spread, scratch.far
-    score, scores, quick = scratch.score, scratch.scores, scratch.quick
-    u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
-    row, D, T, K, rights = scratch.row, scratch.D, scratch.T, scratch.K, scratch.rights
-    nonbasic, at, basic, slope = scratch.nonbasic, scratch.at, scratch.basic, scratch.slope
-    rows, prices, signs = scratch.rows, scratch.prices, scratch.signs
-    used, points = scratch.used, scratch.points
-    pt, m, d = TA.shape[0], RA.shape[0], lo.size
-    for n in range(X.shape[0]):
-        x = X[n]
-        Y[n] = np.nan
-        costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
-        if not _fill_box(
-            x, family.columns, family.bound_column, family.bound_slope, family.bound_old,
-            family.bound_value, family.bound_fixes, prices_of, family.least, family.most,
-            lower, upper, lo, hi, spread,
-        ):  # fmt: skip
-            used[:] = _EMPTY
-            continue
-        _fill_right_sides(
-            x, family.columns, spread, family.A, family.R, family.v, equality, h, tight, far
-        )
-        _project(x, family.center, family.F, family.plain, z0)
-        _scores(z0, TA, score)
-        _scores(z0, RA, scores)
-        k = -1 if m == 0 else np.argmin(scores)
-        _quick_bounds(
-            is_quadratic, TA, TN, RA, RN, C, family.scale, z0, h, score, scores, k, normal, quick,
-            scratch.rival,
-        )  # fmt: skip
-        size_of_scores = family.span
-        for c in range(z0.size):
-            size_of_scores += z0[c] * z0[c]
-        # 1. Target prototypes in the order of their quick bounds, until these pass the best.
-        used[:] = _SKIPPED
-        best, winner, empty, failed = INF, -1, 0, False
-        while True:
-            t, low = _next_target(quick, used)
-            if t < 0 or low >= best:
-                break
-            scales = family.scale[t] if family.scale.size else family.scale[0]
-            ask = margin
-            if np.isnan(margin):
-                behind = score[t] - scores[k] if m else 0.0
-                ask = _default_margin(behind, size_of_scores)
-            if is_quadratic:
-                code, cost, count = quadratic.solve(
-                    TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality, B,
-                    B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T,
-                    K, rights, rows[t], prices[t], signs[t],
-                )  # fmt: skip
-                # From here on a price belongs to the row itself, whatever its sign was.
-                for a in range(count):
-                    prices[t, a] *= signs[t, a]
-            else:
-                code, cost, count = absolute.solve(
-                    TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality, z0,
-                    lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, nonbasic, at,
-                    basic, slope, rows[t], prices[t],
-                )  # fmt: skip
-            used[t] = count
-            for j in range(d):
-                points[t, j] = u[j]
-            if code == SOLVED and cost < best:
-                best, winner = cost, t
-            if code == INFEASIBLE:
+    # The two records are taken apart here, once per block, and their arrays handed on one by one:
+    # handing on whole records made each row four times as slow, for the counting of references.
+    @jit
+    def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
+        """Answer each row of X: point, cost, certified bound and code, into the last four.
+
+        `margin` is NaN for the default one. What remains in `scratch` belongs to the last row.
+        """
+        TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
+        C, lengths, equality = family.C, family.lengths, family.equality
+        B, B_lengths, root, prices_of = family.B, family.B_lengths, family.root, family.prices
+        z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
+        lower, upper, spread, far = scratch.lower, scratch.upper, scratch.spread, scratch.far
+        score, scores, quick = scratch.score, scratch.scores, scratch.quick
+        u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
+        row, D, T, K, rights = scratch.row, scratch.D, scratch.T, scratch.K, scratch.rights
+        nonbasic, at, basic, slope = scratch.nonbasic, scratch.at, scratch.basic, scratch.slope
+        rows, prices, signs = scratch.rows, scratch.prices, scratch.signs
+        used, points = scratch.used, scratch.points
+        pt, m, d = TA.shape[0], RA.shape[0], lo.size
+        for n in range(X.shape[0]):
+            x = X[n]
+            Y[n] = np.nan
+            costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
+            if not _fill_box(
+                x, family.columns, family.bound_column, family.bound_slope, family.bound_old,
+                family.bound_value, family.bound_fixes, prices_of, family.least, family.most,
+                lower, upper, lo, hi, spread,
+            ):  # fmt: skip
+                used[:] = _EMPTY
+                continue
+            _fill_right_sides(
+                x, family.columns, spread, family.A, family.R, family.v, equality, h, tight, far
+            )
+            _project(x, family.center, family.F, family.plain, z0)
+            _scores(z0, TA, score)
+            _scores(z0, RA, scores)
+            k = -1 if m == 0 else np.argmin(scores)
+            _quick_bounds(
+                is_quadratic, TA, TN, RA, RN, C, family.scale, z0, h, score, scores, k, normal,
+                quick, scratch.rival,
+            )  # fmt: skip
+            size_of_scores = family.span
+            for c in range(z0.size):
+                size_of_scores += z0[c] * z0[c]
+            # 1. Target prototypes in the order of their quick bounds, until these pass the best.
+            used[:] = _SKIPPED
+            best, winner, empty, failed = INF, -1, 0, False
+            while True:
+                t, low = _next_target(quick, used)
+                if t < 0 or low >= best:
+                    break
+                scales = family.scale[t] if family.scale.size else family.scale[0]
+                ask = margin
+                if np.isnan(margin):
+                    behind = score[t] - scores[k] if m else 0.0
+                    ask = _default_margin(behind, size_of_scores)
+                if is_quadratic:
+                    code, cost, count = quadratic.solve(
+                        TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
+                        B, B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D,
+                        T, K, rights, rows[t], prices[t], signs[t],
+                    )  # fmt: skip
+                    # From here on a price belongs to the row itself, whatever its sign was.
+                    for a in range(count):
+                        prices[t, a] *= signs[t, a]
+                else:
+                    code, cost, count = absolute.solve(
+                        TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
+                        z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, nonbasic,
+                        at, basic, slope, rows[t], prices[t],
+                    )  # fmt: skip
+                used[t] = count
+                for j in range(d):
+                    points[t, j] = u[j]
+                if code == SOLVED and cost < best:
+                    best, winner = cost, t
+                if code == INFEASIBLE:
+                    constant, size = _priced(
+                        is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
+                        rows[t], prices[t], count, row, normal,
+                    )  # fmt: skip
+                    used[t] = _EMPTY - count
+                    empty += 1
+                    failed = not _is_empty(
+                        is_quadratic,
+                        constant,
+                        size,
+                        row,
+                        lo,
+                        hi,
+                        far,
+                        prices_of,
+                        root,
+                        scratch.reach,
+                    )
+                if failed or code == FAILED:
+                    failed = True
+                    break
+            if failed or winner < 0:
+                if failed or empty < pt:
+                    codes[n], bounds[n] = FAILED, 0.0
+                continue
+            # 2. The point in the user's space, and what the prices of all visited cells prove.
+            codes[n] = SOLVED
+            costs[n] = _place(
+                is_quadratic, x, points[winner], family.columns, prices_of, root, B, lower, upper,
+                scratch.change, Y[n],
+            )  # fmt: skip
+            proved = costs[n]
+            for t in range(pt):
+                if used[t] < 0:
+                    continue
                 constant, size = _priced(
                     is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
-                    rows[t], prices[t], count, row, normal,
+                    rows[t], prices[t], used[t], row, normal,
                 )  # fmt: skip
-                used[t] = _EMPTY - count
-                empty += 1
-                failed = not _is_empty(
-                    is_quadratic, constant, size, row, lo, hi, far, prices_of, root, scratch.reach
-                )
-            if failed or code == FAILED:
-                failed = True
-                break
-        if failed or winner < 0:
-            if failed or empty < pt:
-                codes[n], bounds[n] = FAILED, 0.0
-            continue
-        # 2. The point in the user's space, and what the prices of all visited cells prove.
-        codes[n] = SOLVED
-        costs[n] = _place(
-            is_quadratic, x, points[winner], family.columns, prices_of, root, B, lower, upper,
-            scratch.change, Y[n],
-        )  # fmt: skip
-        proved = costs[n]
-        for t in range(pt):
-            if used[t] < 0:
-                continue
-            constant, size = _priced(
-                is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
-                rows[t], prices[t], used[t], row, normal,
-            )  # fmt: skip
-            if is_quadratic:
-                shown = quadratic.bound(constant, size, row, d, costs[n])
-            else:
-                shown = absolute.bound(constant, size, row, lo, hi, costs[n])
-            proved = min(proved, shown)
-        bounds[n] = proved
+                if is_quadratic:
+                    shown = quadratic.bound(constant, size, row, d, costs[n])
+                else:
+                    shown = absolute.bound(constant, size, row, lo, hi, costs[n])
+                proved = min(proved, shown)
+            bounds[n] = proved
+
+    return answer_rows
+
+
+answer_absolute = _kernel(False)
+answer_quadratic = _kernel(True)
