@@ -21,7 +21,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/sol
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow lint format bench coverage data lock clean
+.PHONY: help demo test test-slow test-peers lint format bench coverage data lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +34,10 @@ test: $(DEV) ## Run the test suite and the docstring examples
 
 test-slow: $(DEV) ## Run the suite with the longer proofs included
 	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+
+PEERS ?=
+test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
+	$(BIN)/python -m pytest -rP tests/peers $(if $(PEERS),-k "$(PEERS)")
 
 lint: $(DEV) ## Check style, format and types
 	$(BIN)/ruff check .
@@ -71,7 +75,7 @@ lock: ## Resolve the newest versions on Python 3.11 and pin them
 	rm -rf $(LOCK_VENV)
 
 clean: ## Remove the environment, the caches and what was built
-	rm -rf $(VENV) $(LOCK_VENV) build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOCK_VENV) .venv-peers build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):

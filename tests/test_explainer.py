@@ -281,8 +281,7 @@ BAD_SETTINGS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "no model": (
         lambda: clvq.Explainer(PROTOTYPES),
         clvq.NotSupportedError,
-        "model has type ndarray; expected a PrototypeModel. Build one from the prototypes, labels "
-        "and omegas of the fitted model.",
+        "a ndarray (from numpy) cannot be read as a prototype model; expected a PrototypeModel or ",
     ),
     "a single constraint": (
         lambda: clvq.Explainer(MODEL, constraints=clvq.Freeze("age")),

@@ -1,5 +1,8 @@
 """Closest counterfactuals of prototype-based classifiers, each with a proof."""
 
+from typing import TYPE_CHECKING, Any
+
+from counterlvq.adapters import as_prototype_model, load_exported
 from counterlvq.batch import BatchSummary, CounterfactualBatch
 from counterlvq.constraints import (
     Bounds,
@@ -26,9 +29,18 @@ from counterlvq.model import PrototypeModel
 from counterlvq.results import Change, Counterfactual
 from counterlvq.types import Status
 
+if TYPE_CHECKING:
+    from counterlvq.lvq import GLVQ, GMLVQ, LGMLVQ, LMRSLVQ, MRSLVQ, RSLVQ
+
 __version__ = "0.1.0"
 
 __all__ = [
+    "GLVQ",
+    "GMLVQ",
+    "LGMLVQ",
+    "LMRSLVQ",
+    "MRSLVQ",
+    "RSLVQ",
     "BatchSummary",
     "Bounds",
     "Change",
@@ -56,5 +68,18 @@ __all__ = [
     "UnknownFeatureError",
     "UnknownLabelError",
     "__version__",
+    "as_prototype_model",
+    "load_exported",
     "mad_weights",
 ]
+
+_ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn takes a second to import, and explaining does not need it.
+    if name in _ESTIMATORS:
+        from counterlvq import lvq
+
+        return getattr(lvq, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from counterlvq.adapters import as_prototype_model, predictor_of
 from counterlvq.arrays import Floats, finite_matrix, finite_scalar, plain
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.bulk import Bulk
@@ -43,8 +44,9 @@ class Explainer:
 
     Parameters
     ----------
-    model : PrototypeModel
-        With a metric shared by all prototypes.
+    model : PrototypeModel or fitted estimator
+        With a metric shared by all prototypes. An estimator is read by `as_prototype_model`,
+        and its own `predict` has the last word on every counterfactual.
     cost : Cost, default Manhattan()
         What a change costs.
     constraints : sequence of Constraint or str
@@ -92,7 +94,7 @@ class Explainer:
 
     def __init__(
         self,
-        model: PrototypeModel,
+        model: Any,
         cost: Cost | None = None,
         constraints: Sequence[Constraint | str] = (),
         margin: float | None = None,
@@ -101,7 +103,7 @@ class Explainer:
         gap: float = 1e-4,
     ) -> None:
         put = partial(object.__setattr__, self)
-        put("model", _supported(model))
+        put("model", _shared(as_prototype_model(model)))
         put("cost", _checked_cost(cost))
         put("constraints", _checked_constraints(constraints))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
@@ -109,7 +111,7 @@ class Explainer:
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
         put("_blueprint", self._prepared(range(len(self.constraints))))
-        put("_rules", Rules(self.model, self._blueprint, self.margin))
+        put("_rules", Rules(self.model, self._blueprint, self.margin, predictor_of(model)))
         put("_targets", {})
 
     def __repr__(self) -> str:
@@ -370,12 +372,7 @@ class _Asker:
         return self.explainer.explain(self.rows[i], self.wish(i))
 
 
-def _supported(model: PrototypeModel) -> PrototypeModel:
-    if not isinstance(model, PrototypeModel):
-        raise NotSupportedError(
-            f"model has type {type(model).__name__}; expected a PrototypeModel. Build one from "
-            f"the prototypes, labels and omegas of the fitted model."
-        )
+def _shared(model: PrototypeModel) -> PrototypeModel:
     if model.is_local:
         raise NotSupportedError(
             "model has one metric per prototype (local metrics); expected one metric shared by "

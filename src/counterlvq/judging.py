@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,7 @@ class Rules:
     model: PrototypeModel
     blueprint: Blueprint
     margin: float | None
+    says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
 
     def accepts(
         self, y: Floats, x: Floats, wished: NDArray[np.bool_], *, strict: bool = True
@@ -89,10 +91,12 @@ class Rules:
         self, Y: Floats, X: Floats, nearest: NDArray[np.intp], wished: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Which rows have a wished-for label, by the margin unless they are unchanged, (n,)."""
-        won = np.asarray(wished[nearest])
+        won = np.array(wished[nearest])
         if self.margin and won.any():
             scores = self.model.distances(Y)
             lead = scores[:, ~wished].min(axis=1, initial=np.inf) - scores[:, wished].min(axis=1)
             kept = lead >= self.margin - _EQUALITY_ROUNDING * scores.max(axis=1)
             won = won & (kept | (Y == X).all(axis=1))
+        if self.says is not None and won.any():
+            won[won] = np.isin(self.says(Y[won]), self.model.labels[wished])
         return won

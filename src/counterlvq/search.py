@@ -38,9 +38,10 @@ _COMPILED = "compiled kernel"
 _SHARE_OF_LEAD = 2.0**-24
 # ... but at least what rounding in `predict` can blur, and at most so many times that.
 _AMPLE = 2.0**8
-# A margin that rounding still defeats is multiplied by this, a few times.
+# A margin that rounding still defeats is multiplied by this, a few times: a model that
+# computes in single precision needs a good deal more than one in double.
 _MARGIN_GROWTH = 16.0
-_MARGIN_TRIES = 5
+_MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
 # Share of the cost that may stay open before a cell is looked at again.

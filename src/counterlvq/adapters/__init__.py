@@ -1,0 +1,11 @@
+"""Models of other libraries, read as prototype models.
+
+An adapter reads fitted attributes and imports nothing of the library they come from. One file
+per library; `counterlvq.adapters.dispatch` finds the right one by the name of the class.
+"""
+
+from counterlvq.adapters.dispatch import as_prototype_model
+from counterlvq.adapters.exported import load_exported
+from counterlvq.adapters.predicting import predictor_of
+
+__all__ = ["as_prototype_model", "load_exported", "predictor_of"]

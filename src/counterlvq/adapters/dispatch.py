@@ -1,0 +1,142 @@
+"""One function for every supported estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.adapters import own, prototorch, scikit_learn, sklearn_lvq, sklvq
+from counterlvq.adapters.probing import compare
+from counterlvq.errors import NotSupportedError
+from counterlvq.model import PrototypeModel
+
+__all__ = ["as_prototype_model", "recognised"]
+
+
+def _predict(fitted: Any, rows: Any) -> Any:
+    return fitted.predict(rows)
+
+
+def _predict_with_tensors(fitted: Any, rows: Any) -> Any:
+    return prototorch.predict_with_tensors(fitted, np.asarray(rows))
+
+
+@final
+@dataclass(frozen=True)
+class _Library:
+    """Where the classes of a library are defined, and how a fitted one is read."""
+
+    name: str
+    package: str
+    kinds: tuple[str, ...]
+    read: Callable[[Any, str], PrototypeModel]
+    predict: Callable[[Any, Any], Any] = _predict
+    epsilon: float = 2.0**-53
+
+    def owns(self, cls: type) -> bool:
+        """Whether a class is one of the library's, by name: nothing is imported."""
+        module = f"{cls.__module__}."
+        return cls.__name__ in self.kinds and module.startswith(f"{self.package}.")
+
+
+_LIBRARIES = (
+    _Library("counterlvq", own.PACKAGE, own.KINDS, own.model_from_own),
+    _Library(
+        "scikit-learn",
+        scikit_learn.PACKAGE,
+        scikit_learn.KINDS,
+        scikit_learn.model_from_scikit_learn,
+    ),
+    _Library(
+        "sklearn-lvq",
+        sklearn_lvq.PACKAGE,
+        sklearn_lvq.KINDS,
+        sklearn_lvq.model_from_sklearn_lvq,
+        sklearn_lvq.predict_in_full,
+    ),
+    _Library("sklvq", sklvq.PACKAGE, sklvq.KINDS, sklvq.model_from_sklvq),
+    _Library(
+        "prototorch-models",
+        prototorch.PACKAGE,
+        prototorch.KINDS,
+        prototorch.model_from_prototorch,
+        _predict_with_tensors,
+        epsilon=2.0**-24,  # tensors are single precision
+    ),
+)
+
+
+def as_prototype_model(fitted: Any, probe: ArrayLike | None = None) -> PrototypeModel:
+    """Read a fitted classifier as labelled prototypes with a metric.
+
+    Supported are the estimators of this package, scikit-learn's `NearestCentroid` and
+    `KNeighborsClassifier(n_neighbors=1)`, and the models of sklearn-lvq, sklvq and
+    prototorch-models whose nearest prototype decides. None of these libraries is imported. A
+    model that cannot be loaded here because it needs an older environment can be exported
+    there, see `counterlvq.adapters.load_exported`.
+
+    Parameters
+    ----------
+    fitted : estimator or PrototypeModel
+        A `PrototypeModel` is returned as it is.
+    probe : array-like of shape (n, d), optional
+        Rows on which the classifier's own `predict` and the result are compared. Where they
+        differ, other than by a tie within rounding, the classifier is refused.
+
+    Returns
+    -------
+    PrototypeModel
+
+    Raises
+    ------
+    NotSupportedError
+        If the nearest prototype under a quadratic distance is not what decides.
+    InvalidInputError
+        If the classifier is not fitted, or holds arrays that do not fit together.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> X, y = [[0.0, 0.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], ["no", "no", "yes", "yes"]
+    >>> as_prototype_model(NearestCentroid().fit(X, y), probe=X)
+    PrototypeModel(2 prototypes, 2 features, 2 classes, shared metric)
+    """
+    if isinstance(fitted, PrototypeModel):
+        return fitted
+    library, kind = recognised(fitted)
+    model = library.read(fitted, kind)
+    if probe is not None:
+        name = f"{type(fitted).__name__} of {library.name}"
+        compare(fitted, name, model, probe, library.predict, library.epsilon)
+    return model
+
+
+def recognised(fitted: Any) -> tuple[_Library, str]:
+    """Find the library of a fitted model, and the name of its class there."""
+    # The first known class from the most derived one upwards: a subclass of the user's own is
+    # read like the class that it extends.
+    for cls in type(fitted).__mro__:
+        for library in _LIBRARIES:
+            if library.owns(cls):
+                return library, cls.__name__
+    raise NotSupportedError(_unknown(fitted))
+
+
+def _unknown(fitted: Any) -> str:
+    if isinstance(fitted, type):
+        return f"{fitted.__name__} is a class; expected a fitted instance of it."
+    known = "; ".join(f"{library.name}: {_listed(library)}" for library in _LIBRARIES)
+    return (
+        f"a {type(fitted).__name__} (from {type(fitted).__module__}) cannot be read as a prototype "
+        f"model; expected a PrototypeModel or one of {known}. For any other rule in which the "
+        f"nearest prototype decides, build a PrototypeModel yourself."
+    )
+
+
+def _listed(library: _Library) -> str:
+    refused = prototorch.REFUSED if library.name == "prototorch-models" else ()
+    return ", ".join(kind for kind in library.kinds if kind not in refused)

@@ -1,0 +1,86 @@
+"""Proof on sight: a foreign model and what was read from it, asked about the same rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterlvq.arrays import Floats, finite_matrix, plain
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.model import PrototypeModel
+
+__all__ = ["compare", "refuse_disagreement"]
+
+
+def compare(
+    fitted: Any,
+    name: str,
+    model: PrototypeModel,
+    probe: ArrayLike,
+    predict: Callable[[Any, Any], Any],
+    epsilon: float,
+) -> None:
+    """Refuse `model` if `fitted` gives a probe row another label.
+
+    `epsilon` is the unit of rounding that the foreign library computes with.
+    """
+    rows = finite_matrix("probe", probe, model.n_features)
+    try:
+        told = np.asarray(predict(fitted, probe))
+    except Exception as error:
+        reason = str(error).partition("\n")[0]
+        raise InvalidInputError(
+            f"{name} could not predict the probe rows ({type(error).__name__}: {reason}); leave "
+            f"`probe` out, or export the model from an environment in which it works (see "
+            f"`load_exported`)."
+        ) from error
+    if told.size != rows.shape[0]:
+        raise InvalidInputError(
+            f"{name} predicted {told.size} label(s) for {rows.shape[0]} probe row(s); expected "
+            f"one for each."
+        )
+    refuse_disagreement(name, model, rows, told.reshape(-1), epsilon)
+
+
+def refuse_disagreement(
+    name: str, model: PrototypeModel, rows: Floats, told: NDArray[Any], epsilon: float
+) -> None:
+    """Refuse `model` if it does not say what it was `told`, ties by rounding aside."""
+    said = model.predict(rows)
+    pairs = zip(told.tolist(), said.tolist(), strict=True)
+    differing = [i for i, (theirs, ours) in enumerate(pairs) if theirs != ours]
+    wrong = [i for i in differing if not _is_tie(model, rows[i], told[i], epsilon)]
+    if wrong:
+        i = wrong[0]
+        raise NotSupportedError(
+            f"{name} and the prototypes read from it disagree on {len(wrong)} of {len(rows)} probe "
+            f"row(s), first on row {i}: it predicts {plain(told[i])!r}, its nearest prototype "
+            f"says {plain(said[i])!r}. So its rule is not the one that its attributes describe. "
+            f"If you know the rule, build a PrototypeModel yourself."
+        )
+
+
+def _is_tie(model: PrototypeModel, x: Floats, label: Any, epsilon: float) -> bool:
+    """Whether rounding alone can decide between a prototype of that label and the nearest one."""
+    theirs = np.array([known == plain(label) for known in model.labels.tolist()])
+    if not theirs.any():
+        return False
+    distances = model.distances(x[None, :])[0]
+    nearest = int(distances.argmin())
+    rival = int(np.flatnonzero(theirs)[distances[theirs].argmin()])
+    noise = _rounding(model, x, nearest, epsilon) + _rounding(model, x, rival, epsilon)
+    return bool(distances[rival] - distances[nearest] <= noise)
+
+
+def _rounding(model: PrototypeModel, x: Floats, k: int, epsilon: float) -> float:
+    """How far a computed distance may be off, whether differences or products are summed."""
+    omegas = model.omegas
+    if omegas is None:
+        terms = np.abs(x) + np.abs(model.prototypes[k])
+    else:
+        omega = omegas[k] if isinstance(omegas, tuple) else omegas
+        terms = np.abs(omega) @ (np.abs(x) + np.abs(model.prototypes[k]))
+    return float(2 * (len(x) + len(terms) + 4) * epsilon * (terms @ terms))

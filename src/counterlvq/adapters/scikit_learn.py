@@ -1,0 +1,149 @@
+"""The two nearest-prototype classifiers of scikit-learn itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.adapters.attributes import (
+    feature_names,
+    fitted_array,
+    fitted_attribute,
+    labels_at,
+)
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, psd_factor
+from counterlvq.errors import NotSupportedError
+from counterlvq.model import PrototypeModel
+
+__all__ = ["KINDS", "PACKAGE", "model_from_scikit_learn"]
+
+PACKAGE = "sklearn.neighbors"
+KINDS = ("NearestCentroid", "KNeighborsClassifier")
+
+# Priors move boundaries; how far, relative to what the priors ask for, the moved prototypes may
+# miss it. Rounding stays far below, a system without solution far above.
+_PRIOR_TOLERANCE = 1e-9
+
+
+def model_from_scikit_learn(fitted: Any, kind: str) -> PrototypeModel:
+    """Read a fitted classifier of scikit-learn; `kind` is the name of its class."""
+    if kind == "NearestCentroid":
+        return _from_nearest_centroid(fitted)
+    return _from_one_neighbour(fitted)
+
+
+def _from_nearest_centroid(fitted: Any) -> PrototypeModel:
+    centroids = finite_matrix("centroids_", fitted_array(fitted, "centroids_"))
+    classes = fitted_array(fitted, "classes_")
+    if fitted.metric != "euclidean":
+        raise NotSupportedError(
+            f"NearestCentroid has the metric {fitted.metric!r}; expected 'euclidean'. Only a "
+            f"distance that is quadratic in the input can be read."
+        )
+    priors = getattr(fitted, "class_prior_", None)
+    # The question that `predict` asks, in its words: with equal priors the plain distance
+    # decides, and `shrink_threshold` has moved the centroids before.
+    if priors is None or np.isclose(priors, 1 / len(classes)).all():
+        return PrototypeModel(centroids, classes, feature_names=feature_names(fitted))
+    possible = np.asarray(priors) > 0
+    if possible.sum() < 2:
+        raise NotSupportedError(
+            f"NearestCentroid has the priors {np.asarray(priors).tolist()}, so that it predicts "
+            f"one class only; expected at least two with a prior above 0."
+        )
+    spread = finite_vector("within_class_std_dev_", fitted_array(fitted, "within_class_std_dev_"))
+    scale = np.where(spread == 0, 1.0, spread)
+    anchors = centroids[possible] / scale
+    shift = _common_shift(anchors, 2 * np.log(np.asarray(priors)[possible]))
+    return PrototypeModel(
+        (anchors + shift) * scale, classes[possible], np.diag(1 / scale), feature_names(fitted)
+    )
+
+
+def _common_shift(anchors: Floats, bonus: NDArray[Any]) -> Floats:
+    """Find the step v that makes priors superfluous.
+
+    With priors the largest ``bonus_k - |x - a_k|^2`` wins. Moving every anchor by the same v adds
+    ``-2 a_k'v`` to each score, up to terms that all scores share. So the anchors ``a_k + v``
+    without a bonus are the same rule exactly if ``2 (a_k - a_0)'v = bonus_0 - bonus_k`` for
+    every k.
+    """
+    differences = anchors[1:] - anchors[0]
+    wanted = (bonus[0] - bonus[1:]) / 2
+    shift: Floats = np.linalg.lstsq(differences, wanted, rcond=None)[0]
+    size = float(np.abs(wanted).max())
+    missed = float(np.abs(differences @ shift - wanted).max())
+    # What rounding will do to distances from anchors that were moved this far.
+    missed = max(missed, float(np.finfo(np.float64).eps * (shift @ shift)))
+    if missed > _PRIOR_TOLERANCE * size:
+        raise NotSupportedError(
+            f"NearestCentroid has unequal priors, and its {len(anchors)} centroids in "
+            f"{anchors.shape[1]} dimension(s) cannot be moved so that nearest-centroid alone says "
+            f"the same; fit it with priors='uniform'."
+        )
+    return shift
+
+
+def _from_one_neighbour(fitted: Any) -> PrototypeModel:
+    if fitted.n_neighbors != 1:
+        raise NotSupportedError(
+            f"KNeighborsClassifier has n_neighbors={fitted.n_neighbors}; expected 1. With more, "
+            f"neighbours vote, and the nearest one does not decide."
+        )
+    stored = fitted_attribute(fitted, "_fit_X")
+    if fitted.outputs_2d_:
+        raise NotSupportedError(
+            "KNeighborsClassifier was fitted on several outputs at once; expected one label per "
+            "row. Fit one classifier per output."
+        )
+    dense = stored.toarray() if hasattr(stored, "toarray") else np.asarray(stored)
+    points = finite_matrix("the training rows", dense)
+    positions = fitted_array(fitted, "_y").reshape(-1)
+    labels = labels_at(fitted, positions, "_y")
+    omega = _neighbour_omega(fitted, points.shape[1])
+    _refuse_contradictions(points if omega is None else points @ omega.T, labels)
+    return PrototypeModel(points, labels, omega, feature_names(fitted))
+
+
+def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
+    metric = fitted_attribute(fitted, "effective_metric_")
+    given = fitted.effective_metric_params_
+    if metric in ("euclidean", "l2", "sqeuclidean"):
+        return None
+    if metric == "minkowski" and given["p"] == 2:
+        weights = finite_vector("metric_params['w']", given["w"], width)
+        return np.diag(np.sqrt(weights))
+    if metric == "seuclidean" and given.get("V") is not None:
+        variances = finite_vector("metric_params['V']", given["V"], width)
+        return np.diag(1 / np.sqrt(variances))
+    if metric == "mahalanobis" and given.get("VI") is not None:
+        return psd_factor("metric_params['VI']", given["VI"], width)
+    if metric == "mahalanobis" and given.get("V") is not None:
+        return psd_factor("the inverse of metric_params['V']", np.linalg.inv(given["V"]), width)
+    raise NotSupportedError(
+        f"KNeighborsClassifier has the metric {metric!r}"
+        f"{_in_words(given)}; expected 'euclidean', 'minkowski' with p=2, 'seuclidean' with V or "
+        f"'mahalanobis' with VI. Only a distance that is quadratic in the input, or orders "
+        f"points like one, can be read."
+    )
+
+
+def _in_words(given: dict[str, Any]) -> str:
+    return f" with p={given['p']:g}" if "p" in given else ""
+
+
+def _refuse_contradictions(points: Floats, labels: NDArray[Any]) -> None:
+    """Refuse equal points with different labels: which one wins depends on the query."""
+    _, first, group = np.unique(points, axis=0, return_index=True, return_inverse=True)
+    leader = first[group.reshape(-1)]
+    clashes = np.flatnonzero(labels != labels[leader])
+    if len(clashes):
+        i, k = int(leader[clashes[0]]), int(clashes[0])
+        raise NotSupportedError(
+            f"training rows {i} and {k} of this KNeighborsClassifier are equally far from "
+            f"everything but carry the labels {plain(labels[i])!r} and {plain(labels[k])!r} "
+            f"({len(clashes)} such row(s) in all), so that its answer around them depends on the "
+            f"order of its search; expected one label per point. Fit it without the duplicates."
+        )
