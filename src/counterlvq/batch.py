@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
+from counterlvq.arrays import Floats, read_only
 from counterlvq.errors import NotSupportedError
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
@@ -72,6 +72,11 @@ class CounterfactualBatch:
     feature_names: tuple[str, ...]
     rows: NDArray[np.int64]  # positions in the batch that was asked for
     ask: Callable[[int], Counterfactual] = field(compare=False)
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            if isinstance(part, np.ndarray):
+                read_only(part)
 
     def __len__(self) -> int:
         return int(self.cost.shape[0])
@@ -164,7 +169,9 @@ class CounterfactualBatch:
         changed = (self.X[answered] != self.original[answered]) if answered.any() else None
         uses = []
         for j, name in enumerate(self.feature_names):
-            moved = np.zeros(0) if changed is None else self.delta[answered, j][changed[:, j]]
+            moved = np.zeros(0)
+            if changed is not None:
+                moved = (self.X[answered, j] - self.original[answered, j])[changed[:, j]]
             share = moved.size / max(int(answered.sum()), 1)
             uses.append(FeatureUse(name, share, float(np.abs(moved).mean()) if moved.size else 0.0))
         return BatchSummary(

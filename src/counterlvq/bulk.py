@@ -5,7 +5,7 @@ A row's answer does not depend on the block or thread that it falls into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -18,7 +18,7 @@ from counterlvq.judging import EXACT_GAP, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
-from counterlvq.targets import wished_prototypes
+from counterlvq.targets import RowTargets, wished_prototypes
 from counterlvq.threads import run_blocks
 from counterlvq.types import Status
 
@@ -101,7 +101,7 @@ class Bulk:
     family_for: Callable[[NDArray[np.bool_]], Family | None]
     ask: Callable[[int], Counterfactual]
 
-    def run(self, wishes: Sequence[Any] | None, jobs: int, progress: bool) -> Table:
+    def run(self, wishes: RowTargets | None, jobs: int, progress: bool) -> Table:
         """Answer every row. `wishes` holds one per row, or is None if all wish the same."""
         table, n = Table.of(self.rows), self.rows.shape[0]
         everything = np.arange(n)
@@ -115,7 +115,7 @@ class Bulk:
         run_blocks(blocks, lambda block: self._fill(table, block), jobs, n, progress)
         return table
 
-    def _blocks(self, wishes: Sequence[Any] | None, nearest: NDArray[np.int64]) -> Iterator[_Block]:
+    def _blocks(self, wishes: RowTargets | None, nearest: NDArray[np.int64]) -> Iterator[_Block]:
         groups: dict[bytes, tuple[NDArray[np.bool_], list[NDArray[np.int64]]]] = {}
         for at in _alike(self.model.class_index[nearest], wishes):
             first = int(at[0])
@@ -186,13 +186,11 @@ def _block_size(family: Family | None) -> int:
     return int(np.clip(_BLOCK_WORK // work, 1, _LARGEST_BLOCK))
 
 
-def _alike(now: NDArray[np.intp], wishes: Sequence[Any] | None) -> Iterator[NDArray[np.int64]]:
+def _alike(now: NDArray[np.intp], wishes: RowTargets | None) -> Iterator[NDArray[np.int64]]:
     """Positions of rows that share their class and their wish."""
     key = now.astype(np.int64)
     if wishes is not None:
-        number = {wish: k for k, wish in enumerate(dict.fromkeys(wishes))}
-        wished = np.array([number[wish] for wish in wishes], dtype=np.int64)
-        key = wished * (int(now.max()) + 1) + now
+        key = wishes.codes * (int(now.max()) + 1) + now
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     yield from np.split(order, cuts)

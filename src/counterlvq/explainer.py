@@ -27,7 +27,7 @@ from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge, Search, compiled_find
-from counterlvq.targets import labels_of, targets_per_row, wished_prototypes
+from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
 from counterlvq.types import Method, Status
 
@@ -192,6 +192,8 @@ class Explainer:
         jobs = workers(n_jobs)
         rows = finite_matrix("X", X, self.model.n_features)
         wishes = targets_per_row(self.model, target, rows.shape[0])
+        if wishes is None:
+            wished_prototypes(self.model, target, 0)  # an unknown label is refused at once
 
         ask = _Asker(self, rows, target, wishes)
         bulk = Bulk(self.model, self._rules, rows, ask.wish, self._family_for, ask)
@@ -363,10 +365,10 @@ class _Asker:
     explainer: Explainer
     rows: Floats
     target: Any
-    wishes: Sequence[Any] | None
+    wishes: RowTargets | None
 
     def wish(self, i: int) -> Any:
-        return self.target if self.wishes is None else self.wishes[i]
+        return self.target if self.wishes is None else self.wishes.of(i)
 
     def __call__(self, i: int) -> Counterfactual:
         return self.explainer.explain(self.rows[i], self.wish(i))

@@ -44,8 +44,13 @@ class Rows:
         return cls(read_only(new * pick), read_only(old * pick), read_only(values), equality)
 
     def excess(self, y: Floats, x: Floats) -> Floats:
-        """How far each condition is exceeded; positive means broken, (k,) or (n, k)."""
-        surplus: Floats = y @ self.A.T + x @ self.R.T - self.v
+        """How far each condition is exceeded; positive means broken, (k,) or (n, k).
+
+        Summed row by row, so that a point is judged the same alone and among others.
+        """
+        new = np.sum(y[..., None, :] * self.A, axis=-1)
+        old = np.sum(x[..., None, :] * self.R, axis=-1)
+        surplus: Floats = new + old - self.v
         return np.abs(surplus) if self.equality else surplus
 
     def magnitude(self, y: Floats, x: Floats) -> Floats:

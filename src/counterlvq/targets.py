@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Collection, Hashable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from counterlvq.arrays import plain
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.model import PrototypeModel
 
-__all__ = ["labels_of", "targets_per_row", "wished_prototypes"]
+__all__ = ["RowTargets", "labels_of", "targets_per_row", "wished_prototypes"]
 
 _SHOWN_ROWS = 5
 
@@ -35,7 +35,18 @@ def labels_of(model: PrototypeModel, wished: NDArray[np.bool_]) -> tuple[Any, ..
     return tuple(plain(model.classes[c]) for c in np.unique(model.class_index[wished]))
 
 
-def targets_per_row(model: PrototypeModel, target: Any, n: int) -> Sequence[Any] | None:
+class RowTargets(NamedTuple):
+    """One wish per row: the distinct ones, and which of them each row has."""
+
+    wishes: tuple[Any, ...]
+    codes: NDArray[np.int64]  # (n,)
+
+    def of(self, row: int) -> Any:
+        """Return the wish of a row."""
+        return self.wishes[self.codes[row]]
+
+
+def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | None:
     """Labels wished for row by row, or None if one wish stands for all rows.
 
     A list, a tuple, an array or a column of n labels is one per row. A set of labels, like a
@@ -43,24 +54,39 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> Sequence[Any]
     """
     if target is None or isinstance(target, str | bytes | set | frozenset):
         return None
-    if not hasattr(target, "__len__"):
+    if np.ndim(target) == 0:
         return None
-    wishes = [plain(wish) for wish in np.asarray(target, dtype=object).ravel()]
-    if len(wishes) != n:
+    if isinstance(target, np.ndarray):
+        target = target.ravel()
+    if len(target) != n:
         raise InvalidInputError(
-            f"target has {len(wishes)} entries for {n} rows; expected one label per row, one "
+            f"target has {len(target)} entries for {n} rows; expected one label per row, one "
             f"label for all, or a set such as {{'a', 'b'}} for any of several labels."
         )
+    found = _numbered(target)
     known = {None, *(plain(label) for label in model.classes)}
-    bad = [i for i, wish in enumerate(wishes) if not _is_known(wish, known)]
-    if bad:
+    strangers = [k for k, wish in enumerate(found.wishes) if not _is_known(wish, known)]
+    if strangers:
+        bad = np.flatnonzero(np.isin(found.codes, strangers))
         rows = ", ".join(str(i) for i in bad[:_SHOWN_ROWS])
-        more = ", ..." if len(bad) > _SHOWN_ROWS else ""
+        more = ", ..." if bad.size > _SHOWN_ROWS else ""
         raise UnknownLabelError(
-            f"target names {wishes[bad[0]]!r} in row {bad[0]}, which is no label of the model; "
-            f"expected {_shown(model)}. {len(bad)} row(s) in all: {rows}{more}."
+            f"target names {found.of(int(bad[0]))!r} in row {bad[0]}, which is no label of the "
+            f"model; expected {_shown(model)}. {bad.size} row(s) in all: {rows}{more}."
         )
-    return wishes
+    return found
+
+
+def _numbered(target: Any) -> RowTargets:
+    """Give each distinct wish a number; arrays of one type without a step per row."""
+    if isinstance(target, np.ndarray) and target.dtype != object:
+        wishes, codes = np.unique(target, return_inverse=True)
+        return RowTargets(tuple(plain(wish) for wish in wishes), codes.astype(np.int64))
+    listed = [plain(wish) for wish in target]
+    keys = [wish if isinstance(wish, Hashable) else repr(wish) for wish in listed]
+    first: dict[Any, int] = {}
+    codes = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.int64)
+    return RowTargets(tuple(first), codes)
 
 
 def _is_known(wish: Any, known: set[Any]) -> bool:
