@@ -48,8 +48,10 @@ format: $(DEV) ## Format the code and apply the safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(DEV) ## Run the benchmarks
+BENCH_PEERS ?=
+bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing

@@ -1,9 +1,9 @@
 """Random questions by kind, as the package's own objects; a kind, a cost and a seed fix one.
 
-Each question has one wished-for label, "yes", carried by one prototype or by several, and up to a
-hundred prototypes that say "no", in up to twenty features. The kinds are what a kernel has to cope
-with: limits of every sort, ties, rows that say nothing new, cells that nothing reaches, features
-and prices of very unequal size, metrics that do not see all features.
+Each question has one prototype of the wished-for label, "yes", and up to a hundred that say "no",
+in up to twenty features. The kinds are what a kernel has to cope with: limits of every sort, ties,
+rows that say nothing new, cells that nothing reaches, features and prices of very unequal size,
+metrics that do not see all features.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.random import Generator
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
+from counterlvq.constraints import as_constraint
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 
@@ -47,8 +48,8 @@ class Draw:
         """The question in numbers, built from the same parts as the explainer builds it."""
         explainer = self.explainer()
         features = explainer.model.features
-        texts = [clvq.constraints.as_constraint(rule) for rule in self.rules]
-        conditions = [part for rule in texts for part in rule.conditions(features)]
+        stated = [as_constraint(rule) for rule in self.rules]
+        conditions = [part for rule in stated for part in rule.conditions(features)]
         blueprint = Blueprint.of(self.cost, conditions, self.x.size)
         cells = SharedCells.of(explainer.model, self.wished, ties_count=False)
         return Question(blueprint, cells, self.x)
@@ -89,18 +90,15 @@ def sizes(rng: Generator) -> tuple[int, int]:
     return int(rng.integers(1, 21)), int(np.exp(rng.uniform(0, np.log(101))))
 
 
-def bare(
-    rng: Generator, cost: str, unit: Array | None = None, targets: int = 1, rivals: int = 0
-) -> Draw:
+def bare(rng: Generator, cost: str, unit: Array | None = None) -> Draw:
+    """One prototype against the others, and no rules; in units if these are given."""
     d, m = sizes(rng)
-    d, m = (d if unit is None else unit.size), rivals or m
     unit = np.ones(d) if unit is None else unit
     labels = ["no"] * m
-    for _ in range(targets):
-        labels.insert(int(rng.integers(len(labels) + 1)), "yes")
-    W = rng.normal(size=(m + targets, d)) * rng.choice([0.3, 1.0, 4.0])
-    start = W[labels.index("no")] if rng.random() < 0.7 else np.zeros(d)
-    x = start + rng.choice([0.1, 1.0, 10.0], p=[0.4, 0.5, 0.1]) * rng.normal(size=d)
+    labels.insert(int(rng.integers(m + 1)), "yes")
+    W = rng.normal(size=(m + 1, unit.size)) * rng.choice([0.3, 1.0, 4.0])
+    start = W[labels.index("no")] if rng.random() < 0.7 else np.zeros(unit.size)
+    x = start + rng.choice([0.1, 1.0, 10.0], p=[0.4, 0.5, 0.1]) * rng.normal(size=unit.size)
     return Draw("", W * unit, labels, None, x * unit, COSTS[cost](rng, unit), [])
 
 

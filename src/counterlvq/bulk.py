@@ -108,7 +108,7 @@ class Bulk:
         parts = (everything[at : at + _LARGEST_BLOCK] for at in range(0, n, _LARGEST_BLOCK))
 
         def classify(part: NDArray[np.int64]) -> None:
-            table.nearest[part] = self.model.nearest(self.rows[part])
+            table.nearest[part] = self.model.nearest_of_checked(self.rows[part])
 
         run_blocks(parts, classify, jobs, n, progress=False)
         blocks = self._blocks(wishes, table.nearest)
@@ -156,26 +156,44 @@ class Bulk:
         """Answer rows by the kernels; returns those whose answer does not stand up."""
         x = self.rows[at]
         answers = compiled.run(family, x, self.rules.margin, compiled.scratch_for(family))
-        good = answers.code == compiled.Code.SOLVED
-        good[good] = self.rules.meets_constraints(answers.Y[good], x[good], strict=True)
-        nearest = np.full(at.size, -1, dtype=np.int64)
-        if good.any():
-            nearest[good] = self.model.nearest(answers.Y[good])
-            good[good] = self.rules.wins(answers.Y[good], x[good], nearest[good], block.wished)
-        cost, gap = np.full(at.size, np.inf), np.zeros(at.size)
-        cost[good] = self.rules.costs(answers.Y[good], x[good])
-        gap[good] = self.rules.gaps(cost[good], answers.bound[good], x[good])
+        empty = answers.code == compiled.Code.INFEASIBLE
+        table.code[at[empty]] = _CODE[Status.INFEASIBLE]
+        table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
+        solved = np.flatnonzero(answers.code == compiled.Code.SOLVED)
+        whole = solved.size == at.size
+        Y, x = (answers.Y, x) if whole else (answers.Y[solved], x[solved])
+        accepted = self._accept(table, block, at[solved], Y, x, answers.bound[solved])
+        settled = empty
+        settled[solved[accepted]] = True
+        return np.asarray(at[~settled])
+
+    def _accept(
+        self,
+        table: Table,
+        block: _Block,
+        at: NDArray[np.int64],
+        Y: Floats,
+        x: Floats,
+        bound: Floats,
+    ) -> NDArray[np.bool_]:
+        """Judge finished points, enter those that stand up, and say which do."""
+        if not at.size:
+            return np.zeros(0, dtype=bool)
+        good = self.rules.meets_constraints(Y, x, strict=True)
+        nearest = self.model.nearest_of_checked(Y)
+        good &= self.rules.wins(Y, x, nearest, block.wished)
+        cost = self.rules.costs(Y, x)
+        gap = self.rules.gaps(cost, bound, x)
         closed = gap <= EXACT_GAP
         if not self.rules.margin:
             good &= closed
-        empty = answers.code == compiled.Code.INFEASIBLE
-        done, none = at[good], at[empty]
-        table.X[done], table.cost[done], table.gap[done] = answers.Y[good], cost[good], gap[good]
-        table.bound[done] = np.minimum(answers.bound[good], cost[good])
-        table.code[done] = np.where(closed[good], _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])
-        table.prototype[done] = nearest[good]
-        table.code[none], table.bound[none], table.gap[none] = _CODE[Status.INFEASIBLE], np.inf, 0.0
-        return np.asarray(at[~(good | empty)])
+        done = at if good.all() else at[good]
+        keep = slice(None) if good.all() else good
+        table.X[done], table.cost[done], table.gap[done] = Y[keep], cost[keep], gap[keep]
+        table.bound[done] = np.minimum(bound[keep], cost[keep])
+        table.code[done] = np.where(closed[keep], _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])
+        table.prototype[done] = nearest[keep]
+        return good
 
 
 def _block_size(family: Family | None) -> int:

@@ -91,7 +91,13 @@ def single_lower_bounds(
     size = np.abs(constant)
     reach = cost_limits(bare.w, bare.L, cap)
     if bare.L.shape[0]:
-        points = -0.5 * slope @ np.linalg.pinv(bare.L.T @ bare.L, hermitian=True)
+        # A feature that cannot move has no share in the tangent but where it is held.
+        free = bare.lower < bare.upper
+        held = np.where(free, 0.0, bare.lower)
+        points = np.tile(held, (slope.shape[0], 1))
+        pull = 0.5 * slope[:, free] + (held @ bare.L.T) @ bare.L[:, free]
+        square_of_free = bare.L[:, free].T @ bare.L[:, free]
+        points[:, free] = -pull @ np.linalg.pinv(square_of_free, hermitian=True)
         lifted = points @ bare.L.T
         slope = slope + 2.0 * lifted @ bare.L
         square = np.einsum("ij,ij->i", lifted, lifted)

@@ -20,8 +20,9 @@ from counterlvq.programs import Blueprint
 __all__ = ["Family", "family_of"]
 
 _DEFINITE = 1e-12
-# Pairs of target and rival whose row lengths are kept: 32 MB.
-_MOST_SCALES = 1 << 22
+# Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
+# for every row costs more than the better order saves.
+_MOST_SCALES = 1 << 12
 
 
 class Family(NamedTuple):

@@ -55,6 +55,8 @@ class Rules:
         delta = Y - X
         # Sums row by row, so that a row costs the same alone and among others.
         flat = np.sum(np.abs(delta) * self.blueprint.w, axis=1)
+        if not self.blueprint.L.shape[0]:
+            return np.asarray(flat)
         lifted = np.einsum("nd,rd->nr", delta, self.blueprint.L)
         return np.asarray(flat + np.sum(lifted**2, axis=1))
 
@@ -63,15 +65,17 @@ class Rules:
         prototypes, blueprint = self.model.prototypes, self.blueprint
         low, high = prototypes.min(axis=0), prototypes.max(axis=0)
         spread = np.maximum(np.abs(low - X), np.abs(high - X))
-        lifted = spread @ blueprint.L.T
         floor: Floats = _RESOLUTION * (spread @ blueprint.w)
-        floor = floor + _RESOLUTION**2 * np.einsum("ij,ij->i", lifted, lifted)
+        if blueprint.L.shape[0]:
+            lifted = spread @ blueprint.L.T
+            floor = floor + _RESOLUTION**2 * np.einsum("ij,ij->i", lifted, lifted)
         return relative_gaps(cost, bound, floor)
 
     def meets_constraints(self, Y: Floats, X: Floats, *, strict: bool) -> NDArray[np.bool_]:
         """Which rows are finite and meet every constraint, (n,)."""
         good = np.asarray(np.isfinite(Y).all(axis=1))
-        Y = np.where(good[:, None], Y, 0.0)
+        if not good.all():
+            Y = np.where(good[:, None], Y, 0.0)
         blueprint = self.blueprint
         for rows in (blueprint.inequalities, blueprint.bounds):
             if rows.v.size:

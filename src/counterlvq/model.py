@@ -152,9 +152,12 @@ class PrototypeModel:
 
     def nearest(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest prototype of each row, (n,)."""
-        rows = finite_matrix("X", X, self.n_features)
+        return self.nearest_of_checked(finite_matrix("X", X, self.n_features))
+
+    def nearest_of_checked(self, rows: Floats) -> NDArray[np.intp]:
+        """As `nearest`, for rows that are known to be finite and of the right width."""
         found = [self._distances(block).argmin(axis=1) for block in self._blocks(rows)]
-        return np.concatenate(found)
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of the nearest prototype of each row.

@@ -12,6 +12,7 @@ from counterlvq.solvers.kernels.conditions import (
     INF,
     INFEASIBLE,
     SOLVED,
+    borrowed,
     combined,
     jit,
     lead_of,
@@ -230,39 +231,113 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
 
         `margin` is NaN for the default one. What remains in `scratch` belongs to the last row.
         """
-        TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
-        C, lengths, equality = family.C, family.lengths, family.equality
-        B, B_lengths, root, prices_of = family.B, family.B_lengths, family.root, family.prices
-        z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
-        lower, upper, spread, far = scratch.lower, scratch.upper, scratch.spread, scratch.far
-        score, scores, quick = scratch.score, scratch.scores, scratch.quick
-        u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
-        row, D, T, K, rights = scratch.row, scratch.D, scratch.T, scratch.K, scratch.rights
-        nonbasic, at, basic, slope = scratch.nonbasic, scratch.at, scratch.basic, scratch.slope
-        rows, prices, signs = scratch.rows, scratch.prices, scratch.signs
-        used, points = scratch.used, scratch.points
+        TA, TN, RA, RN, RNT = (
+            borrowed(family.TA),
+            borrowed(family.TN),
+            borrowed(family.RA),
+            borrowed(family.RN),
+            borrowed(family.RNT),
+        )
+        C, lengths, equality = (
+            borrowed(family.C),
+            borrowed(family.lengths),
+            borrowed(family.equality),
+        )
+        B, B_lengths, root, prices_of = (
+            borrowed(family.B),
+            borrowed(family.B_lengths),
+            borrowed(family.root),
+            borrowed(family.prices),
+        )
+        z0, lo, hi, h, tight = (
+            borrowed(scratch.z0),
+            borrowed(scratch.lo),
+            borrowed(scratch.hi),
+            borrowed(scratch.h),
+            borrowed(scratch.tight),
+        )
+        lower, upper, spread, far = (
+            borrowed(scratch.lower),
+            borrowed(scratch.upper),
+            borrowed(scratch.spread),
+            borrowed(scratch.far),
+        )
+        score, scores, quick = (
+            borrowed(scratch.score),
+            borrowed(scratch.scores),
+            borrowed(scratch.quick),
+        )
+        u, g, listed, normal = (
+            borrowed(scratch.u),
+            borrowed(scratch.g),
+            borrowed(scratch.listed),
+            borrowed(scratch.normal),
+        )
+        row, D, T, K, rights = (
+            borrowed(scratch.row),
+            borrowed(scratch.D),
+            borrowed(scratch.T),
+            borrowed(scratch.K),
+            borrowed(scratch.rights),
+        )
+        nonbasic, at, basic, slope = (
+            borrowed(scratch.nonbasic),
+            borrowed(scratch.at),
+            borrowed(scratch.basic),
+            borrowed(scratch.slope),
+        )
+        rows, prices, signs = (
+            borrowed(scratch.rows),
+            borrowed(scratch.prices),
+            borrowed(scratch.signs),
+        )
+        used, points = borrowed(scratch.used), borrowed(scratch.points)
+        family_columns = borrowed(family.columns)
+        family_bound_column = borrowed(family.bound_column)
+        family_bound_slope = borrowed(family.bound_slope)
+        family_bound_old = borrowed(family.bound_old)
+        family_bound_value = borrowed(family.bound_value)
+        family_bound_fixes = borrowed(family.bound_fixes)
+        family_least = borrowed(family.least)
+        family_most = borrowed(family.most)
+        family_A = borrowed(family.A)
+        family_R = borrowed(family.R)
+        family_v = borrowed(family.v)
+        family_center = borrowed(family.center)
+        family_F = borrowed(family.F)
+        family_scale = borrowed(family.scale)
+        scratch_rival = borrowed(scratch.rival)
+        scratch_reach = borrowed(scratch.reach)
+        scratch_change = borrowed(scratch.change)
+        X, Y, costs, bounds, codes = (
+            borrowed(X),
+            borrowed(Y),
+            borrowed(costs),
+            borrowed(bounds),
+            borrowed(codes),
+        )
         pt, m, d = TA.shape[0], RA.shape[0], lo.size
         for n in range(X.shape[0]):
             x = X[n]
             Y[n] = np.nan
             costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
             if not _fill_box(
-                x, family.columns, family.bound_column, family.bound_slope, family.bound_old,
-                family.bound_value, family.bound_fixes, prices_of, family.least, family.most,
+                x, family_columns, family_bound_column, family_bound_slope, family_bound_old,
+                family_bound_value, family_bound_fixes, prices_of, family_least, family_most,
                 lower, upper, lo, hi, spread,
             ):  # fmt: skip
                 used[:] = _EMPTY
                 continue
             _fill_right_sides(
-                x, family.columns, spread, family.A, family.R, family.v, equality, h, tight, far
+                x, family_columns, spread, family_A, family_R, family_v, equality, h, tight, far
             )
-            _project(x, family.center, family.F, family.plain, z0)
+            _project(x, family_center, family_F, family.plain, z0)
             _scores(z0, TA, score)
             _scores(z0, RA, scores)
             k = -1 if m == 0 else np.argmin(scores)
             _quick_bounds(
-                is_quadratic, TA, TN, RA, RN, C, family.scale, z0, h, score, scores, k, normal,
-                quick, scratch.rival,
+                is_quadratic, TA, TN, RA, RN, C, family_scale, z0, h, score, scores, k, normal,
+                quick, scratch_rival,
             )  # fmt: skip
             size_of_scores = family.span
             for c in range(z0.size):
@@ -274,7 +349,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 t, low = _next_target(quick, used)
                 if t < 0 or low >= best:
                     break
-                scales = family.scale[t] if family.scale.size else family.scale[0]
+                scales = family_scale[t] if family_scale.size else family_scale[0]
                 ask = margin
                 if np.isnan(margin):
                     behind = score[t] - scores[k] if m else 0.0
@@ -316,7 +391,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                         far,
                         prices_of,
                         root,
-                        scratch.reach,
+                        scratch_reach,
                     )
                 if failed or code == FAILED:
                     failed = True
@@ -328,8 +403,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             # 2. The point in the user's space, and what the prices of all visited cells prove.
             codes[n] = SOLVED
             costs[n] = _place(
-                is_quadratic, x, points[winner], family.columns, prices_of, root, B, lower, upper,
-                scratch.change, Y[n],
+                is_quadratic, x, points[winner], family_columns, prices_of, root, B, lower, upper,
+                scratch_change, Y[n],
             )  # fmt: skip
             proved = costs[n]
             for t in range(pt):

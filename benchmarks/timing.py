@@ -1,0 +1,48 @@
+"""How long things take, and how that grows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import TypeVar
+
+import numpy as np
+
+Result = TypeVar("Result")
+Key = TypeVar("Key", bound=Hashable)
+
+
+def timed(work: Callable[[], Result]) -> tuple[float, Result]:
+    """Seconds of one call, and what it gave."""
+    start = perf_counter()
+    result = work()
+    return perf_counter() - start, result
+
+
+def best_of(repeats: int, work: Callable[[], Result]) -> tuple[float, Result]:
+    """Seconds of the fastest of several calls, and what it gave."""
+    return min((timed(work) for _ in range(repeats)), key=lambda pair: pair[0])
+
+
+def interleaved(repeats: int, works: dict[Key, Callable[[], object]]) -> dict[Key, float]:
+    """Fastest of several calls each, in turns: what disturbs one disturbs all."""
+    best = dict.fromkeys(works, float("inf"))
+    for _ in range(repeats):
+        for key, work in works.items():
+            best[key] = min(best[key], timed(work)[0])
+    return best
+
+
+@dataclass(frozen=True)
+class PowerLaw:
+    """``y = factor * x**exponent``."""
+
+    factor: float
+    exponent: float
+
+
+def fit_power_law(x: Sequence[float], y: Sequence[float]) -> PowerLaw:
+    """Least squares through the logarithms."""
+    exponent, level = np.polyfit(np.log(x), np.log(y), 1)
+    return PowerLaw(float(np.exp(level)), float(exponent))
