@@ -55,6 +55,7 @@ def program(
         upper=np.array(upper, dtype=float),
         quadrics=quadrics,
         reach=np.full(2, 2.0**16 * SPREAD),
+        blur=np.zeros(len(b) + len(e)),
     )
 
 

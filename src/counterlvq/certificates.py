@@ -173,6 +173,8 @@ def _tangents(
     nu = _prices(multipliers.nu)
     slope = program.A.T @ y + program.E.T @ z
     constant = -float(y @ program.b) - float(z @ program.e)
+    # Right-hand sides are rounded themselves; each gives way by that much.
+    constant -= float(np.concatenate([y, np.abs(z)]) @ program.blur)
     size = float(y @ np.abs(program.b)) + float(np.abs(z) @ np.abs(program.e))
     for price, quadric in zip(nu, program.quadrics, strict=True):
         tangent = quadric.gradient(point)

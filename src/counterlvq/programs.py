@@ -48,6 +48,7 @@ class Program:
     upper: Floats  # (d,), may be inf
     quadrics: tuple[Quadric, ...]
     reach: Floats  # (d,), finite
+    blur: Floats  # (m + k,), rounding of b and e themselves
 
     @property
     def width(self) -> int:
@@ -160,6 +161,8 @@ class Blueprint:
             upper=upper - x,
             quadrics=tuple(quadric.moved(x) for quadric in self.quadrics),
             reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
+            blur=_CROSSING
+            * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
         )
 
 
@@ -198,6 +201,7 @@ def elastic(program: Program) -> Program:
         upper=np.concatenate([program.upper, most]),
         quadrics=tuple(quadrics),
         reach=np.concatenate([program.reach, most]),
+        blur=program.blur,
     )
 
 

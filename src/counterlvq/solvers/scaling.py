@@ -72,6 +72,7 @@ def scaled(program: Program) -> tuple[Program, Scaling]:
             upper=upper / step,
             quadrics=quadrics,
             reach=program.reach / columns,
+            blur=program.blur / (step * np.concatenate([size_A, size_E])),
         ),
         way_back,
     )

@@ -74,12 +74,14 @@ def most_violated(
     d, m = RNT.shape
     chosen, share = -1, 0.0
     for c in range(h.size):
-        value = -h[c]
+        value, size = -h[c], 0.0
         for j in range(d):
             value += C[c, j] * u[j]
+            size += abs(C[c, j] * u[j])
         if equality[c]:
             value = abs(value)
-        if value > 0.5 * tight[c] and value > share * lengths[c]:
+        # Less than the rounding of the products themselves cannot be told from nothing.
+        if value > max(0.5 * tight[c], 2.0**-50 * size) and value > share * lengths[c]:
             share, chosen = value / lengths[c], c
     if chosen >= 0:
         return m + chosen
@@ -141,8 +143,11 @@ def combined(rows, prices, count, TAi, TNi, RA, RN, C, equality, z0, h, tight, s
             continue
         normal_of(row, TNi, RN, C, normal)
         right = lead_of(row, TAi, RA, z0, h)
-        if row >= m and not free:
-            right += tight[row - m]
+        if row >= m:
+            # What the right-hand side was tightened by, and as much again, because it is
+            # itself rounded: a row that holds with nothing to spare contradicts nothing.
+            room = tight[row - m]
+            right += 2.0 * room if not free else (room if price > 0.0 else -room)
         for j in range(normal.size):
             slope[j] += price * normal[j]
         constant -= price * right

@@ -31,18 +31,19 @@ _DEPENDENT = 1e-13
 def _broken_bound(u, B, B_lengths, lo, hi, base):
     """Find the bound of a feature that is broken most: its row, and how far in length."""
     d = lo.size
-    at, worst = -1, 0.0
+    # A bound holds up to the rounding of the products that it is compared with.
+    at, worst = -1, 1e-14 * np.sqrt(_square(u))
     for j in range(d):
         if lo[j] == -INF and hi[j] == INF:
             continue
         value = 0.0
         for c in range(d):
             value += B[j, c] * u[c]
-        over, under = value - hi[j], lo[j] - value
-        if over > 1e-14 * abs(value) and over / B_lengths[j] > worst:
-            at, worst = base + 2 * j, over / B_lengths[j]
-        if under > 1e-14 * abs(value) and under / B_lengths[j] > worst:
-            at, worst = base + 2 * j + 1, under / B_lengths[j]
+        over, under = (value - hi[j]) / B_lengths[j], (lo[j] - value) / B_lengths[j]
+        if over > worst:
+            at, worst = base + 2 * j, over
+        if under > worst:
+            at, worst = base + 2 * j + 1, under
     return at, worst
 
 
