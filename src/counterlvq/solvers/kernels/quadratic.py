@@ -155,7 +155,11 @@ def solve(
             over = -right_side
             for j in range(d):
                 over += normal[j] * u[j]
-        if row < 0 or (row < m and over <= 0.0):  # the latter: broken by rounding only
+        # A rival that leads nowhere, or a row that binds already, is broken by rounding only.
+        finished = row < 0 or (row < m and over <= 0.0)
+        for a in range(count):
+            finished = finished or rows[a] == row
+        if finished:
             for _round in range(2):
                 _point(N, count, prices, u)
                 for a in range(count):
