@@ -14,6 +14,7 @@ from benchmarks import coldstart, figures, growth, memory, neighbours
 from benchmarks.compare import Measured, compare
 from benchmarks.report import duration, markdown, write_all
 from benchmarks.sizes import FULL, QUICK, Sizes
+from benchmarks.timing import ceiling_of_two_threads
 
 
 def main() -> int:
@@ -41,6 +42,7 @@ def measure(sizes: Sizes) -> figures.Results:
     start = perf_counter()
     environment = figures.environment()
     comparison = list(_told(compare(sizes)))
+    ceiling = ceiling_of_two_threads(sizes.repeats)
     _say("1-NN on the digits")
     near = neighbours.measure(sizes)
     _say("growth")
@@ -50,6 +52,7 @@ def measure(sizes: Sizes) -> figures.Results:
         environment=environment,
         sizes=sizes,
         comparison=comparison,
+        ceiling=ceiling,
         neighbours=near,
         growth=curves,
         memory=memory.measure(sizes.memory),

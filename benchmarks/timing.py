@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TypeVar
 
+import numba
 import numpy as np
 
 Result = TypeVar("Result")
@@ -32,6 +34,29 @@ def interleaved(repeats: int, works: dict[Key, Callable[[], object]]) -> dict[Ke
         for key, work in works.items():
             best[key] = min(best[key], timed(work)[0])
     return best
+
+
+def ceiling_of_two_threads(repeats: int) -> float:
+    """How much two threads gain on this machine if they compute and nothing else."""
+    amount = 5_000_000
+    _compute(1)
+    with ThreadPoolExecutor(2) as pool:
+        best = interleaved(
+            repeats,
+            {
+                1: lambda: [_compute(amount) for _ in range(2)],
+                2: lambda: list(pool.map(_compute, [amount] * 2)),
+            },
+        )
+    return best[1] / best[2]
+
+
+@numba.njit(nogil=True)  # type: ignore[untyped-decorator]
+def _compute(amount: int) -> float:
+    total = 0.0
+    for i in range(amount):
+        total += np.sin(i)
+    return total
 
 
 @dataclass(frozen=True)

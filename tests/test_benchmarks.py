@@ -155,6 +155,7 @@ def small_results() -> figures.Results:
     return figures.Results(
         environment=figures.environment(),
         sizes=sizes,
+        ceiling=1.9,
         comparison=measured,
         neighbours=[near],
         growth=[curve],

@@ -26,7 +26,7 @@ __all__ = ["Bulk", "Table"]
 
 # Multiplications that a block should stand for: a few hundredths of a second.
 _BLOCK_WORK = 1 << 24
-_LARGEST_BLOCK = 4096
+_LARGEST_BLOCK = 8192
 _STATUSES = np.array([str(status) for status in Status])
 _CODE = {status: code for code, status in enumerate(Status)}
 
@@ -46,19 +46,25 @@ class Table:
     second: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, rows: Floats) -> Table:
-        """Nothing is known yet."""
-        n = rows.shape[0]
+    def blank(cls, n: int, d: int) -> Table:
+        """Set memory aside; every part has to be cleared before it is read."""
         return cls(
-            np.full(rows.shape, np.nan),
-            np.full(n, np.inf),
-            np.zeros(n),
-            np.full(n, np.inf),
-            np.full(n, _CODE[Status.UNKNOWN], dtype=np.int8),
-            np.full(n, -1, dtype=np.int64),
-            np.full(n, -1, dtype=np.int64),
-            np.zeros(n, dtype=bool),
+            np.empty((n, d)),
+            np.empty(n),
+            np.empty(n),
+            np.empty(n),
+            np.empty(n, dtype=np.int8),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=np.int64),
+            np.empty(n, dtype=bool),
         )
+
+    def clear(self, part: slice) -> None:
+        """Nothing is known yet of these rows."""
+        self.X[part], self.cost[part] = np.nan, np.inf
+        self.bound[part], self.gap[part] = 0.0, np.inf
+        self.code[part], self.prototype[part] = _CODE[Status.UNKNOWN], -1
+        self.nearest[part], self.second[part] = -1, False
 
     @property
     def status(self) -> NDArray[np.str_]:
@@ -103,14 +109,16 @@ class Bulk:
 
     def run(self, wishes: RowTargets | None, jobs: int, progress: bool) -> Table:
         """Answer every row. `wishes` holds one per row, or is None if all wish the same."""
-        table, n = Table.of(self.rows), self.rows.shape[0]
-        everything = np.arange(n)
-        parts = (everything[at : at + _LARGEST_BLOCK] for at in range(0, n, _LARGEST_BLOCK))
+        n, d = self.rows.shape
+        table = Table.blank(n, d)
+        parts = (range(at, min(at + _LARGEST_BLOCK, n)) for at in range(0, n, _LARGEST_BLOCK))
 
-        def classify(part: NDArray[np.int64]) -> None:
-            table.nearest[part] = self.model.nearest_of_checked(self.rows[part])
+        def begin(part: range) -> None:
+            rows = slice(part.start, part.stop)
+            table.clear(rows)  # first touched by the threads, which share the cost of the pages
+            table.nearest[rows] = self.model.nearest_of_checked(self.rows[rows])
 
-        run_blocks(parts, classify, jobs, n, progress=False)
+        run_blocks(parts, begin, jobs, n, progress=False)
         blocks = self._blocks(wishes, table.nearest)
         run_blocks(blocks, lambda block: self._fill(table, block), jobs, n, progress)
         return table
@@ -124,7 +132,7 @@ class Bulk:
         for wished, parts in groups.values():
             family = self.family_for(wished)
             size = _block_size(family)
-            at = np.sort(np.concatenate(parts))
+            at = np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
             for start in range(0, at.size, size):
                 yield _Block(at[start : start + size], wished, family)
 
@@ -209,6 +217,8 @@ def _alike(now: NDArray[np.intp], wishes: RowTargets | None) -> Iterator[NDArray
     key = now.astype(np.int64)
     if wishes is not None:
         key = wishes.codes * (int(now.max()) + 1) + now
+    if key.max() <= np.iinfo(np.int16).max:
+        key = key.astype(np.int16)  # which NumPy sorts in linear time
     order = np.argsort(key, kind="stable")
     cuts = np.flatnonzero(np.diff(key[order])) + 1
     yield from np.split(order, cuts)

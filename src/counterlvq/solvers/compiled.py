@@ -119,9 +119,10 @@ def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> An
     answers = Answers(np.empty(X.shape), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
     asked = np.nan if margin is None else float(margin)
     answer_rows = answer_quadratic if family.is_quadratic else answer_absolute
-    # A copy, for compiled code tells read-only arrays apart and would be compiled twice.
+    # Compiled code tells read-only arrays apart and would be compiled twice.
+    writable = np.require(X, requirements=["C", "W"])
     answer_rows(
-        family, np.array(X), asked, scratch, answers.Y, answers.cost, answers.bound, answers.code
+        family, writable, asked, scratch, answers.Y, answers.cost, answers.bound, answers.code
     )
     return answers
 
