@@ -8,6 +8,10 @@ cancel. With ``z = F x`` and ``delta = y - x``::
 
 The right-hand side is written as a product of differences because the difference of two
 squares would lose digits where the input lies close to the boundary.
+
+For local metrics ``M_k`` they do not cancel, and a quadratic form remains per rival::
+
+    delta' (M_i - M_k) delta + 2 (M_i (x - w_i) - M_k (x - w_k))' delta <= score_k(x) - score_i(x)
 """
 
 from __future__ import annotations
@@ -22,7 +26,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
 
-__all__ = ["Halfspaces", "SharedCells"]
+__all__ = ["Forms", "Halfspaces", "LocalCells", "SharedCells"]
 
 # Share of the scores that meet in `predict` which its rounding can blur.
 _ROUNDING_MARGIN = 2.0**-48
@@ -41,6 +45,21 @@ class Halfspaces(NamedTuple):
     def none(cls, width: int) -> Halfspaces:
         """No rivals at all."""
         return cls(np.zeros((0, width)), np.zeros(0))
+
+
+class Forms(NamedTuple):
+    """``delta' Q delta + q' delta <= r`` per rival: where a prototype is at least as near.
+
+    The blurs are what rounding leaves open in each number, as sizes: `Q`, `q` and `r` are
+    differences of the numbers that they are the sums of.
+    """
+
+    Q: Floats  # (m, d, d)
+    q: Floats  # (m, d)
+    r: Floats  # (m,)
+    Q_size: Floats  # (m, d, d)
+    q_size: Floats  # (m, d)
+    r_size: Floats  # (m,)
 
 
 @final
@@ -111,3 +130,99 @@ class SharedCells:
         """Size of the scores that meet when `x` is classified, the measure of rounding."""
         z = self.model.project(x[None, :])[0]
         return self.span + float(z @ z)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LocalCells:
+    """The cells of the wished-for labels where prototypes differ in their metric."""
+
+    model: PrototypeModel
+    targets: NDArray[np.intp]  # prototypes of a wished-for label
+    rivals: NDArray[np.intp]  # all others
+
+    @classmethod
+    def of(
+        cls, model: PrototypeModel, wished: NDArray[np.bool_], *, ties_count: bool
+    ) -> LocalCells:
+        """Split the prototypes by whether their label is wished for, (p,).
+
+        As for `SharedCells`, an exact copy of an earlier prototype, metric and all, never
+        wins and bounds nothing unless ties count.
+        """
+        alive = np.ones(model.n_prototypes, dtype=bool)
+        if not ties_count:
+            seen: set[tuple[bytes, ...]] = set()
+            for k, (prototype, omega) in enumerate(
+                zip(model.prototypes, model.factors, strict=True)
+            ):
+                key = (prototype.tobytes(), omega.tobytes())
+                alive[k] = key not in seen
+                seen.add(key)
+        rivals = np.flatnonzero(~wished & alive)
+        targets = np.flatnonzero(wished & alive)
+        return cls(model, targets if rivals.size else targets[:1], rivals)
+
+    @cached_property
+    def _metrics(self) -> Floats:
+        """``omega' omega`` of every prototype, (p, d, d)."""
+        return np.array([omega.T @ omega for omega in self.model.factors])
+
+    @cached_property
+    def _sizes(self) -> Floats:
+        """The sums of absolute values behind `_metrics`, the measure of their rounding."""
+        return np.array([np.abs(omega).T @ np.abs(omega) for omega in self.model.factors])
+
+    @cached_property
+    def _differences(self) -> dict[int, tuple[Floats, Floats]]:
+        """Quadratic terms per target prototype, which do not depend on `x`."""
+        return {
+            int(i): (
+                self._metrics[i] - self._metrics[self.rivals],
+                self._sizes[i] + self._sizes[self.rivals],
+            )
+            for i in self.targets
+        }
+
+    def forms(self, prototype: int, x: Floats) -> Forms:
+        """Cell of `prototype` seen from `x`."""
+        Q, Q_size = self._differences[prototype]
+        scores = self.model.distances(x[None, :])[0]
+        pulls = self._pulls(x)
+        sizes = np.einsum("kij,kj->ki", self._sizes, np.abs(x - self.model.prototypes))
+        k = self.rivals
+        return Forms(
+            Q,
+            2.0 * (pulls[prototype] - pulls[k]),
+            scores[k] - scores[prototype],
+            Q_size,
+            2.0 * (sizes[prototype] + sizes[k]),
+            scores[k] + scores[prototype],
+        )
+
+    def scores(self, prototype: int, x: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+        """Distances after a change: ``|F delta + f|^2`` of `prototype`, and of the rivals
+        ``delta' M delta + pull' delta + base``; returns F, f, M, pull, base."""
+        F, k = self.model.factors[prototype], self.rivals
+        base = self.model.distances(x[None, :])[0, k]
+        return (
+            F,
+            F @ (x - self.model.prototypes[prototype]),
+            self._metrics[k],
+            2.0 * self._pulls(x)[k],
+            base,
+        )
+
+    def _pulls(self, x: Floats) -> Floats:
+        """``M_k (x - w_k)`` of every prototype, (p, d)."""
+        offsets = x - self.model.prototypes
+        pairs = zip(self.model.factors, offsets, strict=True)
+        return np.array([omega.T @ (omega @ offset) for omega, offset in pairs])
+
+    def rounding_margin(self, x: Floats) -> float:
+        """Least lead over a rival that rounding in `predict` cannot undo."""
+        return _ROUNDING_MARGIN * self.scale(x)
+
+    def scale(self, x: Floats) -> float:
+        """Size of the scores that meet when `x` is classified, the measure of rounding."""
+        return float(self.model.distances(x[None, :]).max())

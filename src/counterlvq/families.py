@@ -17,7 +17,7 @@ from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
 from counterlvq.programs import Blueprint
 
-__all__ = ["Family", "family_of"]
+__all__ = ["Family", "family_of", "root_of"]
 
 _DEFINITE = 1e-12
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
@@ -71,7 +71,7 @@ def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
     columns = np.flatnonzero(~_frozen(blueprint))
     if blueprint.quadrics or mixed or not columns.size:
         return None
-    root = _root(blueprint.L[:, columns]) if is_quadratic else np.diag(blueprint.w[columns])
+    root = root_of(blueprint.L[:, columns]) if is_quadratic else np.diag(blueprint.w[columns])
     if root is None:
         return None
     B = np.linalg.inv(root) if is_quadratic else np.diag(1.0 / blueprint.w[columns])
@@ -134,7 +134,7 @@ def _frozen(blueprint: Blueprint) -> NDArray[np.bool_]:
     return out
 
 
-def _root(L: Floats) -> Floats | None:
+def root_of(L: Floats) -> Floats | None:
     """Triangular R with ``R'R = L'L``, or None where the cost is flat in some direction."""
     if L.shape[0] < L.shape[1]:
         return None

@@ -123,6 +123,13 @@ class PrototypeModel:
         return read_only(np.eye(self.n_features)) if self.omegas is None else self.omegas
 
     @cached_property
+    def factors(self) -> tuple[Floats, ...]:
+        """The factor of every prototype's metric, p of (r_k, d)."""
+        if isinstance(self.omegas, tuple):
+            return self.omegas
+        return (self.shared_factor,) * self.n_prototypes
+
+    @cached_property
     def anchors(self) -> Floats:
         """Where the prototypes lie under the shared factor, f = F (w - center), (p, r)."""
         return read_only(self.project(self.prototypes))

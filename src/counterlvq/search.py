@@ -22,6 +22,7 @@ from counterlvq.programs import Blueprint, Multipliers, Program, elastic
 from counterlvq.proofs import Certificate, Exclusion, Proof, Question, Singles
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled
+from counterlvq.trees import Forest
 
 __all__ = [
     "Find",
@@ -29,6 +30,7 @@ __all__ = [
     "Search",
     "compiled_code",
     "compiled_find",
+    "default_margin",
     "refutation",
 ]
 
@@ -56,6 +58,7 @@ class Judge:
     is_valid: Callable[[Floats, bool], bool]  # by the user's model and constraints
     price: Callable[[Floats], float]
     out_of_time: Callable[[], bool]
+    seconds_left: Callable[[], float]  # inf without a limit
 
 
 @final
@@ -65,7 +68,7 @@ class Find:
 
     y: Floats | None  # the counterfactual, if any
     cost: float  # inf without one
-    certificate: Certificate
+    certificate: Certificate | Forest
     engines: tuple[str, ...]  # who solved, and why they were asked
 
 
@@ -190,8 +193,7 @@ class Search:
         """Smallest margin that rounding in `predict` respects and a proof does not notice."""
         cells = self.question.cells
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
-        least = cells.rounding_margin(self.question.x)
-        return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
+        return default_margin(behind, cells.rounding_margin(self.question.x))
 
     def _attempt(self, first: Proof, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""
@@ -242,6 +244,11 @@ class Search:
         if evidence is not None:
             proof = Proof.of(self.question, prototype, evidence.multipliers, evidence.point)
             self._exclusions.append(Exclusion(proof, margin))
+
+
+def default_margin(behind: float, least: float) -> float:
+    """Choose a margin: a share of the lead to be gained, within what rounding suggests."""
+    return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
 
 
 def refutation(program: Program) -> Evidence | None:

@@ -1,0 +1,316 @@
+"""Search for one answer under local metrics: branch and bound over all cells at once.
+
+Lower bounds come from semidefinite relaxations over boxes, upper bounds from convex-concave
+searches started at the relaxed points. The target prototypes are roots of one common queue,
+so that a good point found in one cell rules the others out.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+from counterlvq.cells import Halfspaces
+from counterlvq.lifting import Box, LiftedPrices, lifted_bound, lifted_contradiction
+from counterlvq.search import Find, Judge, default_margin
+from counterlvq.settle import settle
+from counterlvq.solvers.convexified import Scores
+from counterlvq.solvers.descent import Descent
+from counterlvq.solvers.semidefinite import Relaxed, relax
+from counterlvq.solvers.solution import Outcome
+from counterlvq.trees import Forest, LocalQuestion, Tree
+
+__all__ = ["Branching", "Progress"]
+
+_CCP = "convex-concave search"
+_TREE = "branch and bound over semidefinite relaxations"
+# Relative decrease at which a local search stops.
+_FLAT = 1e-9
+# A margin that rounding still defeats is multiplied by this, a few times.
+_MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
+# Points looked at on the way from a relaxed point into the cell.
+_STATIONS = 33
+# Corrections of a relaxed point before another way is taken.
+_PULLS = 6
+# The share of `gap` at which a box counts as closed, so that the sum of roundings stays within.
+_CLOSED = 0.999
+# A gap below this is beyond what a relaxation's multipliers can show.
+_FINEST_GAP = 1e-8
+# Boxes narrower than this share of the first one are not cut any more.
+_NARROW = 2.0**-26
+# How near to a side, as a share of the width, a box may be cut.
+_EDGE = 0.1
+
+
+class Progress(NamedTuple):
+    """How far a search is."""
+
+    cost: float  # of the best answer so far; inf without one
+    lower_bound: float
+    gap: float
+    nodes: int  # relaxations solved
+
+
+@final
+@dataclass(eq=False)
+class _Node:
+    prototype: int
+    box: Box
+    prices: LiftedPrices
+    bound: float
+    cap: float  # cost that box and prices reckon with
+    feature: int = -1
+    at: float = 0.0
+    low: int = -1
+    high: int = -1
+
+
+@final
+@dataclass(eq=False)
+class Branching:
+    """One run for one question."""
+
+    question: LocalQuestion
+    margin: float | None
+    judge: Judge
+    gap: float
+    most_nodes: int | None
+    report: Callable[[Progress], None] | None = None
+
+    _best: Floats | None = field(init=False, default=None)
+    _cost: float = field(init=False, default=np.inf)
+    _nodes: list[_Node] = field(init=False, default_factory=list)
+    _roots: dict[int, int] = field(init=False, default_factory=dict)
+    _descents: dict[int, Descent] = field(init=False, default_factory=dict)
+    _inside: dict[int, Floats] = field(init=False, default_factory=dict)
+    _solved: int = field(init=False, default=0)
+
+    def run_local(self) -> Find:
+        """Search from the target prototypes only, the paper's procedure; proves nothing."""
+        self._start()
+        return Find(self._best, self._cost, Forest(()), (_CCP,))
+
+    def run(self) -> Find:
+        """Search until the gap is closed, the budget is spent or time is up."""
+        if not self.judge.out_of_time():
+            self._start()
+        queue: list[tuple[float, int]] = []
+        for prototype in self.question.cells.targets.tolist():
+            prices = LiftedPrices.none(self.question.problem(prototype))
+            self._roots[prototype] = len(self._nodes)
+            box = self.question.root(self._cost)
+            self._push(queue, _Node(prototype, box, prices, 0.0, self._cost))
+        while queue and not self._is_over(queue[0][0]):
+            self._look(queue, heapq.heappop(queue)[1])
+            self._tell(queue)
+        return Find(self._best, self._cost, self._forest(), (_CCP, _TREE))
+
+    def _is_over(self, bound: float) -> bool:
+        spent = self.most_nodes is not None and self._solved >= self.most_nodes
+        return spent or self._closes(bound) or self.judge.out_of_time()
+
+    def _closes(self, bound: float) -> bool:
+        """Whether nothing above `bound` is worth looking for."""
+        wanted = max(_CLOSED * self.gap, _FINEST_GAP)
+        return bool(np.isfinite(self._cost) and bound >= (1.0 - wanted) * self._cost)
+
+    def _push(self, queue: list[tuple[float, int]], node: _Node) -> int:
+        self._nodes.append(node)
+        heapq.heappush(queue, (node.bound, len(self._nodes) - 1))
+        return len(self._nodes) - 1
+
+    def _tell(self, queue: list[tuple[float, int]]) -> None:
+        if self.report is None:
+            return
+        bound = min(queue[0][0] if queue else self._cost, self._cost)
+        gap = 1.0 - bound / self._cost if 0 < self._cost < np.inf else float(self._cost > bound)
+        self.report(Progress(self._cost, bound, gap, self._solved))
+
+    def _look(self, queue: list[tuple[float, int]], number: int) -> None:
+        """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
+        node = self._nodes[number]
+        problem, cap = self.question.problem(node.prototype), self._cost
+        box = node.box.within(self.question.root(cap))
+        if box.is_empty:
+            node.cap = cap
+            return
+        relaxed = relax(problem, box, cap, self.judge.seconds_left())
+        self._solved += 1
+        if relaxed.outcome is Outcome.INFEASIBLE:
+            if lifted_contradiction(problem, relaxed.prices, box, cap):
+                node.prices, node.bound, node.cap = relaxed.prices, np.inf, cap
+                return
+        else:
+            bound = lifted_bound(problem, relaxed.prices, box, cap)
+            if bound >= node.bound:
+                node.prices, node.bound, node.cap = relaxed.prices, bound, cap
+        if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
+            self._search_from(node.prototype, relaxed.prices.point)
+        if not self._closes(node.bound):
+            self._cut(queue, node, box, relaxed)
+
+    def _cut(
+        self, queue: list[tuple[float, int]], node: _Node, box: Box, relaxed: Relaxed
+    ) -> None:
+        """Cut across the feature that the relaxation gains most from missing, at 0 first."""
+        point = relaxed.prices.point
+        root = self.question.root(self._cost).half
+        share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
+        wide = share > _NARROW
+        problem = self.question.problem(node.prototype)
+        prices = np.maximum(relaxed.prices.forms, 0.0)
+        gain = np.abs(np.einsum("k,kij->ij", prices, problem.forms.Q) * relaxed.miss).sum(axis=1)
+        size = np.divide(
+            np.maximum(np.diag(relaxed.miss), 0.0), root**2, out=np.zeros_like(root), where=root > 0
+        )
+        worth = np.where(wide, gain * size, -1.0)
+        if worth.max() <= 0:
+            worth = np.where(wide, share, -1.0)
+        j = int(worth.argmax())
+        if worth[j] <= 0:
+            return
+        low, high = float(box.lower[j]), float(box.upper[j])
+        edge = _EDGE * (high - low)
+        at = 0.0 if low < 0.0 < high else float(np.clip(point[j], low + edge, high - edge))
+        node.feature, node.at = j, at
+        cap, children = node.cap, []
+        for part in box.split(j, at):
+            bound = max(node.bound, lifted_bound(problem, node.prices, part, cap))
+            child = _Node(node.prototype, part, node.prices, bound, node.cap)
+            children.append(self._push(queue, child))
+        node.low, node.high = children
+
+    def _forest(self) -> Forest:
+        return Forest(tuple(self._tree(prototype, at) for prototype, at in self._roots.items()))
+
+    def _tree(self, prototype: int, root: int) -> Tree:
+        order, where = [root], {root: 0}
+        for number in order:
+            node = self._nodes[number]
+            if node.feature >= 0:
+                for child in (node.low, node.high):
+                    where[child] = len(order)
+                    order.append(child)
+        nodes = [self._nodes[number] for number in order]
+        return Tree(
+            prototype,
+            np.array([node.feature for node in nodes]),
+            np.array([node.at for node in nodes]),
+            np.array([where.get(node.low, -1) for node in nodes]),
+            np.array([where.get(node.high, -1) for node in nodes]),
+            tuple(node.prices for node in nodes),
+            np.array([node.cap for node in nodes]),
+        )
+
+    def _start(self) -> None:
+        """Search from each target prototype, and from where the way there enters its cell."""
+        x = self.question.x
+        for prototype in self.question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                return
+            there = self.question.cells.model.prototypes[prototype] - x
+            if self._obeys(x + there):
+                self._inside[prototype] = there
+                self._descend(prototype, there)
+            else:
+                self._enter(prototype, there)
+
+    def _obeys(self, y: Floats) -> bool:
+        """Whether a point meets the constraints, whatever its label."""
+        program = self.question.convex
+        delta = y - self.question.x
+        if not ((delta >= program.lower).all() and (delta <= program.upper).all()):
+            return False
+        inside = bool((program.A @ delta <= program.b).all())
+        if program.e.size or not inside:
+            return False
+        return all(quadric.excess(delta) <= 0 for quadric in program.quadrics)
+
+    def _enter(self, prototype: int, start: Floats) -> None:
+        """Look for a point of a cell that meets the constraints."""
+        delta = self._descent(prototype).into_cell(
+            start, self._margin(prototype), 1e-6, self.judge.seconds_left()
+        )
+        if delta is not None:
+            self._inside.setdefault(prototype, delta)
+            self._descend(prototype, delta)
+
+    def _search_from(self, prototype: int, point: Floats) -> None:
+        """Descend from a relaxed point, once it has been brought into the cell."""
+        near = self._pulled_in(prototype, point)
+        if near is not None:
+            self._descend(prototype, near)
+            return
+        known = self._inside.get(prototype)
+        if known is None:
+            self._enter(prototype, point)
+            return
+        scores, margin = self._descent(prototype).scores, self._margin(prototype)
+        for share in np.linspace(0.0, 1.0, _STATIONS):
+            station = (1.0 - share) * point + share * known
+            if scores.lead(station) >= margin:
+                self._descend(prototype, station)
+                return
+
+    def _pulled_in(self, prototype: int, point: Floats) -> Floats | None:
+        """Take the shortest way to where the tangents of the broken conditions hold."""
+        problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
+        unit, delta = self.question.root(self._cost).half, point
+        for _ in range(_PULLS):
+            excess = problem.excess(delta)
+            broken = excess > 0
+            if not broken.any():
+                return delta if self._obeys(self.question.x + delta) else None
+            slopes = (2.0 * problem.forms.Q[broken] @ delta + problem.forms.q[broken]) * unit
+            delta = delta - unit * np.linalg.lstsq(slopes, excess[broken], rcond=1e-9)[0]
+        return None
+
+    def _descend(self, prototype: int, start: Floats) -> None:
+        margin = self._margin(prototype)
+        descent = self._descent(prototype)
+        for _ in range(_MARGIN_TRIES):
+            delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
+            y = self._settled(prototype, delta, margin)
+            if y is not None:
+                cost = self.judge.price(y)
+                if cost < self._cost:
+                    self._best, self._cost = y, cost
+                    self._inside[prototype] = y - self.question.x
+                return
+            if self.margin is not None:
+                return
+            margin *= _MARGIN_GROWTH
+
+    def _settled(self, prototype: int, delta: Floats, margin: float) -> Floats | None:
+        """Make a point hold in floating point; the cell is replaced by its tangents there."""
+        question = self.question
+        problem = question.problem(prototype).tightened(margin)
+        slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
+        leads = slopes @ delta - problem.excess(delta)
+        program = question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
+        rounding = problem.forms.r_size
+        return settle(
+            question.x, delta, program, rounding, question.blueprint, self.judge.is_valid
+        )
+
+    def _margin(self, prototype: int) -> float:
+        if self.margin is not None:
+            return self.margin
+        leads = self.question.problem(prototype).forms.r
+        least = self.question.cells.rounding_margin(self.question.x)
+        return default_margin(float(np.max(-leads, initial=0.0)), least)
+
+    def _descent(self, prototype: int) -> Descent:
+        known = self._descents.get(prototype)
+        if known is None:
+            cells, x = self.question.cells, self.question.x
+            known = Descent.of(
+                self.question.convex, Scores(*cells.scores(prototype, x)), self.question.spread
+            )
+            self._descents[prototype] = known
+        return known

@@ -1,0 +1,157 @@
+"""Local search in a nonconvex cell, from a point of it: the compiled kernel, or cones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.families import root_of
+from counterlvq.programs import Program
+from counterlvq.solvers.convexified import Convexified, Scores
+
+__all__ = ["Descent"]
+
+_ROUNDS = 100
+_CONIC_ROUNDS = 30
+# Penalty on the slack, in units of cost per unit of distance; and how it grows.
+_FIRST_PENALTY, _PENALTY_GROWTH, _LAST_PENALTY = 1.0, 10.0, 1e8
+# Slack below this share of the distances counts as none.
+_NO_SLACK = 1e-7
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Descent:
+    """Searches in one cell, seen from one input."""
+
+    program: Program  # cost and constraints
+    scores: Scores
+    unit: Floats  # (d,) of changes
+    compiled: _Compiled | None
+
+    @classmethod
+    def of(cls, program: Program, scores: Scores, unit: Floats) -> Descent:
+        """Prepare; the compiled kernel takes plain costs under linear constraints."""
+        return cls(program, scores, unit, _Compiled.of(program, scores))
+
+    def downhill(
+        self, start: Floats, margin: float, tolerance: float, seconds: float
+    ) -> Floats:
+        """Walk downhill from a point of the cell; the end is in the cell as well."""
+        if self.compiled is not None:
+            return self.compiled.downhill(start, margin, tolerance)
+        delta, cost = start, self.program.cost(start)
+        rounds = self._rounds(start)
+        for _ in range(_CONIC_ROUNDS):
+            found = rounds.round(delta, margin, _LAST_PENALTY, seconds)
+            if found is None or found.slack > _NO_SLACK * rounds.distance:
+                return delta
+            now = self.program.cost(found.delta)
+            if not now < cost:
+                return delta
+            closed = cost - now <= tolerance * cost
+            delta, cost = found.delta, now
+            if closed:
+                break
+        return delta
+
+    def into_cell(
+        self, start: Floats, margin: float, tolerance: float, seconds: float
+    ) -> Floats | None:
+        """Search from a point that breaks constraints or lies outside the cell.
+
+        Each round lets the rivals' conditions give way at a price that grows until they
+        hold; None if they do not in the end.
+        """
+        rounds = self._rounds(start)
+        delta, penalty, best = start, _FIRST_PENALTY, np.inf
+        for _ in range(_CONIC_ROUNDS):
+            found = rounds.round(delta, margin, penalty, seconds)
+            if found is None:
+                return None
+            value = self.program.cost(found.delta) / rounds.objective
+            value += penalty * found.slack / rounds.distance
+            delta = found.delta
+            holds = found.slack <= _NO_SLACK * rounds.distance
+            if holds and self.compiled is not None:
+                return delta
+            if best - value <= tolerance * abs(value) and (holds or penalty >= _LAST_PENALTY):
+                return delta if holds else None
+            best = value
+            if not holds and penalty < _LAST_PENALTY:
+                penalty, best = penalty * _PENALTY_GROWTH, np.inf
+        return None
+
+    def _rounds(self, start: Floats) -> Convexified:
+        distance = max(float(self.scores.base.max(initial=0.0)), self.scores.own(0.0 * start))
+        objective = self.program.cost(start)
+        return Convexified(
+            self.program, self.scores, self.unit, distance or 1.0, objective or 1.0
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """Arrays of the kernel, in units ``u`` in which the cost is plain; ``delta = B u + base``."""
+
+    is_quadratic: bool
+    columns: NDArray[np.intp]
+    base: Floats  # (d,) where features that cannot move are held
+    root: Floats  # (n, n), u = root (delta - base)
+    B: Floats
+    own: tuple[Floats, Floats, float]
+    rivals: tuple[Floats, Floats, Floats]
+    linear: tuple[Floats, Floats, NDArray[np.bool_]]
+    sides: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, program: Program, scores: Scores) -> _Compiled | None:
+        free = program.lower < program.upper
+        columns = np.flatnonzero(free)
+        is_quadratic = not program.w.any()
+        mixed = not is_quadratic and (program.L.shape[0] > 0 or not program.w.all())
+        base = np.where(free, 0.0, program.lower)
+        moved = is_quadratic and bool((program.L @ base).any())
+        if program.quadrics or mixed or moved or not columns.size or program.has_empty_box():
+            return None
+        root = root_of(program.L[:, columns]) if is_quadratic else np.diag(program.w[columns])
+        if root is None:
+            return None
+        B = np.linalg.inv(root) if is_quadratic else np.diag(1.0 / program.w[columns])
+        F = scores.F[:, columns] @ B
+        f = scores.F @ base + scores.f
+        curves = scores.M @ base
+        MK = B.T @ scores.M[:, columns[:, None], columns] @ B
+        gK = (2.0 * curves + scores.pull)[:, columns] @ B
+        sK = curves @ base + scores.pull @ base + scores.base
+        A = np.concatenate([program.A, program.E])
+        right = np.concatenate([program.b, program.e]) - A @ base
+        equality = np.repeat([False, True], [program.b.size, program.e.size])
+        scale = np.ones(columns.size) if is_quadratic else program.w[columns]
+        return cls(
+            is_quadratic, columns, base, np.ascontiguousarray(root), np.ascontiguousarray(B),
+            (F.T @ F, 2.0 * F.T @ f, float(f @ f)),
+            (np.ascontiguousarray(MK), np.ascontiguousarray(gK), sK),
+            (np.ascontiguousarray(A[:, columns] @ B), right, equality),
+            (scale * program.lower[columns], scale * program.upper[columns]),
+        )  # fmt: skip
+
+    def downhill(self, start: Floats, margin: float, tolerance: float) -> Floats:
+        # Numba takes a second to import and is not needed before this point.
+        from counterlvq.solvers.kernels.descent import descend_absolute, descend_quadratic
+
+        u = np.ascontiguousarray(self.root @ (start - self.base)[self.columns])
+        lengths = np.sqrt(np.einsum("ij,ij->i", self.B, self.B))
+        descend = descend_quadratic if self.is_quadratic else descend_absolute
+        descend(
+            *self.own, *self.rivals, *self.linear, self.B, lengths, *self.sides, margin, tolerance,
+            _ROUNDS, u,
+        )  # fmt: skip
+        delta = self.base.copy()
+        delta[self.columns] += self.B @ u
+        return delta

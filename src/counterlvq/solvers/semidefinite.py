@@ -1,0 +1,423 @@
+"""Semidefinite relaxation of a nonconvex cell over a box, through Clarabel.
+
+With ``delta = center + half v`` and ``V`` in place of ``v v'`` every quadratic condition is
+linear in ``(v, V)``; ``[[1, v'], [v, V]]`` positive semidefinite is what is kept of
+``V = v v'``, together with the products of distances to the sides of the box and, for
+absolute costs with a known answer, the products of the cost with each absolute change. In
+these units nothing depends on those of the features.
+
+Its multipliers are prices in the sense of `lifting`, where they are judged.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple, final
+
+import clarabel
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from counterlvq.arrays import Floats
+from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.programs import Multipliers
+from counterlvq.solvers.guard import run_guarded
+from counterlvq.solvers.solution import Outcome
+
+__all__ = ["Relaxed", "relax"]
+
+# A recomputed bound loses about this share of the cost.
+_TOLERANCE = 1e-8
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Relaxed:
+    """Answer of the relaxation: prices, and how far ``delta delta'`` is missed."""
+
+    outcome: Outcome
+    prices: LiftedPrices
+    miss: Floats  # (d, d)
+
+
+class _Pairs(NamedTuple):
+    """Entries of the upper triangle, by columns, as Clarabel stores matrices."""
+
+    row: NDArray[np.intp]
+    column: NDArray[np.intp]
+    diagonal: NDArray[np.bool_]
+    weight: Floats  # 1 on the diagonal, 2 off it: how often an entry counts
+
+
+@lru_cache(maxsize=64)
+def _pairs(n: int) -> _Pairs:
+    column = np.repeat(np.arange(n), np.arange(1, n + 1))
+    row = np.concatenate([np.arange(j + 1) for j in range(n)]) if n else np.zeros(0, np.intp)
+    diagonal = row == column
+    return _Pairs(row, column, diagonal, np.where(diagonal, 1.0, 2.0))
+
+
+@lru_cache(maxsize=64)
+def _cone_rows(n: int) -> tuple[sparse.csc_matrix, Floats]:
+    """``[[1, v'], [v, V]]`` as Clarabel's scaled triangle: right - left (v, V)."""
+    pairs, entries = _pairs(n), _pairs(n + 1)
+    position = np.zeros((n, n), dtype=np.intp)
+    position[pairs.row, pairs.column] = n + np.arange(pairs.row.size)
+    left = np.zeros((entries.row.size, n + pairs.row.size))
+    right = np.zeros(entries.row.size)
+    for at, (i, j) in enumerate(zip(entries.row, entries.column, strict=True)):
+        if j == 0:
+            right[at] = 1.0
+        else:
+            where = j - 1 if i == 0 else position[i - 1, j - 1]
+            left[at, where] = -(1.0 if i == j else np.sqrt(2.0))
+    return sparse.csc_matrix(left), right
+
+
+@dataclass
+class _Rows:
+    """Rows ``left @ (v, V, tops, products) <= right`` with the price of each in `delta`."""
+
+    left: list[Floats]
+    right: list[Floats]
+    unit: list[Floats]
+
+    def add(self, left: Floats, right: Floats) -> int:
+        """Append rows at unit length; returns how many."""
+        length = np.abs(left).max(axis=1, initial=0.0)
+        length = np.where(length > 0, length, 1.0)
+        self.left.append(left / length[:, None])
+        self.right.append(right / length)
+        self.unit.append(length)
+        return int(right.size)
+
+
+def relax(problem: Nonconvex, box: Box, cap: float, seconds: float) -> Relaxed:
+    """Solve the relaxation over one box."""
+    layout = _Layout.of(problem, box, cap)
+    form = layout.standard_form()
+    solution = run_guarded(*form, tolerance=_TOLERANCE, seconds=seconds)
+    if solution is None:
+        return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
+    duals, point = solution.duals, solution.x
+    if not np.isfinite(duals).all() or not np.isfinite(point).all():
+        return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
+    return layout.relaxed(solution.outcome, point, duals)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Layout:
+    """Where everything stands in the standard form of one box."""
+
+    problem: Nonconvex
+    box: Box
+    cap: float
+    free: NDArray[np.intp]
+    center: Floats  # (d,)
+    half: Floats  # (n,)
+    sign: Floats  # (n,): of delta where the box tells it, else 0
+    w: Floats  # (n,)
+
+    @classmethod
+    def of(cls, problem: Nonconvex, box: Box, cap: float) -> _Layout:
+        """Leave out features that the box holds in place."""
+        free = np.flatnonzero(box.half > 0)
+        return cls(
+            problem, box, cap, free, box.center, box.half[free], box.sign[free],
+            problem.convex.w[free],
+        )  # fmt: skip
+
+    @property
+    def n(self) -> int:
+        """How many features can move."""
+        return int(self.free.size)
+
+    @property
+    def _has_products(self) -> bool:
+        """Whether products with the cost are worth anything."""
+        return bool(np.isfinite(self.cap) and self.cap > 0 and (self.w > 0).all() and self.n)
+
+    @property
+    def _spent_for_good(self) -> float:
+        """Cost of the features that cannot move."""
+        held = np.ones(self.center.size, dtype=bool)
+        held[self.free] = False
+        return float(self.problem.convex.w[held] @ np.abs(self.center[held]))
+
+    @property
+    def _tops(self) -> NDArray[np.intp]:
+        """Features whose absolute value needs a variable of its own."""
+        return np.flatnonzero((self.sign == 0) & (self.w > 0))
+
+    @property
+    def _open(self) -> NDArray[np.intp]:
+        """Products of changes whose absolute value needs a variable of its own."""
+        if not self._has_products:
+            return np.zeros(0, dtype=np.intp)
+        pairs = _pairs(self.n)
+        product = self.sign[pairs.row] * self.sign[pairs.column]
+        return np.flatnonzero((product == 0) & ~pairs.diagonal)
+
+    @property
+    def objective(self) -> float:
+        """Unit of the cost."""
+        if np.isfinite(self.cap) and self.cap > 0:
+            return self.cap
+        program = self.problem.convex
+        spread = program.L[:, self.free] * self.half
+        return float(self.w @ self.half + np.einsum("ij,ij->", spread, spread)) or 1.0
+
+    def standard_form(
+        self,
+    ) -> tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]:
+        """``min q'v`` with ``right - left v`` in a product of cones."""
+        rows, equal = self._rows(), self._equalities()
+        width = self._width
+        cone, cone_right = _cone_rows(self.n)
+        cone = sparse.csc_matrix(
+            (cone.data, cone.indices, np.pad(cone.indptr, (0, width - cone.shape[1]), mode="edge")),
+            shape=(cone.shape[0], width),
+        )
+        plain = np.concatenate(rows.left)
+        balls = self._balls()
+        left = sparse.csc_matrix(
+            sparse.vstack([sparse.csc_matrix(np.concatenate([equal[0], plain, *balls[0]])), cone])
+        )
+        right = np.concatenate([equal[1], *rows.right, *balls[1], cone_right])
+        cones = [
+            clarabel.ZeroConeT(equal[1].size),
+            clarabel.NonnegativeConeT(plain.shape[0]),
+            *(clarabel.SecondOrderConeT(part.size) for part in balls[1]),
+            clarabel.PSDTriangleConeT(self.n + 1),
+        ]
+        return sparse.csc_matrix((width, width)), self._cost(), left, right, cones
+
+    @property
+    def _width(self) -> int:
+        return self.n + _pairs(self.n).row.size + self._tops.size + self._open.size
+
+    def _quadratic(self, Q: Floats, q: Floats) -> tuple[Floats, Floats]:
+        """Rows ``delta' Q delta + q'delta`` in the variables, and their constants."""
+        pairs, free, c = _pairs(self.n), self.free, self.center
+        out = np.zeros((q.shape[0], self._width))
+        pull = Q @ c
+        out[:, : self.n] = (q + 2.0 * pull)[:, free] * self.half
+        inner = Q[:, free[pairs.row], free[pairs.column]]
+        out[:, self.n : self.n + pairs.row.size] = (
+            inner * (pairs.weight * self.half[pairs.row] * self.half[pairs.column])
+        )  # fmt: skip
+        return out, (q + pull) @ c
+
+    def _linear(self, A: Floats) -> Floats:
+        out = np.zeros((A.shape[0], self._width))
+        out[:, : self.n] = A[:, self.free] * self.half
+        return out
+
+    def _absolute(self) -> tuple[Floats, Floats]:
+        """``|delta_j|`` of the free features as rows, (n, width), and their constants."""
+        out = np.zeros((self.n, self._width))
+        out[:, : self.n] = np.diag(self.sign * self.half)
+        constant = self.sign * self.center[self.free]
+        tops = self._tops
+        out[tops, self.n + _pairs(self.n).row.size + np.arange(tops.size)] = 1.0
+        return out, constant
+
+    def _products(self) -> tuple[Floats, Floats]:
+        """``delta_j delta_l`` of the pairs as rows, (pairs, width), and their constants."""
+        pairs, c = _pairs(self.n), self.center[self.free]
+        j, l, at = pairs.row, pairs.column, np.arange(pairs.row.size)  # noqa: E741
+        out = np.zeros((at.size, self._width))
+        out[at, self.n + at] = self.half[j] * self.half[l]
+        np.add.at(out, (at, j), c[l] * self.half[j])
+        np.add.at(out, (at, l), c[j] * self.half[l])
+        return out, c[j] * c[l]
+
+    @property
+    def _has_balls(self) -> bool:
+        """Whether the quadratic cost bounds a change; else its products say nothing."""
+        L = self.problem.convex.L
+        finite = np.isfinite(self.cap) and self.cap > 0
+        return bool(finite and self.n and L.shape[0] and not self.w.any())
+
+    def _balls(self) -> tuple[list[Floats], list[Floats]]:
+        """``|L delta| side <= sqrt(cap) side`` for the distance to each side of the box."""
+        if not self._has_balls:
+            return [], []
+        L, n = self.problem.convex.L, self.n
+        root = np.sqrt(self.cap)
+        product, constant = self._products()
+        move = self._linear(L)
+        start = L @ self.center
+        held = np.ones(self.center.size, dtype=bool)
+        held[self.free] = False
+        fixed = L[:, held] @ self.center[held]
+        lefts, rights = [], []
+        position = np.zeros((n, n), dtype=np.intp)
+        pairs = _pairs(n)
+        position[pairs.row, pairs.column] = np.arange(pairs.row.size)
+        position[pairs.column, pairs.row] = np.arange(pairs.row.size)
+        for j in range(n):
+            own = self._linear(np.eye(self.center.size)[self.free[j]][None])[0]
+            base = self.center[self.free[j]]
+            # delta_j L delta, as rows and constants
+            rows = L[:, self.free] @ product[position[j]] + np.outer(fixed, own)
+            level = L[:, self.free] @ constant[position[j]] + fixed * base
+            for sign, side in ((1.0, self.box.lower), (-1.0, self.box.upper)):
+                end = side[self.free[j]]
+                # sign (delta_j - end) L delta
+                block = sign * (rows - end * move)
+                lefts.append(np.concatenate([-sign * root * own[None], -block]) / self._ball_unit(j))
+                top = sign * root * (base - end)
+                values = np.concatenate([[top], sign * (level - end * start)])
+                rights.append(values / self._ball_unit(j))
+        return lefts, rights
+
+    def _ball_unit(self, j: int) -> float:
+        """Size of the terms of a ball's rows."""
+        return float(np.sqrt(self.cap) * self.half[j])
+
+    def _cost(self) -> Floats:
+        program = self.problem.convex
+        square = program.L.T @ program.L
+        quadratic = self._quadratic(square[None], np.zeros((1, program.width)))[0][0]
+        absolute = self._absolute()[0]
+        return np.asarray((quadratic + self.w @ absolute) / self.objective)
+
+    def _equalities(self) -> tuple[Floats, Floats]:
+        program = self.problem.convex
+        return self._linear(program.E), program.e - program.E @ self.center
+
+    def _rows(self) -> _Rows:
+        program, forms = self.problem.convex, self.problem.forms
+        rows = _Rows([], [], [])
+        left, constant = self._quadratic(forms.Q, forms.q)
+        rows.add(left, forms.r - constant)
+        rows.add(self._linear(program.A), program.b - program.A @ self.center)
+        for quadric in program.quadrics:
+            slope = quadric.h - 2.0 * quadric.G.T @ quadric.g
+            left, constant = self._quadratic((quadric.G.T @ quadric.G)[None], slope[None])
+            rows.add(left, quadric.c - quadric.g @ quadric.g - constant)
+        self._add_tops(rows)
+        if self._has_products:
+            self._add_cost_products(rows)
+        self._add_box_products(rows)
+        return rows
+
+    def _add_tops(self, rows: _Rows) -> None:
+        tops, absolute = self._tops, self._absolute()[0][self._tops]
+        moves = self._linear(np.eye(self.box.lower.size)[self.free[tops]])
+        start = self.center[self.free[tops]]
+        rows.add(moves - absolute, -start)
+        rows.add(-moves - absolute, start)
+
+    def _add_cost_products(self, rows: _Rows) -> None:
+        """``(cap - sum_l w_l |delta_l|) (|delta_j| - least) >= 0``."""
+        pairs, unknown = _pairs(self.n), self._open
+        product, constant = self._products()
+        known = np.where(pairs.diagonal, 1.0, self.sign[pairs.row] * self.sign[pairs.column])
+        size, offset = product * known[:, None], constant * known
+        at = self._width - unknown.size + np.arange(unknown.size)
+        size[unknown, :] = 0.0
+        size[unknown, at] = 1.0
+        rows.add(product[unknown] - size[unknown], -constant[unknown])
+        rows.add(-product[unknown] - size[unknown], constant[unknown])
+        mixed = np.zeros((self.n, pairs.row.size))
+        index = np.arange(pairs.row.size)
+        mixed[pairs.row, index] = self.w[pairs.column]
+        mixed[pairs.column, index] = self.w[pairs.row]
+        absolute, base = self._absolute()
+        spent, spent_base = self.w @ absolute, self.w @ base + self._spent_for_good
+        left, least = self.cap - self._spent_for_good, self.box.least[self.free]
+        rows.add(
+            mixed @ size - left * absolute - np.outer(least, spent),
+            left * base - mixed @ offset - least * (self.cap - spent_base),
+        )
+
+    def _add_box_products(self, rows: _Rows) -> None:
+        """``V_jj <= 1``, and ``(1 +- v_j) (1 +- v_l) >= 0`` off the diagonal."""
+        pairs = _pairs(self.n)
+        on, off = np.flatnonzero(pairs.diagonal), np.flatnonzero(~pairs.diagonal)
+        left = np.zeros((on.size, self._width))
+        left[np.arange(on.size), self.n + on] = 1.0
+        rows.add(left, np.ones(on.size))
+        at, j, l = np.arange(off.size), pairs.row[off], pairs.column[off]  # noqa: E741
+        for first, second in _CORNERS:
+            left = np.zeros((off.size, self._width))
+            left[at, self.n + off] = -first * second
+            left[at, j], left[at, l] = -first, -second
+            rows.add(left, np.ones(off.size))
+
+    def relaxed(self, outcome: Outcome, x: Floats, duals: Floats) -> Relaxed:
+        """Read prices, in the units of `delta`, and the point."""
+        pairs, d, n = _pairs(self.n), self.box.lower.size, self.n
+        read = _Reader(duals, self._rows().unit, self.objective)
+        z = self.objective * duals[: self.problem.convex.e.size]
+        read.at = z.size
+        forms, y = read.next(), read.next()
+        nu = np.array([read.next()[0] for _ in self.problem.convex.quadrics])
+        read.next(), read.next()
+        share, signs = np.zeros(d), np.zeros((d, d))
+        if self._has_products:
+            signs = self._read_signs(read)
+            share[self.free] = read.next()
+        low, high, cross = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
+        scale = 1.0 / self.half**2
+        cross[self.free, self.free] = read.next() * scale
+        off = ~pairs.diagonal
+        j, l = self.free[pairs.row[off]], self.free[pairs.column[off]]  # noqa: E741
+        scale = 1.0 / (self.half[pairs.row[off]] * self.half[pairs.column[off]])
+        for out, (i, k) in ((low, (j, l)), (cross, (j, l)), (cross, (l, j)), (high, (j, l))):
+            out[i, k] += read.next() * scale
+        # Without a solution the numbers may be anything; the box is where they belong.
+        from_low, from_high = self._read_balls(duals, read.at)
+        v, V = np.clip(x[:n], -1.0, 1.0), np.clip(x[n : n + pairs.row.size], -1.0, 1.0)
+        point, miss = self.center.copy(), np.zeros((d, d))
+        point[self.free] += self.half * v
+        i, k = pairs.row, pairs.column
+        rest = (V - v[i] * v[k]) * self.half[i] * self.half[k]
+        miss[self.free[i], self.free[k]] = miss[self.free[k], self.free[i]] = rest
+        linear = Multipliers(y, z, nu)
+        prices = LiftedPrices(forms, linear, low, high, cross, share, signs, from_low, from_high, point)
+        return Relaxed(outcome, prices, miss)
+
+    def _read_balls(self, duals: Floats, at: int) -> tuple[Floats, Floats]:
+        size = self.problem.convex.L.shape[0]
+        out = np.zeros((self.box.lower.size, size)), np.zeros((self.box.lower.size, size))
+        if self._has_balls:
+            for j in range(self.n):
+                for side in out:
+                    vector = duals[at + 1 : at + 1 + size]
+                    side[self.free[j]] = self.objective * vector / self._ball_unit(j)
+                    at += 1 + size
+        return out
+
+    def _read_signs(self, read: _Reader) -> Floats:
+        pairs, unknown, d = _pairs(self.n), self._open, self.box.lower.size
+        signs = np.zeros((d, d))
+        at = self.free[pairs.row[unknown]], self.free[pairs.column[unknown]]
+        signs[at] = read.next() - read.next()
+        return signs
+
+
+# Sides of the box that meet in a product: lower with lower, lower with upper, and so on.
+_CORNERS = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
+
+
+@dataclass
+class _Reader:
+    """Reads multipliers in the order in which the rows were added."""
+
+    duals: Floats
+    units: list[Floats]
+    objective: float
+    at: int = 0
+    block: int = 0
+
+    def next(self) -> Floats:
+        unit = self.units[self.block]
+        value = self.objective * self.duals[self.at : self.at + unit.size] / unit
+        self.at, self.block = self.at + unit.size, self.block + 1
+        return np.asarray(value)

@@ -1,0 +1,163 @@
+"""Proofs for nonconvex cells: boxes that cover all cheaper changes, each with its prices.
+
+A `Tree` cuts the box of changes that could be cheaper than the answer, and carries prices
+for every part. Whoever checks it builds the conditions anew from model, cost, constraints
+and input, walks down the cuts, so that nothing can be left out, and evaluates the prices
+with `lifting`. No solver is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.cells import Halfspaces, LocalCells
+from counterlvq.certificates import cost_limits
+from counterlvq.lifting import Box, LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
+from counterlvq.programs import Blueprint, Program
+
+__all__ = ["Forest", "LocalQuestion", "Tree"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LocalQuestion:
+    """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
+
+    blueprint: Blueprint
+    cells: LocalCells
+    x: Floats  # (d,)
+    _problems: dict[int, Nonconvex] = field(init=False, default_factory=dict, repr=False)
+    _roots: dict[float, Box] = field(init=False, default_factory=dict, repr=False)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """How far the prototypes lie from `x` in each feature, (d,)."""
+        return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
+
+    @cached_property
+    def convex(self) -> Program:
+        """Cost and constraints, without any cell."""
+        return self.blueprint.at(self.x, Halfspaces.none(self.x.size), self.spread)
+
+    def problem(self, prototype: int) -> Nonconvex:
+        """Conditions of one cell."""
+        known = self._problems.get(prototype)
+        if known is None:
+            known = Nonconvex(self.convex, self.cells.forms(prototype, self.x))
+            self._problems[prototype] = known
+        return known
+
+    def root(self, cap: float) -> Box:
+        """Box of all changes that cost at most `cap`; where that is no limit, within reach."""
+        known = self._roots.get(cap)
+        if known is None:
+            known = self._roots[cap] = self._root(cap)
+        return known
+
+    def _root(self, cap: float) -> Box:
+        program = self.convex
+        limits = cost_limits(program.w, program.L, cap)
+        reach = np.where(np.isfinite(limits), limits, program.reach)
+        return Box(np.maximum(program.lower, -reach), np.minimum(program.upper, reach))
+
+
+class _Part(NamedTuple):
+    box: Box
+    prices: LiftedPrices
+    cap: float
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """Cuts through the box of one prototype; node 0 is the whole box."""
+
+    prototype: int
+    feature: NDArray[np.int64]  # (nodes,) across which a node is cut; -1 for a part left whole
+    at: Floats  # (nodes,) where it is cut
+    low: NDArray[np.int64]  # (nodes,) the part below the cut
+    high: NDArray[np.int64]  # (nodes,) the part above
+    prices: tuple[LiftedPrices, ...]  # of each node
+    caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
+
+    def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
+        """Cost that no change of the cell undercuts, at most `cap`."""
+        problem = question.problem(self.prototype).tightened(margin)
+
+        def bound(part: _Part) -> float:
+            value = lifted_bound(problem, part.prices, part.box, part.cap)
+            if value < cap and lifted_contradiction(problem, part.prices, part.box, part.cap):
+                return cap
+            return value
+
+        return self._least(question, cap, bound)
+
+    def is_empty(self, question: LocalQuestion) -> bool:
+        """Whether the prices show that no change within reach is in the cell."""
+        problem = question.problem(self.prototype)
+
+        def bound(part: _Part) -> float:
+            empty = lifted_contradiction(problem, part.prices, part.box, np.inf)
+            return np.inf if empty else 0.0
+
+        return self._least(question, np.inf, bound) == np.inf
+
+    def _least(
+        self, question: LocalQuestion, cap: float, bound: Callable[[_Part], float]
+    ) -> float:
+        """Least bound over the parts that are left whole, at most `cap`.
+
+        Together they hold all changes of cost up to `cap`. What holds for a box holds for
+        its parts. Prices are worth most with the cost that they were found for, which may be
+        more than `cap`, never less.
+        """
+        least, whole = cap, np.full(question.x.size, np.inf)
+        waiting = [(0, Box(-whole, whole), 0.0)]
+        while waiting:
+            node, box, floor = waiting.pop()
+            own = max(float(self.caps[node]), cap)
+            part = _Part(box.within(question.root(own)), self.prices[node], own)
+            floor = max(floor, bound(part))
+            if floor >= least:
+                continue
+            if self.feature[node] < 0:
+                least = floor
+                continue
+            below, above = box.split(int(self.feature[node]), float(self.at[node]))
+            waiting += [
+                (int(self.low[node]), below, floor),
+                (int(self.high[node]), above, floor),
+            ]
+        return least
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Forest:
+    """One tree per target prototype."""
+
+    trees: tuple[Tree, ...]
+
+    def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
+        """Cost that no counterfactual undercuts: the least over all trees, recomputed.
+
+        With `margin`, only points that beat every rival by that much count.
+        """
+        if not self._covers(question):
+            return 0.0
+        return min(tree.lower_bound(question, cap, margin) for tree in self.trees)
+
+    def excludes_all(self, question: LocalQuestion) -> bool:
+        """Whether no cell holds an answer."""
+        return self._covers(question) and all(tree.is_empty(question) for tree in self.trees)
+
+    def _covers(self, question: LocalQuestion) -> bool:
+        shown = {tree.prototype for tree in self.trees}
+        return bool(self.trees) and shown.issuperset(question.cells.targets.tolist())
