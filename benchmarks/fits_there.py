@@ -42,8 +42,8 @@ LIBRARIES = {"sklearn-lvq": sklearn_lvq_models, "sklvq": sklvq_models}
 
 
 def measure(make, folds, patience):
-    """Fit fold after fold until the patience is spent; seconds and accuracies."""
-    seconds, accuracies = [], []
+    """Fit fold after fold until the patience is spent; what each fit took and gave."""
+    seconds, accuracies, steps = [], [], []
     for X, y, X_test, y_test in folds:
         if seconds and sum(seconds) >= patience:
             break
@@ -51,7 +51,17 @@ def measure(make, folds, patience):
         model = make().fit(X, y)
         seconds.append(perf_counter() - start)
         accuracies.append(float(np.mean(model.predict(X_test) == y_test)))
-    return {"seconds": seconds, "accuracies": accuracies}
+        made, limit = steps_of(model)
+        steps.append(made)
+    return {"seconds": seconds, "accuracies": accuracies, "steps": steps, "limit": limit}
+
+
+def steps_of(model):
+    """Steps that the optimiser made, and the most that its default settings allow."""
+    if hasattr(model, "n_iter_"):  # sklearn-lvq
+        return int(model.n_iter_), int(model.max_iter)
+    runs = int(model._solver.max_runs)  # sklvq makes all of them
+    return runs, runs
 
 
 def read(path):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.neighbors import NearestCentroid
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -68,6 +69,18 @@ def test_a_class_is_not_an_instance() -> None:
     with pytest.raises(clvq.NotSupportedError) as raised:
         as_prototype_model(NearestCentroid)
     assert str(raised.value) == "NearestCentroid is a class; expected a fitted instance of it."
+
+
+def test_a_search_is_asked_for_what_it_found() -> None:
+    grid = {"algorithm": ["brute", "kd_tree"]}
+    search = GridSearchCV(KNeighborsClassifier(n_neighbors=1), grid, cv=2).fit(X, Y)
+    with pytest.raises(clvq.NotSupportedError) as raised:
+        as_prototype_model(search)
+    assert str(raised.value) == (
+        "a GridSearchCV searches for an estimator and is none that can be read; pass its "
+        "best_estimator_."
+    )
+    assert as_prototype_model(search.best_estimator_, probe=X).n_prototypes == 4
 
 
 def test_no_foreign_library_is_imported() -> None:

@@ -56,3 +56,27 @@ def test_fitted_estimators_predict_as_the_model_read_from_them(name: str) -> Non
     read = as_prototype_model(estimator, probe=rows)
     assert np.array_equal(read.predict(rows), estimator.predict(rows))
     assert read.is_local == name.startswith("L")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_they_predict_alike_on_every_kind_of_input(name: str) -> None:
+    X, y = load_iris(return_X_y=True)
+    estimator = getattr(lvq, name)(2, random_state=0).fit(X, y)
+    read = as_prototype_model(estimator)
+    rng = np.random.default_rng(1)
+    points = estimator.prototypes_
+    inputs = {
+        "single precision": X.astype(np.float32),
+        "whole numbers": rng.integers(-10, 10, size=(200, 4)),
+        "lists": X.tolist(),
+        "column by column": np.asfortranarray(X),
+        "prototypes": points,
+        "halfway": (points[:, None] + points).reshape(-1, 4) / 2,
+        "huge": 1e150 * rng.normal(size=(100, 4)),
+        "tiny": 1e-300 * rng.normal(size=(100, 4)),
+        "one row": X[:1],
+    }
+    for kind, rows in inputs.items():
+        ours, theirs = read.predict(rows), estimator.predict(rows)
+        assert ours.dtype == theirs.dtype, kind
+        assert np.array_equal(ours, theirs), kind

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.neighbors import NearestCentroid
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
@@ -150,3 +151,15 @@ def test_the_wrong_number_of_labels_is_reported() -> None:
 def test_probe_rows_are_checked(probe: Any, text: str) -> None:
     with pytest.raises(clvq.InvalidInputError, match=text):
         as_prototype_model(answering(["no"]), probe=probe)
+
+
+@pytest.mark.parametrize("kind", [clvq.GLVQ, NearestCentroid])
+def test_rows_get_the_names_that_the_model_was_fitted_with(kind: Any) -> None:
+    frames = pytest.importorskip("pandas")
+    table = frames.DataFrame([[0.0, 1.0], [1.0, 0.0], [4.0, 5.0], [5.0, 4.0]], columns=["a", "b"])
+    named = kind().fit(table, ["no", "no", "yes", "yes"])
+    for probe in (table, table.to_numpy(), table.to_numpy().tolist()):
+        # Without names scikit-learn warns, and warnings are errors here.
+        assert as_prototype_model(named, probe=probe).features.names == ("a", "b")
+    with pytest.raises(clvq.InvalidInputError, match="feature names should match"):
+        as_prototype_model(named, probe=table[["b", "a"]])

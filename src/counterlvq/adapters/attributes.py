@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 
-__all__ = ["feature_names", "fitted_array", "fitted_attribute", "labels_at"]
+__all__ = ["feature_names", "fitted_array", "fitted_attribute", "labels_at", "named_rows"]
 
 
 def fitted_attribute(fitted: Any, name: str) -> Any:
@@ -45,3 +45,16 @@ def feature_names(fitted: Any) -> list[str] | None:
     """Return the names of the columns seen in `fit`, where there were any."""
     names = getattr(fitted, "feature_names_in_", None)
     return None if names is None else [str(name) for name in names]
+
+
+def named_rows(fitted: Any, rows: Any) -> Any:
+    """Give rows the column names that `fit` saw, so that the estimator knows them again.
+
+    A table keeps the names that it has: they are for the estimator to judge.
+    """
+    names = getattr(fitted, "feature_names_in_", None)
+    if names is None or hasattr(rows, "columns"):
+        return rows
+    import pandas as pd
+
+    return pd.DataFrame(rows, columns=list(names))

@@ -129,6 +129,11 @@ def recognised(fitted: Any) -> tuple[_Library, str]:
 def _unknown(fitted: Any) -> str:
     if isinstance(fitted, type):
         return f"{fitted.__name__} is a class; expected a fitted instance of it."
+    if hasattr(fitted, "best_estimator_"):
+        return (
+            f"a {type(fitted).__name__} searches for an estimator and is none that can be read; "
+            f"pass its best_estimator_."
+        )
     known = "; ".join(f"{library.name}: {_listed(library)}" for library in _LIBRARIES)
     return (
         f"a {type(fitted).__name__} (from {type(fitted).__module__}) cannot be read as a prototype "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import own
+from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.dispatch import recognised
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
@@ -26,18 +27,8 @@ def predictor_of(fitted: Any) -> Callable[[Floats], NDArray[Any]] | None:
     library, _ = recognised(fitted)
     if library.package == own.PACKAGE:
         return None
-    names = getattr(fitted, "feature_names_in_", None)
 
     def says(rows: Floats) -> NDArray[Any]:
-        return np.asarray(library.predict(fitted, _labelled(rows, names))).reshape(-1)
+        return np.asarray(library.predict(fitted, named_rows(fitted, rows))).reshape(-1)
 
     return says
-
-
-def _labelled(rows: Floats, names: Any) -> Any:
-    """Give rows the column names that an estimator was fitted with, so that it knows them."""
-    if names is None:
-        return rows
-    import pandas as pd
-
-    return pd.DataFrame(rows, columns=list(names))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from counterlvq.adapters.attributes import named_rows
 from counterlvq.arrays import Floats, finite_matrix, plain
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -29,7 +30,7 @@ def compare(
     """
     rows = finite_matrix("probe", probe, model.n_features)
     try:
-        told = np.asarray(predict(fitted, probe))
+        told = np.asarray(predict(fitted, named_rows(fitted, probe)))
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise InvalidInputError(

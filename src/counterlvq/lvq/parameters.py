@@ -116,11 +116,11 @@ def prototype_counts(asked: Any, classes: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def refuse_too_few_classes(classes: NDArray[Any]) -> None:
-    """Refuse labels that leave nothing to tell apart."""
+    """Refuse labels that leave nothing to tell apart, in scikit-learn's own words."""
     if len(classes) < 2:
         raise InvalidInputError(
-            f"y holds only one class, {plain(classes[0])!r}, among the samples of positive "
-            f"weight; expected at least two classes."
+            f"The number of classes has to be greater than one; got 1 class. All samples of "
+            f"positive weight carry the label {plain(classes[0])!r}."
         )
 
 

@@ -117,8 +117,9 @@ class RSLVQ(_SoftLVQ):
     Notes
     -----
     `predict` takes the label of the nearest prototype, `predict_proba` adds up what all
-    prototypes of a class say. With several prototypes per class the two may disagree close to
-    the boundary.
+    prototypes of a class say. With one prototype per class, the default, the nearest is the most
+    likely. With several the two may disagree close to the boundary; scikit-learn's
+    `check_estimator`, which passes by default, then finds such rows in `check_classifiers_train`.
 
     Examples
     --------
@@ -207,8 +208,9 @@ class MRSLVQ(_SoftLVQ, MatrixLVQ):
     Notes
     -----
     `predict` takes the label of the nearest prototype, `predict_proba` adds up what all
-    prototypes of a class say. With several prototypes per class the two may disagree close to
-    the boundary.
+    prototypes of a class say. With one prototype per class, the default, the nearest is the most
+    likely. With several the two may disagree close to the boundary; scikit-learn's
+    `check_estimator`, which passes by default, then finds such rows in `check_classifiers_train`.
 
     Examples
     --------
@@ -306,8 +308,9 @@ class LMRSLVQ(_SoftLVQ, LocalMatrixLVQ):
     Notes
     -----
     `predict` takes the label of the nearest prototype, `predict_proba` adds up what all
-    prototypes of a class say. With several prototypes per class the two may disagree close to
-    the boundary.
+    prototypes of a class say. With one prototype per class, the default, the nearest is the most
+    likely. With several the two may disagree close to the boundary; scikit-learn's
+    `check_estimator`, which passes by default, then finds such rows in `check_classifiers_train`.
 
     Examples
     --------
