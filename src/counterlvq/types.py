@@ -1,10 +1,10 @@
-"""Small vocabulary shared by results, explainer and batch."""
+"""Small vocabulary shared by features, results, explainer and batch."""
 
 from __future__ import annotations
 
 from enum import StrEnum
 
-__all__ = ["Method", "Status"]
+__all__ = ["Kind", "Method", "Status"]
 
 
 class Status(StrEnum):
@@ -37,3 +37,16 @@ class Method(StrEnum):
     AUTO = "auto"
     CCP = "ccp"
     GLOBAL = "global"
+
+
+class Kind(StrEnum):
+    """What the values of a feature are; members equal their lower-case names."""
+
+    REAL = "real"
+    """Any number, or any number with so many decimals."""
+    WHOLE = "whole"
+    """Whole numbers, or every so many of them."""
+    CATEGORICAL = "categorical"
+    """One of several levels."""
+    BOOLEAN = "boolean"
+    """False or True."""

@@ -1,0 +1,293 @@
+"""From the user's table to numbers and back: the same kind of table, the same types.
+
+Inside, a row is a vector of floats: numbers as they are, levels and booleans as their position
+among the levels of the feature. Outside it is whatever the user came with: a DataFrame of
+pandas or polars, an array, one row as a mapping from name to value.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterlvq.arrays import Floats, plain, read_only
+from counterlvq.errors import InvalidInputError
+from counterlvq.features import Feature, Features
+from counterlvq.tables import Table, as_frame, is_missing, numbers_among
+from counterlvq.types import Kind
+
+__all__ = ["like", "rows_of"]
+
+# Whole numbers beyond this have neighbours that a float cannot tell apart.
+_MOST_EXACT = 2.0**53
+
+
+def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None) -> Floats:
+    """Read a table as numbers, one column per feature.
+
+    Columns of a DataFrame are found by name, in any order; others are left alone.
+
+    Parameters
+    ----------
+    table : DataFrame, mapping from name to value, or array-like of shape (n, c) or (c,)
+    features : Features
+        What to read, c columns or fewer.
+    columns : sequence of str, optional
+        The names of the c columns of an array; those of `features` by default.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Read-only; levels and booleans as positions among the levels.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming column and row, for missing values, unknown levels and text among numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from counterlvq.features import Feature, Features
+    >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
+    >>> rows_of(pd.DataFrame({"job": ["nurse", "clerk"], "age": [31, 44]}), features)
+    array([[31.,  1.],
+           [44.,  0.]])
+    """
+    source = _as_table(table, features.names if columns is None else tuple(columns))
+    _refuse_missing_columns(source.names, features)
+    out = np.empty((len(source), len(features)))
+    for j, feature in enumerate(features):
+        if feature.is_number:
+            out[:, j] = _numbers(source, feature)
+        else:
+            out[:, j] = _codes(source, feature)
+    return read_only(out)
+
+
+def like(
+    table: Any, rows: ArrayLike, features: Features, columns: Sequence[str] | None = None
+) -> Any:
+    """Write numbers back into a table like the one they came from.
+
+    Names, order, index and dtypes are those of `table`, and columns that are no features keep
+    their values. There are three exceptions: a column of integers that `features` calls real
+    becomes one of floats, floats of fewer digits become doubles, because rounding could undo
+    what was proved, and where a row of NaN says that there is no answer, a dtype without room for
+    gaps becomes its twin that has it.
+
+    Parameters
+    ----------
+    table : as for `rows_of`
+    rows : array-like of shape (n, d)
+        One row per row of `table`, as `rows_of` returns them.
+    features : Features
+    columns : sequence of str, optional
+        As for `rows_of`.
+
+    Returns
+    -------
+    The same type as `table`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from counterlvq.features import Feature, Features
+    >>> table = pd.DataFrame({"age": [31], "job": ["nurse"], "id": ["a7"]})
+    >>> features = Features([Feature("age", "whole"), Feature("job", levels=["clerk", "nurse"])])
+    >>> like(table, [[30.0, 0.0]], features)
+       age    job  id
+    0   30  clerk  a7
+    """
+    matrix = np.asarray(rows, dtype=np.float64)
+    source = _as_table(table, features.names if columns is None else tuple(columns))
+    if matrix.shape != (len(source), len(features)):
+        raise InvalidInputError(
+            f"rows has shape {matrix.shape}; expected ({len(source)}, {len(features)}), one row "
+            f"per row of the table and one column per feature."
+        )
+    _refuse_missing_columns(source.names, features)
+    return source.with_columns(
+        {feature.name: _values(matrix[:, j], feature) for j, feature in enumerate(features)}
+    )
+
+
+def _as_table(given: Any, names: tuple[str, ...]) -> Table:
+    frame = as_frame(given)
+    if frame is not None:
+        return frame
+    if isinstance(given, Mapping):
+        return _Row(given, dict)
+    if type(given).__name__ == "Series" and all(isinstance(key, str) for key in given.index):
+        series: Callable[..., Any] = type(given)  # one row of a pandas DataFrame
+        return _Row(given.to_dict(), partial(series, name=given.name))
+    return _Cells(given, names)
+
+
+@final
+class _Cells(Table):
+    """An array of rows, or a single one, with names for its columns."""
+
+    def __init__(self, given: Any, names: tuple[str, ...]) -> None:
+        cells = given if isinstance(given, np.ndarray) else _as_array(given)
+        self.is_single = cells.ndim == 1
+        self.cells = cells[None, :] if self.is_single else cells
+        self.names = names
+        if self.cells.ndim != 2 or self.cells.shape[1] != len(names):
+            raise InvalidInputError(
+                f"the table has shape {cells.shape}; expected {len(names)} columns: "
+                f"{_shortened(names)}."
+            )
+
+    def __len__(self) -> int:
+        return int(self.cells.shape[0])
+
+    def _column(self, name: str) -> NDArray[Any]:
+        found: NDArray[Any] = self.cells[:, self.names.index(name)]
+        return found
+
+    def numbers(self, name: str) -> Floats:
+        column = self._column(name)
+        return column.astype(np.float64) if column.dtype.kind in "fiub" else numbers_among(column)
+
+    def values(self, name: str) -> list[Any]:
+        return list(self._column(name).tolist())
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        at = {name: self.names.index(name) for name in columns}
+        old = self.cells.dtype
+        out = self.cells.astype(np.float64 if old.kind in "fiub" else object)
+        for name, column in columns.items():
+            j = at[name]
+            out[:, j] = _typed_like(column, out[:, j]) if out.dtype == object else column
+        if old.kind in "iub" and all(column.dtype.kind != "f" for column in columns.values()):
+            out = out if np.isnan(out).any() else out.astype(old)
+        if old.kind == "U":
+            out = out.astype(np.str_)
+        return out[0] if self.is_single else out
+
+
+@final
+class _Row(Table):
+    """One row, as a mapping from name to value."""
+
+    def __init__(self, given: Mapping[str, Any], build: Callable[[dict[str, Any]], Any]) -> None:
+        self.given, self.build = given, build
+        self.names = tuple(given)
+
+    def __len__(self) -> int:
+        return 1
+
+    def numbers(self, name: str) -> Floats:
+        return numbers_among(self.values(name))
+
+    def values(self, name: str) -> list[Any]:
+        return [plain(self.given[name])]
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        new = {
+            name: plain(_typed_like(column, [self.given[name]])[0])
+            for name, column in columns.items()
+        }
+        return self.build({**self.given, **new})
+
+
+def _as_array(given: Any) -> NDArray[Any]:
+    """Make an array of nested lists; of objects where their types differ."""
+    plain_array = np.asarray(given)
+    return np.asarray(given, dtype=object) if plain_array.dtype.kind == "U" else plain_array
+
+
+def _typed_like(column: NDArray[Any], old: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
+    """Write whole numbers as floats where floats stood."""
+    out = np.empty(len(column), dtype=object)
+    out[:] = [
+        float(new) if isinstance(before, float) and isinstance(new, int) else new
+        for new, before in zip(column.tolist(), old, strict=True)
+    ]
+    return out
+
+
+def _numbers(table: Table, feature: Feature) -> Floats:
+    numbers = table.numbers(feature.name)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        values = table.values(feature.name)
+        i = int(bad[0])
+        if is_missing(values[i]):
+            _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
+        raise InvalidInputError(
+            f"column {feature.name!r}, {table.row(i)} is {values[i]!r}; expected a finite number, "
+            f"because the feature is {feature.kind}."
+        )
+    if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
+        i = int(np.abs(numbers).argmax())
+        raise InvalidInputError(
+            f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"expected whole numbers of at most 2**53, which floats hold exactly."
+        )
+    return numbers
+
+
+def _codes(table: Table, feature: Feature) -> Floats:
+    values = table.values(feature.name)
+    positions = {level: float(k) for k, level in enumerate(feature.levels)}
+    try:
+        return np.array([positions[value] for value in values], dtype=np.float64)
+    except (KeyError, TypeError):
+        pass
+    i = next(k for k, value in enumerate(values) if feature.code(value) < 0)
+    if is_missing(values[i]):
+        _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
+    texts = [level for level in feature.levels if isinstance(level, str)]
+    close = difflib.get_close_matches(str(values[i]), texts, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InvalidInputError(
+        f"column {feature.name!r}, {table.row(i)} is {values[i]!r}, which is none of its levels; "
+        f"expected one of: {_shortened(map(repr, feature.levels))}.{hint}"
+    )
+
+
+def _values(column: Floats, feature: Feature) -> NDArray[Any]:
+    """Write one column in the values of its feature."""
+    gaps = np.isnan(column)
+    if feature.is_number:
+        if feature.kind is Kind.REAL or (column[~gaps] != np.rint(column[~gaps])).any():
+            return np.ascontiguousarray(column)
+        if not gaps.any():
+            return column.astype(np.int64)
+        out = np.full(len(column), None, dtype=object)
+        out[~gaps] = column[~gaps].astype(np.int64).tolist()
+        return out
+    levels = np.empty(len(feature.levels) + 1, dtype=object)
+    levels[:] = [*feature.levels, None]
+    return levels[np.where(gaps, len(feature.levels), column).astype(np.intp)]
+
+
+def _refuse_missing(table: Table, name: str, i: int, count: int) -> NoReturn:
+    raise InvalidInputError(
+        f"column {name!r}, {table.row(i)} is missing ({count} missing value(s) in that column); "
+        f"expected a value in each row. Fill in or remove missing values first."
+    )
+
+
+def _refuse_missing_columns(names: Sequence[str], features: Features) -> None:
+    missing = [name for name in features.names if name not in names]
+    if not missing:
+        return
+    close = difflib.get_close_matches(missing[0], names, n=1)
+    hint = f" Did you mean {close[0]!r} by {missing[0]!r}?" if close else ""
+    raise InvalidInputError(
+        f"the table lacks the column(s) {', '.join(map(repr, missing))}; expected one for each of "
+        f"the {len(features)} features.{hint}"
+    )
+
+
+def _shortened(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")

@@ -1,0 +1,110 @@
+"""Transformers of numbers: scalers, projections, imputers and selectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from counterlvq.adapters.attributes import fitted_array, fitted_attribute
+from counterlvq.errors import NotSupportedError
+from counterlvq.pipelines.flow import Flow
+from counterlvq.tables import is_missing
+
+__all__ = ["AFFINE", "select"]
+
+
+def _standard(step: Any, flow: Flow) -> Flow:
+    fitted_attribute(step, "n_features_in_")
+    if step.with_mean:
+        flow = flow.shifted(-fitted_array(step, "mean_"))
+    if step.with_std:
+        flow = flow.scaled(1.0 / fitted_array(step, "scale_"))
+    return flow
+
+
+def _min_max(step: Any, flow: Flow) -> Flow:
+    _refuse_clip(step, "MinMaxScaler")
+    return flow.scaled(fitted_array(step, "scale_")).shifted(fitted_array(step, "min_"))
+
+
+def _max_abs(step: Any, flow: Flow) -> Flow:
+    _refuse_clip(step, "MaxAbsScaler")
+    return flow.scaled(1.0 / fitted_array(step, "scale_"))
+
+
+def _refuse_clip(step: Any, kind: str) -> None:
+    if getattr(step, "clip", False):
+        raise NotSupportedError(
+            f"{kind} has clip=True, which cuts values off and is not affine; expected clip=False. "
+            f"Fit the pipeline without it, and keep features in range with Bounds."
+        )
+
+
+def _robust(step: Any, flow: Flow) -> Flow:
+    fitted_attribute(step, "n_features_in_")
+    if step.with_centering:
+        flow = flow.shifted(-fitted_array(step, "center_"))
+    if step.with_scaling:
+        flow = flow.scaled(1.0 / fitted_array(step, "scale_"))
+    return flow
+
+
+def _principal(step: Any, flow: Flow) -> Flow:
+    flow = flow.shifted(-fitted_array(step, "mean_")).mixed(fitted_array(step, "components_"))
+    if not step.whiten:
+        return flow
+    # As `transform` does: a component without variance is not blown up beyond all measure.
+    spread = np.sqrt(fitted_array(step, "explained_variance_"))
+    return flow.scaled(1.0 / np.maximum(spread, np.finfo(spread.dtype).eps))
+
+
+def _singular(step: Any, flow: Flow) -> Flow:
+    return flow.mixed(fitted_array(step, "components_"))
+
+
+def _imputer(step: Any, flow: Flow) -> Flow:
+    """On complete rows an imputer changes nothing and its indicators are all zero."""
+    statistics = fitted_array(step, "statistics_")
+    if not is_missing(step.missing_values):
+        raise NotSupportedError(
+            f"SimpleImputer has missing_values={step.missing_values!r}, so that it replaces a "
+            f"value that a row may have; expected NaN or None, which complete rows do not hold."
+        )
+    empty = np.array([is_missing(value) for value in statistics.tolist()], dtype=bool)
+    if not step.keep_empty_features:
+        flow = flow.taking(np.flatnonzero(~empty))
+    if step.add_indicator:
+        indicators = len(fitted_array(step.indicator_, "features_"))
+        flow = flow.beside([flow.constant(np.zeros(indicators))])
+    return flow
+
+
+def _function(step: Any, flow: Flow) -> Flow:
+    if step.func is None:
+        return flow
+    name = getattr(step.func, "__name__", type(step.func).__name__)
+    raise NotSupportedError(
+        f"FunctionTransformer applies {name!r}, and what a function does cannot be read; expected "
+        f"func=None, which is the identity. Apply the function to the table before the pipeline: "
+        f"counterfactuals are then in its units."
+    )
+
+
+def select(step: Any, flow: Flow) -> Flow:
+    """Keep the columns that a feature selector kept."""
+    return flow.taking(np.flatnonzero(step.get_support()))
+
+
+AFFINE: Mapping[str, Callable[[Any, Flow], Flow]] = {
+    "StandardScaler": _standard,
+    "MinMaxScaler": _min_max,
+    "MaxAbsScaler": _max_abs,
+    "RobustScaler": _robust,
+    "PCA": _principal,
+    "IncrementalPCA": _principal,
+    "TruncatedSVD": _singular,
+    "SimpleImputer": _imputer,
+    "FunctionTransformer": _function,
+}

@@ -1,0 +1,130 @@
+"""Proof on sight: the map and the `transform` that it was read from, on the same rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.frames import rows_of
+from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
+from counterlvq.tables import new_frame
+
+__all__ = ["prove"]
+
+_PROBES = 32
+# How far from the middle numbers are drawn, in units that move z by one.
+_REACH = 3.0
+# How far apart two ways to compute the same sum may end up, relative to what is summed.
+_ROUNDING = 1e-9
+
+
+def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], probe: Any) -> None:
+    """Refuse a map that `transform` does not confirm.
+
+    Columns that do not matter hold the value that `unseen` has for them, or zero.
+    """
+    made = _made_rows(table_map)
+    try:
+        told = _transformed(steps, _table(table_map, made, unseen))
+    except InvalidInputError:
+        # A step that is particular about columns that do not matter; rows of the user will do.
+        if probe is None:
+            raise
+    else:
+        _compare(table_map, made, told)
+    if probe is not None:
+        rows = rows_of(probe, table_map.features, table_map.columns)
+        _compare(table_map, rows, _transformed(steps, probe))
+
+
+def _compare(table_map: TableMap, rows: Floats, told: Floats) -> None:
+    said = table_map.image(rows)
+    if told.shape != said.shape:
+        raise NotSupportedError(
+            f"the pipeline turns {len(rows)} row(s) into an array of shape {told.shape}; expected "
+            f"{said.shape} from its attributes. A step does something else than its class says; "
+            f"apply it to the table before the pipeline."
+        )
+    wrong = ~(np.abs(told - said) <= _ROUNDING * _sizes(table_map, rows))
+    if wrong.any():
+        i, k = (int(at) for at in np.argwhere(wrong)[0])
+        raise NotSupportedError(
+            f"the pipeline and its attributes disagree on {int(wrong.any(axis=1).sum())} of "
+            f"{len(rows)} probe row(s), first in row {i}, output {k}: `transform` gives "
+            f"{told[i, k]:.10g}, the attributes {said[i, k]:.10g}. A step does something else than "
+            f"its class says; apply it to the table before the pipeline."
+        )
+
+
+def _transformed(steps: list[Any], table: Any) -> Floats:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # on names of columns, and on columns without a value
+        for step in steps:
+            if step is None or isinstance(step, str):
+                continue
+            try:
+                table = step.transform(table)
+            except (ValueError, TypeError, KeyError) as error:
+                reason = str(error).partition("\n")[0]
+                raise InvalidInputError(
+                    f"{type(step).__name__} could not transform the probe rows "
+                    f"({type(error).__name__}: {reason}); expected rows like those it was fitted "
+                    f"on. Pass some as `probe`."
+                ) from error
+    dense = table.toarray() if hasattr(table, "toarray") else table
+    return np.asarray(dense, dtype=np.float64)
+
+
+def _sizes(table_map: TableMap, rows: Floats) -> Floats:
+    """Sum absolute values behind each row and take the largest: a measure of rounding, (n, 1)."""
+    sizes = np.tile(np.abs(table_map.offset), (len(rows), 1))
+    for j, part in enumerate(table_map.parts):
+        if isinstance(part, NumericPart):
+            sizes += np.abs(rows[:, j, None] * part.weights)
+        else:
+            sizes += np.abs(part.weights[rows[:, j].astype(np.intp)])
+    largest: Floats = sizes.max(axis=1, initial=0.0, keepdims=True)
+    return largest
+
+
+def _made_rows(table_map: TableMap) -> Floats:
+    """Rows around the middle of what the steps were fitted on, with each level at least once.
+
+    Steps that centre and scale put the middle at z = 0 and give all numbers one unit there.
+    """
+    parts = table_map.parts
+    counts = [len(part.levels) for part in parts if isinstance(part, LevelsPart)]
+    count = max([_PROBES, *counts])
+    draws = np.random.default_rng(0).uniform(-_REACH, _REACH, (count, len(parts)))
+    rows = np.empty((count, len(parts)))
+    numeric = [j for j, part in enumerate(parts) if isinstance(part, NumericPart)]
+    if numeric:
+        B = np.stack([parts[j].weights for j in numeric], axis=1)
+        lengths = np.linalg.norm(B, axis=0)
+        middle = np.linalg.lstsq(B / lengths, -table_map.offset, rcond=None)[0]
+        rows[:, numeric] = (middle + draws[:, numeric]) / lengths
+    for j, part in enumerate(parts):
+        if isinstance(part, LevelsPart):
+            rows[:, j] = draws[:, j].argsort() % len(part.levels)
+    return rows
+
+
+def _table(table_map: TableMap, rows: Floats, unseen: Mapping[str, Any]) -> Any:
+    """Write rows as a table of the kind that the pipeline was fitted on."""
+    columns: dict[str, list[Any]] = {
+        name: [unseen.get(name, 0.0)] * len(rows) for name in table_map.columns
+    }
+    for j, part in enumerate(table_map.parts):
+        if isinstance(part, NumericPart):
+            columns[part.column] = rows[:, j].tolist()
+        else:
+            columns[part.column] = [part.levels[int(code)] for code in rows[:, j]]
+    if table_map.named:
+        return new_frame(columns)
+    is_text = any(isinstance(column[0], str) for column in columns.values())
+    return np.array(list(columns.values()), dtype=object if is_text else np.float64).T

@@ -1,0 +1,167 @@
+"""Fitted pipelines in, the map that they are out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from counterlvq.adapters.attributes import feature_names
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.features import Features
+from counterlvq.pipelines.flow import Flow
+from counterlvq.pipelines.proof import prove
+from counterlvq.pipelines.steps import is_kind, passed
+from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
+
+__all__ = ["read_pipeline", "read_transformer"]
+
+
+def read_pipeline(pipeline: Any, probe: Any = None) -> tuple[TableMap, Any]:
+    """Split a fitted pipeline into the map of its steps and its last step.
+
+    Parameters
+    ----------
+    pipeline : Pipeline of scikit-learn
+        Fitted. All steps but the last are affine in numbers or encode categories; the last
+        one is the model, which is not looked at.
+    probe : DataFrame or array-like of shape (n, d), optional
+        Complete rows of the user's table on which `transform` and the map are compared. Rows
+        made from what the steps were fitted on are compared in any case.
+
+    Returns
+    -------
+    table_map : TableMap
+    model : estimator
+        The last step.
+
+    Raises
+    ------
+    NotSupportedError
+        If a step is not one that can be read, or does something else than its attributes say.
+    InvalidInputError
+        If the pipeline is not fitted.
+
+    Examples
+    --------
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = [[10.0], [12.0], [28.0], [30.0]], ["no", "no", "yes", "yes"]
+    >>> pipeline = make_pipeline(StandardScaler(), NearestCentroid()).fit(X, y)
+    >>> read_pipeline(pipeline)
+    (TableMap(1 columns, 0 of them unseen, to 1 dimensions), NearestCentroid())
+    """
+    if not is_kind(pipeline, "Pipeline"):
+        raise NotSupportedError(_no_pipeline(pipeline))
+    steps, model = _split(pipeline)
+    return _read(steps, model, probe), model
+
+
+def read_transformer(transformer: Any, probe: Any = None) -> TableMap:
+    """Read a fitted transformer, or a pipeline of transformers alone, as a map.
+
+    Parameters
+    ----------
+    transformer : transformer of scikit-learn
+        Fitted.
+    probe : DataFrame or array-like of shape (n, d), optional
+        As for `read_pipeline`.
+
+    Returns
+    -------
+    TableMap
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import OneHotEncoder
+    >>> table_map = read_transformer(OneHotEncoder(drop="first").fit([["no"], ["yes"]]))
+    >>> table_map.parts[0].levels
+    ('no', 'yes')
+    """
+    return _read([transformer], None, probe)
+
+
+def _no_pipeline(given: Any) -> str:
+    name = type(given).__name__
+    best = getattr(given, "best_estimator_", None)
+    if best is not None:
+        return f"a {name} is no pipeline; expected its `best_estimator_`."
+    return (
+        f"a {name} (from {type(given).__module__}) is no pipeline; expected a fitted Pipeline of "
+        f"scikit-learn that ends in a model."
+    )
+
+
+def _split(pipeline: Any) -> tuple[list[Any], Any]:
+    """Take the last step off, also where it is the last one of a pipeline within."""
+    *before, (name, last) = pipeline.steps
+    steps = [step for _, step in before]
+    if last is None or isinstance(last, str):
+        raise NotSupportedError(
+            f"the last step {name!r} of the pipeline is {last!r}; expected a model. Read a "
+            f"pipeline of transformers alone with `read_transformer`."
+        )
+    if not is_kind(last, "Pipeline"):
+        return steps, last
+    inner, model = _split(last)
+    return [*steps, *inner], model
+
+
+def _read(steps: list[Any], model: Any, probe: Any) -> TableMap:
+    columns, named = _columns([*steps, model])
+    flow = Flow.start(len(columns))
+    for step in steps:
+        flow = passed(step, flow)
+    parts = [_part(flow, j, name) for j, name in enumerate(columns)]
+    table_map = TableMap(columns, tuple(p for p in parts if p is not None), flow.offset, named)
+    # Columns that came to nothing may still have to be valid on the way.
+    unseen = {columns[j]: part.levels[0] for j, part in flow.encoded.items() if part.levels}
+    prove(table_map, steps, unseen, probe)
+    return table_map
+
+
+def _columns(steps: list[Any]) -> tuple[tuple[str, ...], bool]:
+    """Find the names of the user's columns on the first step that knows them."""
+    for step in _leaves(steps):
+        names = feature_names(step)
+        if names is not None:
+            return Features(names).names, True
+        count = getattr(step, "n_features_in_", None)
+        if count is not None:
+            return Features.numbered(int(count)).names, False
+    raise InvalidInputError(
+        "no step of the pipeline says how many columns it was fitted on, so it is not fitted yet; "
+        "call its `fit` first."
+    )
+
+
+def _leaves(steps: list[Any]) -> list[Any]:
+    """Unfold pipelines and unions, whose own word on columns hangs on their first part."""
+    out = []
+    for step in steps:
+        if is_kind(step, "Pipeline"):
+            out += _leaves([part for _, part in step.steps])
+        elif is_kind(step, "FeatureUnion"):
+            out += _leaves([part for _, part in step.transformer_list])
+        else:
+            out.append(step)
+    return out
+
+
+def _part(flow: Flow, j: int, name: str) -> NumericPart | LevelsPart | None:
+    """Say what column j contributes; None if nothing, whatever it holds."""
+    slope = flow.linear[:, j].copy()
+    encoded = flow.encoded.get(j)
+    if encoded is None:
+        return NumericPart(name, slope) if slope.any() else None
+    added = encoded.added
+    if slope.any():
+        # One column as a number and as a category: on its levels both are known.
+        if not all(isinstance(level, int | float) for level in encoded.levels):
+            raise NotSupportedError(
+                f"column {name!r} is read as a number by one step and as text by another; expected "
+                f"one of the two. Convert the column first."
+            )
+        added = added + np.outer(np.array(encoded.levels, dtype=np.float64), slope)
+    return LevelsPart(name, encoded.levels, added) if added.any() else None

@@ -1,0 +1,222 @@
+"""The map from the user's table to the space of the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.arrays import Floats, finite_vector, read_only
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.features import Feature, Features
+from counterlvq.frames import rows_of
+from counterlvq.model import PrototypeModel
+
+__all__ = ["LevelsPart", "NumericPart", "TableMap"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class NumericPart:
+    """A column of numbers: `weights` is its column of B in ``z = B x + c``."""
+
+    column: str
+    weights: Floats  # (k,)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LevelsPart:
+    """A column of levels, each of which contributes a vector to z."""
+
+    column: str
+    levels: tuple[Any, ...]
+    weights: Floats  # (levels, k)
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class TableMap:
+    """``z = c + sum of what each column contributes``, in the k dimensions of the model.
+
+    Attributes
+    ----------
+    columns : tuple of str
+        All columns of the user's table, in the order of `fit`.
+    parts : tuple of NumericPart and LevelsPart
+        What the columns that matter contribute, in the order of `columns`.
+    offset : ndarray of shape (k,)
+        The constant c.
+    named : bool
+        Whether the columns had names in `fit`; otherwise they are called x0, x1, ...
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import MinMaxScaler
+    >>> from counterlvq.pipelines import read_transformer
+    >>> table_map = read_transformer(MinMaxScaler().fit([[0.0, 5.0], [4.0, 6.0]]))
+    >>> table_map
+    TableMap(2 columns, 0 of them unseen, to 2 dimensions)
+    >>> table_map.transform([[2.0, 5.0]])
+    array([[0.5, 0. ]])
+    """
+
+    columns: tuple[str, ...]
+    parts: tuple[NumericPart | LevelsPart, ...]
+    offset: Floats  # (k,)
+    named: bool
+
+    def __post_init__(self) -> None:
+        for array in (self.offset, *(part.weights for part in self.parts)):
+            read_only(array)
+
+    def __repr__(self) -> str:
+        return (
+            f"TableMap({len(self.columns)} columns, {len(self.unseen)} of them unseen, to "
+            f"{len(self.offset)} dimensions)"
+        )
+
+    @cached_property
+    def unseen(self) -> tuple[str, ...]:
+        """The columns that contribute nothing, whatever they hold."""
+        seen = {part.column for part in self.parts}
+        return tuple(name for name in self.columns if name not in seen)
+
+    @cached_property
+    def features(self) -> Features:
+        """The columns that matter, as far as the pipeline knows them."""
+        return Features(_feature(part) for part in self.parts)
+
+    def transform(self, table: Any) -> Floats:
+        """Take rows of the user's table to the space of the model.
+
+        Parameters
+        ----------
+        table : DataFrame, mapping or array-like with all `columns`
+            As for `counterlvq.frames.rows_of`.
+
+        Returns
+        -------
+        ndarray of shape (n, k)
+        """
+        return self.image(rows_of(table, self.features, self.columns))
+
+    def image(self, rows: Floats) -> Floats:
+        """As `transform`, for rows of numbers and codes that `rows_of` has read, (n, k)."""
+        z = np.tile(self.offset, (len(rows), 1))
+        for j, part in enumerate(self.parts):
+            if isinstance(part, NumericPart):
+                z += rows[:, j, None] * part.weights
+            else:
+                z += part.weights[rows[:, j].astype(np.intp)]
+        return z
+
+    def pulled_back(self, model: PrototypeModel, near: ArrayLike | None = None) -> PrototypeModel:
+        """State a model behind the map in the columns of the table that matter.
+
+        The result has the distances of `model` exactly: ``omega (B x + c - w)`` is
+        ``omega B (x - v)`` plus what no v can reach, which is at right angles to the rest and
+        adds a constant to the squared distance.
+
+        Parameters
+        ----------
+        model : PrototypeModel
+            In the k dimensions of the map.
+        near : array-like of shape (d,), optional
+            Of the prototypes in the table's space that are equivalent, those next to this
+            point are taken; next to the origin by default.
+
+        Returns
+        -------
+        PrototypeModel
+            With `features` as its columns.
+
+        Raises
+        ------
+        NotSupportedError
+            If a column has levels, which are no directions to go in.
+
+        Examples
+        --------
+        >>> from sklearn.preprocessing import StandardScaler
+        >>> from counterlvq import PrototypeModel
+        >>> from counterlvq.pipelines import read_transformer
+        >>> table_map = read_transformer(StandardScaler().fit([[10.0], [30.0]]))
+        >>> model = PrototypeModel([[-1.0], [1.0]], ["no", "yes"])
+        >>> table_map.pulled_back(model).prototypes
+        array([[10.],
+               [30.]])
+        """
+        B = self._matrix(model)
+        start = np.zeros(B.shape[1]) if near is None else finite_vector("near", near, B.shape[1])
+        gaps = model.prototypes - (B @ start + self.offset)
+        factors: Floats | list[Floats]
+        if isinstance(model.omegas, tuple):
+            each = zip(model.omegas, gaps, strict=True)
+            found = [_preimages(omega, B, gap[None, :]) for omega, gap in each]
+            moves = np.concatenate([move for move, _ in found])
+            offsets = np.concatenate([rest for _, rest in found])
+            factors = [omega @ B for omega in model.omegas]
+        else:
+            omega = np.eye(B.shape[0]) if model.omegas is None else model.shared_factor
+            moves, offsets = _preimages(omega, B, gaps)
+            factors = omega @ B
+        if model.offsets is not None:
+            offsets = offsets + model.offsets
+        return PrototypeModel(
+            start + moves,
+            model.labels,
+            factors,
+            self.features.names,
+            offsets=offsets if offsets.any() else None,
+        )
+
+    def _matrix(self, model: PrototypeModel) -> Floats:
+        for part in self.parts:
+            if isinstance(part, LevelsPart):
+                raise NotSupportedError(
+                    f"column {part.column!r} has levels, and no prototype lies between levels; "
+                    f"expected numbers only."
+                )
+        if not self.parts:
+            raise InvalidInputError(
+                "the pipeline drops every column, so that the model sees none; expected at least "
+                "one that matters."
+            )
+        if model.n_features != len(self.offset):
+            raise InvalidInputError(
+                f"the model has {model.n_features} columns and the steps before it yield "
+                f"{len(self.offset)}; expected as many."
+            )
+        return np.stack([part.weights for part in self.parts], axis=1)
+
+
+# Of what has to be reached, the share that may be left as rounding.
+_ROUNDING = 2.0**-40
+
+
+def _preimages(omega: Floats, B: Floats, gaps: Floats) -> tuple[Floats, Floats]:
+    """Find the shortest v that bring ``omega B v`` next to ``omega gap``, and what is left.
+
+    Returns the v (n, d) and the squared distances (n,) that they do not close.
+    """
+    F, f = omega @ B, omega @ gaps.T
+    # With columns of unit length, neither the rank nor what is short depends on units.
+    lengths = np.linalg.norm(F, axis=0)
+    units = np.where(lengths > 0, lengths, 1.0)
+    V = np.linalg.lstsq(F / units, f, rcond=None)[0] / units[:, None]
+    left = f - F @ V
+    sizes = np.abs(omega) @ np.abs(gaps.T) + np.abs(F) @ np.abs(V)
+    is_reached = (np.abs(left) <= _ROUNDING * sizes.max(axis=0)).all(axis=0)
+    return V.T, np.where(is_reached, 0.0, (left * left).sum(axis=0))
+
+
+def _feature(part: NumericPart | LevelsPart) -> Feature:
+    if isinstance(part, NumericPart):
+        return Feature(part.column)
+    if part.levels == (False, True) and all(isinstance(level, bool) for level in part.levels):
+        return Feature(part.column, "boolean")
+    return Feature(part.column, levels=part.levels)

@@ -1,0 +1,311 @@
+"""One way to look at a DataFrame, of pandas or of polars.
+
+Neither library is imported before a frame of its own comes in. What is read here is described
+by `features` and turned into numbers by `frames`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
+from types import ModuleType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats, plain
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.types import Kind
+
+__all__ = ["Frame", "Table", "as_frame", "distinct", "is_missing", "new_frame", "numbers_among"]
+
+
+class Table(ABC):
+    """Named columns of values."""
+
+    names: tuple[str, ...]
+
+    @abstractmethod
+    def __len__(self) -> int: ...
+
+    @abstractmethod
+    def numbers(self, name: str) -> Floats:
+        """Read a column of numbers; NaN where something else or nothing stands."""
+
+    @abstractmethod
+    def values(self, name: str) -> list[Any]:
+        """List the values of a column, missing ones as None or NaN."""
+
+    @abstractmethod
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        """Return the table as it came, with columns replaced but their types kept.
+
+        Columns of numbers are arrays of floats or integers, all others arrays of objects; None
+        or NaN leaves a gap.
+        """
+
+    def row(self, i: int) -> str:
+        """Name a row as the user knows it."""
+        return f"row {i}"
+
+
+class Frame(Table):
+    """A DataFrame, whose dtypes say what the columns are."""
+
+    def __init__(self, frame: Any) -> None:
+        self.frame = frame
+        self.names = _checked_names(frame.columns)
+
+    def __len__(self) -> int:
+        return int(self.frame.shape[0])
+
+    @abstractmethod
+    def kind(self, name: str) -> Kind | None:
+        """Say what the dtype of a column stands for; None for dates and other things."""
+
+    @abstractmethod
+    def dtype(self, name: str) -> str:
+        """Name the dtype of a column."""
+
+    @abstractmethod
+    def declared_levels(self, name: str) -> list[Any] | None:
+        """List the levels that a dtype carries, None where it carries none."""
+
+    def levels(self, name: str) -> list[Any]:
+        """List what a column may hold: the levels of its dtype, else its distinct values."""
+        declared = self.declared_levels(name)
+        return distinct(self.values(name)) if declared is None else declared
+
+
+@final
+class _Pandas(Frame):
+    @staticmethod
+    def _library() -> ModuleType:
+        import pandas as pd
+
+        return pd  # type: ignore[no-any-return, unused-ignore]
+
+    def kind(self, name: str) -> Kind | None:
+        pd = self._library()
+        dtype, types = self.frame[name].dtype, pd.api.types
+        if isinstance(dtype, pd.CategoricalDtype):
+            return Kind.CATEGORICAL
+        if types.is_bool_dtype(dtype):
+            return Kind.BOOLEAN
+        if types.is_integer_dtype(dtype):
+            return Kind.WHOLE
+        if types.is_float_dtype(dtype):
+            return Kind.REAL
+        if types.is_object_dtype(dtype) or types.is_string_dtype(dtype):
+            return _kind_of_values(self.values(name))
+        return None
+
+    def dtype(self, name: str) -> str:
+        return str(self.frame[name].dtype)
+
+    def declared_levels(self, name: str) -> list[Any] | None:
+        dtype = self.frame[name].dtype
+        if isinstance(dtype, self._library().CategoricalDtype):
+            return [plain(level) for level in dtype.categories]
+        return None
+
+    def numbers(self, name: str) -> Floats:
+        column = self.frame[name]
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "fiub":
+            return np.asarray(column.to_numpy(), dtype=np.float64)
+        if self._library().api.types.is_numeric_dtype(column.dtype):
+            return np.asarray(column.to_numpy(dtype=np.float64, na_value=np.nan))
+        return numbers_among(self.values(name))
+
+    def values(self, name: str) -> list[Any]:
+        column = self.frame[name]
+        return list(column.astype(object).where(column.notna(), None))
+
+    def row(self, i: int) -> str:
+        label = plain(self.frame.index[i])
+        return f"row {i}" if label == i else f"row {i} (index {label!r})"
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        out = self.frame.copy(deep=False)  # columns are replaced, never written into
+        for name, column in columns.items():
+            out[name] = self._series(column, self.frame[name].dtype)
+        return out
+
+    def _series(self, column: NDArray[Any], dtype: Any) -> Any:
+        pd, index = self._library(), self.frame.index
+        if column.dtype.kind == "f" and dtype.kind in "iubf":
+            # A real number where whole ones stood, or with more digits than there was room for.
+            keeps = dtype.kind == "f" and dtype.itemsize >= column.itemsize
+            return pd.Series(column, index=index, dtype=dtype if keeps else None)
+        gaps = pd.isna(column)
+        if gaps.any():
+            column = column.astype(object)
+            column[gaps] = None
+            if isinstance(dtype, np.dtype) and dtype.kind in "iub":
+                dtype = pd.array(np.zeros(1, dtype)).dtype  # its twin with room for gaps
+        if isinstance(dtype, pd.CategoricalDtype):
+            new = [v for v in dict.fromkeys(column[~gaps]) if v not in dtype.categories]
+            levels = dtype.categories.append(pd.Index(new)) if new else dtype.categories
+            dtype = pd.CategoricalDtype(levels, dtype.ordered)
+        return pd.Series(column, index=index, dtype=dtype)
+
+
+@final
+class _Polars(Frame):
+    @staticmethod
+    def _library() -> ModuleType:
+        import polars as pl
+
+        return pl
+
+    def kind(self, name: str) -> Kind | None:
+        pl = self._library()
+        dtype = self.frame.schema[name]
+        if dtype in (pl.Categorical, pl.Enum):
+            return Kind.CATEGORICAL
+        if dtype == pl.Boolean:
+            return Kind.BOOLEAN
+        if dtype.is_integer():
+            return Kind.WHOLE
+        if dtype.is_float():
+            return Kind.REAL
+        if dtype in (pl.String, pl.Object):
+            return _kind_of_values(self.values(name))
+        return None
+
+    def dtype(self, name: str) -> str:
+        return str(self.frame.schema[name])
+
+    def declared_levels(self, name: str) -> list[Any] | None:
+        # The levels of a polars Categorical are those of the whole process: only an Enum has
+        # its own.
+        dtype = self.frame.schema[name]
+        return list(dtype.categories) if dtype == self._library().Enum else None
+
+    def numbers(self, name: str) -> Floats:
+        column = self.frame[name]
+        if column.dtype.is_numeric() or column.dtype == self._library().Boolean:
+            return np.asarray(column.cast(self._library().Float64).to_numpy())
+        return numbers_among(self.values(name))
+
+    def values(self, name: str) -> list[Any]:
+        return list(self.frame[name].to_list())
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        return self.frame.with_columns(
+            self._series(name, column, self.frame.schema[name]) for name, column in columns.items()
+        )
+
+    def _series(self, name: str, column: NDArray[Any], dtype: Any) -> Any:
+        pl = self._library()
+        if column.dtype.kind == "f" and dtype.is_numeric():
+            # Real numbers stay real where whole ones stood, and keep all their digits.
+            return pl.Series(name, column, dtype=pl.Float64, nan_to_null=True)
+        values = column.tolist()
+        if dtype == pl.Enum:
+            known = set(dtype.categories)
+            new = [v for v in dict.fromkeys(values) if v is not None and v not in known]
+            dtype = pl.Enum([*dtype.categories, *new]) if new else dtype
+        if dtype.is_numeric():
+            return pl.Series(name, [None if v is None else plain(v) + 0 for v in values]).cast(
+                dtype
+            )
+        return pl.Series(name, values, dtype=dtype)
+
+
+_KNOWN: Mapping[str, type[Frame]] = {"pandas": _Pandas, "polars": _Polars}
+
+
+def as_frame(frame: Any) -> Frame | None:
+    """See a DataFrame as a table with dtypes; None for what is no DataFrame."""
+    for cls in type(frame).__mro__:
+        library = cls.__module__.partition(".")[0]
+        if library in _KNOWN and cls.__name__ == "DataFrame":
+            return _KNOWN[library](frame)
+        if library == "polars" and cls.__name__ == "LazyFrame":
+            raise NotSupportedError(
+                "the table is a polars LazyFrame; expected a DataFrame. Call its `collect()` first."
+            )
+    return None
+
+
+def new_frame(columns: Mapping[str, list[Any]]) -> Any:
+    """Make a DataFrame with the library that is there."""
+    try:
+        import pandas as pd
+    except ImportError:
+        pass
+    else:
+        return pd.DataFrame(columns)
+    try:
+        import polars as pl
+    except ImportError:
+        raise NotSupportedError(
+            "columns with names need pandas or polars, and neither is installed; install them "
+            'with pip install "counterlvq[frames]".'
+        ) from None
+    return pl.DataFrame(columns)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for none: None, NaN, NaT or NA."""
+    if value is None or type(value).__name__ == "NAType":
+        return True
+    return isinstance(value, float | np.floating) and bool(np.isnan(value))
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """List values once each, sorted where they can be, without missing ones."""
+    seen = [plain(value) for value in dict.fromkeys(values) if not is_missing(value)]
+    try:
+        return sorted(seen)
+    except TypeError:
+        return seen
+
+
+def numbers_among(values: Iterable[Any]) -> Floats:
+    """Read numbers off a list; NaN where something else stands."""
+    kinds = (int, float, bool, np.number, np.bool_)
+    return np.array([float(v) if isinstance(v, kinds) else np.nan for v in values], dtype=float)
+
+
+def _kind_of_values(values: list[Any]) -> Kind | None:
+    """Say what a column of objects holds; None for a mixture, or for nothing at all."""
+    # Looking at each type once, and at values only to tell NaN from other floats.
+    types = {_plain_type(kind) for kind in set(map(type, values))} - {None}
+    if float in types and all(map(is_missing, (v for v in values if isinstance(v, float)))):
+        types.discard(float)
+    if not types:
+        return None
+    if types == {bool}:
+        return Kind.BOOLEAN
+    if types == {int}:
+        return Kind.WHOLE
+    if types <= {int, float}:
+        return Kind.REAL
+    return Kind.CATEGORICAL if types <= {str, int, bool} else None
+
+
+def _plain_type(kind: type) -> type | None:
+    """Name the Python type behind a type of values; None for what stands for no value."""
+    if kind is type(None) or kind.__name__ == "NAType":
+        return None
+    known = {bool: np.bool_, int: np.integer, float: np.floating, str: np.str_}
+    return next((base for base, twin in known.items() if issubclass(kind, (base, twin))), kind)
+
+
+def _checked_names(columns: Iterable[Any]) -> tuple[str, ...]:
+    names = tuple(columns)
+    for name in names:
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"the table has a column named {name!r} of type {type(name).__name__}; expected "
+                f"names that are strings. Rename the columns first."
+            )
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidInputError(
+            f"the table has two columns named {repeated[0]!r}; expected one of each name."
+        )
+    return names
