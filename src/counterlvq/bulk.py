@@ -151,7 +151,7 @@ class Bulk:
         if not at.size:
             return block.at
         x = self.rows[at]
-        at = at[self.rules.meets_constraints(x, x, strict=True)]
+        at = at[self.rules.judged(x, x).good]
         table.X[at] = self.rows[at]
         table.cost[at] = table.gap[at] = 0.0
         table.code[at] = _CODE[Status.OPTIMAL]
@@ -164,39 +164,34 @@ class Bulk:
         """Answer rows by the kernels; returns those whose answer does not stand up."""
         x = self.rows[at]
         answers = compiled.run(family, x, self.rules.margin, compiled.scratch_for(family))
-        empty = answers.code == compiled.Code.INFEASIBLE
-        table.code[at[empty]] = _CODE[Status.INFEASIBLE]
-        table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
-        solved = np.flatnonzero(answers.code == compiled.Code.SOLVED)
-        whole = solved.size == at.size
-        Y, x = (answers.Y, x) if whole else (answers.Y[solved], x[solved])
-        accepted = self._accept(table, block, at[solved], Y, x, answers.bound[solved])
-        settled = empty
-        settled[solved[accepted]] = True
-        return np.asarray(at[~settled])
+        settled = self._accept(table, block, at, x, answers)
+        if not settled.all():
+            empty = answers.code == compiled.Code.INFEASIBLE
+            table.code[at[empty]] = _CODE[Status.INFEASIBLE]
+            table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
+            settled |= empty
+        return at[~settled]
 
     def _accept(
         self,
         table: Table,
         block: _Block,
         at: NDArray[np.int64],
-        Y: Floats,
         x: Floats,
-        bound: Floats,
+        answers: compiled.Answers,
     ) -> NDArray[np.bool_]:
         """Judge finished points, enter those that stand up, and say which do."""
-        if not at.size:
-            return np.zeros(0, dtype=bool)
-        good = self.rules.meets_constraints(Y, x, strict=True)
+        Y, bound = answers.Y, answers.bound
+        good, cost, gap = self.rules.judged(Y, x, bound)
+        good &= answers.code == compiled.Code.SOLVED
+        if not good.all():
+            Y[~good] = x[~good]  # of which `predict` can say something
         nearest = self.model.nearest_of_checked(Y)
         good &= self.rules.wins(Y, x, nearest, block.wished)
-        cost = self.rules.costs(Y, x)
-        gap = self.rules.gaps(cost, bound, x)
         closed = gap <= EXACT_GAP
         if not self.rules.margin:
             good &= closed
-        done = at if good.all() else at[good]
-        keep = slice(None) if good.all() else good
+        done, keep = (at, slice(None)) if good.all() else (at[good], good)
         table.X[done], table.cost[done], table.gap[done] = Y[keep], cost[keep], gap[keep]
         table.bound[done] = np.minimum(bound[keep], cost[keep])
         table.code[done] = np.where(closed[keep], _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterlvq.compiling import jit
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -16,7 +17,6 @@ from counterlvq.solvers.kernels.conditions import (
     INFEASIBLE,
     ROUNDING,
     SOLVED,
-    jit,
     lead_of,
     most_violated,
     normal_of,
