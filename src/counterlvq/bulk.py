@@ -18,6 +18,7 @@ from counterlvq.judging import EXACT_GAP, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
+from counterlvq.solvers.compiled import Scratch
 from counterlvq.targets import RowTargets, wished_prototypes
 from counterlvq.threads import run_blocks
 from counterlvq.types import Status
@@ -26,7 +27,7 @@ __all__ = ["Bulk", "Table"]
 
 # Multiplications that a block should stand for: a few hundredths of a second.
 _BLOCK_WORK = 1 << 24
-_LARGEST_BLOCK = 8192
+_LARGEST_BLOCK = 4096
 _STATUSES = np.array([str(status) for status in Status])
 _CODE = {status: code for code, status in enumerate(Status)}
 
@@ -86,6 +87,7 @@ class _Block:
     at: NDArray[np.int64]
     wished: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
     family: Family | None
+    spare: list[Scratch]  # of the family, and in no thread's hands
 
     def __len__(self) -> int:
         return int(self.at.size)
@@ -130,11 +132,11 @@ class Bulk:
             wished = wished_prototypes(self.model, self.wish(first), int(nearest[first]))
             groups.setdefault(wished.tobytes(), (wished, []))[1].append(at)
         for wished, parts in groups.values():
-            family = self.family_for(wished)
+            family, spare = self.family_for(wished), list[Scratch]()
             size = _block_size(family)
             at = np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
             for start in range(0, at.size, size):
-                yield _Block(at[start : start + size], wished, family)
+                yield _Block(at[start : start + size], wished, family, spare)
 
     def _fill(self, table: Table, block: _Block) -> None:
         rest = self._keep_unchanged(table, block)
@@ -163,7 +165,12 @@ class Bulk:
     ) -> NDArray[np.int64]:
         """Answer rows by the kernels; returns those whose answer does not stand up."""
         x = self.rows[at]
-        answers = compiled.run(family, x, self.rules.margin, compiled.scratch_for(family))
+        try:
+            scratch = block.spare.pop()
+        except IndexError:
+            scratch = compiled.scratch_for(family)
+        answers = compiled.run(family, x, self.rules.margin, scratch)
+        block.spare.append(scratch)
         settled = self._accept(table, block, at, x, answers)
         if not settled.all():
             empty = answers.code == compiled.Code.INFEASIBLE
