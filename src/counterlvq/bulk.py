@@ -28,6 +28,8 @@ __all__ = ["Bulk", "Table"]
 # Multiplications that a block should stand for: a few hundredths of a second.
 _BLOCK_WORK = 1 << 24
 _LARGEST_BLOCK = 4096
+# Blocks shrink to this towards the end, so that threads finish together.
+_LAST_BLOCK = 512
 _STATUSES = np.array([str(status) for status in Status])
 _CODE = {status: code for code, status in enumerate(Status)}
 
@@ -121,22 +123,28 @@ class Bulk:
             table.nearest[rows] = self.model.nearest_of_checked(self.rows[rows])
 
         run_blocks(parts, begin, jobs, n, progress=False)
-        blocks = self._blocks(wishes, table.nearest)
+        blocks = self._blocks(wishes, table.nearest, jobs)
         run_blocks(blocks, lambda block: self._fill(table, block), jobs, n, progress)
         return table
 
-    def _blocks(self, wishes: RowTargets | None, nearest: NDArray[np.int64]) -> Iterator[_Block]:
+    def _blocks(
+        self, wishes: RowTargets | None, nearest: NDArray[np.int64], jobs: int
+    ) -> Iterator[_Block]:
         groups: dict[bytes, tuple[NDArray[np.bool_], list[NDArray[np.int64]]]] = {}
         for at in _alike(self.model.class_index[nearest], wishes):
             first = int(at[0])
             wished = wished_prototypes(self.model, self.wish(first), int(nearest[first]))
             groups.setdefault(wished.tobytes(), (wished, []))[1].append(at)
+        left = nearest.size
         for wished, parts in groups.values():
             family, spare = self.family_for(wished), list[Scratch]()
             size = _block_size(family)
             at = np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
-            for start in range(0, at.size, size):
-                yield _Block(at[start : start + size], wished, family, spare)
+            while at.size:
+                share = size if jobs == 1 else max(_LAST_BLOCK, left // (2 * jobs))
+                block = _Block(at[: min(size, share)], wished, family, spare)
+                at, left = at[len(block) :], left - len(block)
+                yield block
 
     def _fill(self, table: Table, block: _Block) -> None:
         rest = self._keep_unchanged(table, block)
