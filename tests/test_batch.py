@@ -171,6 +171,7 @@ def test_answers_do_not_depend_on_threads_or_blocks(
         assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
     for largest, work, jobs in ((1, 1 << 24, 1), (3, 1 << 24, 3), (4096, 1, 2), (7, 2000, 1)):
         monkeypatch.setattr(bulk, "_LARGEST_BLOCK", largest)
+        monkeypatch.setattr(bulk, "_LAST_BLOCK", max(1, largest // 8))
         monkeypatch.setattr(bulk, "_BLOCK_WORK", work)
         assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
 

@@ -18,7 +18,6 @@ from counterlvq.certificates import (
     Evidence,
     contradiction,
     lower_bound,
-    relative_gaps,
     within_cost,
 )
 from counterlvq.constraints import as_constraint
@@ -398,29 +397,6 @@ def test_box_of_a_cost_limits_what_costs() -> None:
     square = within_cost(program(L=np.diag([2.0, 0.5])), 16.0)
     np.testing.assert_allclose(square.upper, [2, 8], rtol=1e-8)
     assert np.array_equal(within_cost(program(w=(1, 1)), INF).upper, [INF, INF])
-
-
-@pytest.mark.parametrize(
-    ("cost", "bound", "floor", "gap"),
-    [
-        (4.0, 3.0, 0.0, 0.25),
-        (4.0, 4.0, 0.0, 0.0),
-        (0.0, 0.0, 0.0, 0.0),
-        (1e-12, 0.0, 1e-6, 1e-6),
-        (1e-3, 0.0, 1e-6, 1.0),
-    ],
-)
-def test_gap_is_the_share_that_is_not_proved(
-    cost: float, bound: float, floor: float, gap: float
-) -> None:
-    found = relative_gaps(*(np.array([value]) for value in (cost, bound, floor)))
-    assert found.tolist() == [pytest.approx(gap)]
-
-
-@pytest.mark.parametrize(("cost", "bound"), [(NAN, 1.0), (1.0, NAN), (NAN, NAN), (INF, 1.0)])
-def test_gap_of_what_is_no_number_is_not_closed(cost: float, bound: float) -> None:
-    found = relative_gaps(np.array([cost]), np.array([bound]), np.array([0.5]))
-    assert not found[0] <= 1e-6
 
 
 def test_multipliers_of_the_wrong_number_are_an_error() -> None:

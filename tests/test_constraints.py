@@ -80,7 +80,11 @@ each_meaning = pytest.mark.parametrize(
 def holds(constraint: clvq.Constraint | str, y: np.ndarray, x: np.ndarray) -> bool:
     """What the rows say, with room for the last digits of roots."""
     for part in as_constraint(constraint).conditions(FEATURES):
-        excess = part.excess(y, x) if isinstance(part, Rows) else part.excess(y)
+        if isinstance(part, Rows):
+            surplus = part.A @ y + part.R @ x - part.v
+            excess = np.abs(surplus) if part.equality else surplus
+        else:
+            excess = part.excess(y)
         if np.any(excess > 1e-12):
             return False
     return True

@@ -343,8 +343,7 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
     """The engine could mostly tell, the kernel mostly did, and the user got an answer."""
     rough = kind in ROUGH
     assert seen["engine open"] <= (0.3 if rough else 0.15) * count, seen
-    # Equalities under a strongly correlated cost are the worst of the rest: one row in eight.
-    assert seen["handed on"] <= (0.45 if rough else 0.15) * count, seen
+    assert seen["handed on"] <= (0.25 if rough else 0.1) * count, seen
     assert seen["unknown"] + seen["feasible"] <= (0.05 if rough else 0.0) * count, seen
     likely = "infeasible" if kind == "clashing" else "optimal"
     assert seen[likely] >= 0.4 * count, seen
@@ -399,6 +398,15 @@ def test_bound_of_zero_does_not_stop_the_kernel() -> None:
     handed_on = batch.fallbacks
     assert set(batch.status) <= {"optimal", "infeasible"}
     assert handed_on <= 5
+
+
+@pytest.mark.parametrize("seed", [14, 27, 40, 48])
+def test_drift_off_a_binding_equality_does_not_end_the_search(seed: int) -> None:
+    """Steps add up to more than the rounding of one; rivals were then left unbeaten."""
+    draw = drawn("equalities", "correlated", seed)
+    verdict = asked(draw.question(), draw.wished)
+    assert verdict is not None
+    assert verdict.stands()
 
 
 # --- several target prototypes: abandoned or not, the best is the best --------------------------

@@ -22,6 +22,7 @@ SOURCE = ROOT / "src" / "counterlvq"
 # A module imports only what stands above it.
 ORDER = [
     "errors",
+    "compiling",
     "arrays",
     "types",
     "rows",
@@ -44,6 +45,7 @@ ORDER = [
     "search",
     "conflicts",
     "targets",
+    "checks",
     "judging",
     "threads",
     "results",
@@ -56,7 +58,12 @@ APART = ["datasets"]
 # Beside the tower too, but standing on part of it: these know the listed modules alone.
 BESIDE = {"lvq": ["arrays", "errors", "model"]}
 # What these may not reach, not even by way of another module.
-BLIND = {"certificates": ["solvers"], "proofs": ["solvers"]}
+BLIND = {
+    "certificates": ["solvers"],
+    "proofs": ["solvers"],
+    "checks": ["solvers"],
+    "judging": ["solvers"],
+}
 # What these may not import, though the numbers they are handed come from there.
 CLOSED = {"solvers": ["model", "costs", "constraints", "cells", "results", "explainer"]}
 
@@ -184,7 +191,14 @@ def outside_imports(path: Path) -> set[str]:
 def test_engines_are_imported_by_solvers_only() -> None:
     for path in source_files():
         if room(path) != "solvers":
-            assert not outside_imports(path) & {"highspy", "clarabel", "numba"}, path.name
+            assert not outside_imports(path) & {"highspy", "clarabel"}, path.name
+
+
+def test_compiler_is_imported_in_one_place() -> None:
+    """Solvers and judges are compiled the same way, and share nothing else."""
+    assert {room(path) for path in source_files() if "numba" in outside_imports(path)} == {
+        "compiling"
+    }
 
 
 # --- the public surface -------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from counterlvq.judging import EXACT_GAP, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
+from counterlvq.solvers.compiled import Scratch
 from counterlvq.targets import RowTargets, wished_prototypes
 from counterlvq.threads import run_blocks
 from counterlvq.types import Status
@@ -26,7 +27,9 @@ __all__ = ["Bulk", "Table"]
 
 # Multiplications that a block should stand for: a few hundredths of a second.
 _BLOCK_WORK = 1 << 24
-_LARGEST_BLOCK = 8192
+_LARGEST_BLOCK = 4096
+# Blocks shrink to this towards the end, so that threads finish together.
+_LAST_BLOCK = 512
 _STATUSES = np.array([str(status) for status in Status])
 _CODE = {status: code for code, status in enumerate(Status)}
 
@@ -86,6 +89,7 @@ class _Block:
     at: NDArray[np.int64]
     wished: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
     family: Family | None
+    spare: list[Scratch]  # of the family, and in no thread's hands
 
     def __len__(self) -> int:
         return int(self.at.size)
@@ -119,22 +123,28 @@ class Bulk:
             table.nearest[rows] = self.model.nearest_of_checked(self.rows[rows])
 
         run_blocks(parts, begin, jobs, n, progress=False)
-        blocks = self._blocks(wishes, table.nearest)
+        blocks = self._blocks(wishes, table.nearest, jobs)
         run_blocks(blocks, lambda block: self._fill(table, block), jobs, n, progress)
         return table
 
-    def _blocks(self, wishes: RowTargets | None, nearest: NDArray[np.int64]) -> Iterator[_Block]:
+    def _blocks(
+        self, wishes: RowTargets | None, nearest: NDArray[np.int64], jobs: int
+    ) -> Iterator[_Block]:
         groups: dict[bytes, tuple[NDArray[np.bool_], list[NDArray[np.int64]]]] = {}
         for at in _alike(self.model.class_index[nearest], wishes):
             first = int(at[0])
             wished = wished_prototypes(self.model, self.wish(first), int(nearest[first]))
             groups.setdefault(wished.tobytes(), (wished, []))[1].append(at)
+        left = nearest.size
         for wished, parts in groups.values():
-            family = self.family_for(wished)
+            family, spare = self.family_for(wished), list[Scratch]()
             size = _block_size(family)
             at = np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
-            for start in range(0, at.size, size):
-                yield _Block(at[start : start + size], wished, family)
+            while at.size:
+                share = size if jobs == 1 else max(_LAST_BLOCK, left // (2 * jobs))
+                block = _Block(at[: min(size, share)], wished, family, spare)
+                at, left = at[len(block) :], left - len(block)
+                yield block
 
     def _fill(self, table: Table, block: _Block) -> None:
         rest = self._keep_unchanged(table, block)
@@ -151,7 +161,7 @@ class Bulk:
         if not at.size:
             return block.at
         x = self.rows[at]
-        at = at[self.rules.meets_constraints(x, x, strict=True)]
+        at = at[self.rules.judged(x, x).good]
         table.X[at] = self.rows[at]
         table.cost[at] = table.gap[at] = 0.0
         table.code[at] = _CODE[Status.OPTIMAL]
@@ -163,40 +173,40 @@ class Bulk:
     ) -> NDArray[np.int64]:
         """Answer rows by the kernels; returns those whose answer does not stand up."""
         x = self.rows[at]
-        answers = compiled.run(family, x, self.rules.margin, compiled.scratch_for(family))
-        empty = answers.code == compiled.Code.INFEASIBLE
-        table.code[at[empty]] = _CODE[Status.INFEASIBLE]
-        table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
-        solved = np.flatnonzero(answers.code == compiled.Code.SOLVED)
-        whole = solved.size == at.size
-        Y, x = (answers.Y, x) if whole else (answers.Y[solved], x[solved])
-        accepted = self._accept(table, block, at[solved], Y, x, answers.bound[solved])
-        settled = empty
-        settled[solved[accepted]] = True
-        return np.asarray(at[~settled])
+        try:
+            scratch = block.spare.pop()
+        except IndexError:
+            scratch = compiled.scratch_for(family)
+        answers = compiled.run(family, x, self.rules.margin, scratch)
+        block.spare.append(scratch)
+        settled = self._accept(table, block, at, x, answers)
+        if not settled.all():
+            empty = answers.code == compiled.Code.INFEASIBLE
+            table.code[at[empty]] = _CODE[Status.INFEASIBLE]
+            table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
+            settled |= empty
+        return at[~settled]
 
     def _accept(
         self,
         table: Table,
         block: _Block,
         at: NDArray[np.int64],
-        Y: Floats,
         x: Floats,
-        bound: Floats,
+        answers: compiled.Answers,
     ) -> NDArray[np.bool_]:
         """Judge finished points, enter those that stand up, and say which do."""
-        if not at.size:
-            return np.zeros(0, dtype=bool)
-        good = self.rules.meets_constraints(Y, x, strict=True)
+        Y, bound = answers.Y, answers.bound
+        good, cost, gap = self.rules.judged(Y, x, bound)
+        good &= answers.code == compiled.Code.SOLVED
+        if not good.all():
+            Y[~good] = x[~good]  # of which `predict` can say something
         nearest = self.model.nearest_of_checked(Y)
         good &= self.rules.wins(Y, x, nearest, block.wished)
-        cost = self.rules.costs(Y, x)
-        gap = self.rules.gaps(cost, bound, x)
         closed = gap <= EXACT_GAP
         if not self.rules.margin:
             good &= closed
-        done = at if good.all() else at[good]
-        keep = slice(None) if good.all() else good
+        done, keep = (at, slice(None)) if good.all() else (at[good], good)
         table.X[done], table.cost[done], table.gap[done] = Y[keep], cost[keep], gap[keep]
         table.bound[done] = np.minimum(bound[keep], cost[keep])
         table.code[done] = np.where(closed[keep], _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])

@@ -29,7 +29,6 @@ __all__ = [
     "cost_limits",
     "is_touching",
     "lower_bound",
-    "relative_gaps",
     "single_lower_bounds",
     "within_cost",
 ]
@@ -145,18 +144,6 @@ def within_cost(program: Program, cap: float) -> Program:
         lower=np.maximum(program.lower, -reach),
         upper=np.minimum(program.upper, reach),
     )
-
-
-def relative_gaps(cost: Floats, bound: Floats, floor: Floats) -> Floats:
-    """Share of each cost that is not proved, ``(cost - bound) / cost``.
-
-    Where a cost is below `floor`, the least that floating point can tell from zero at this
-    input, the share is taken of `floor`.
-    """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        unproved = cost - bound
-        share = unproved / np.maximum(cost, floor)
-    return np.where(unproved <= 0, 0.0, np.where(np.isnan(share), np.inf, share))
 
 
 def _usable(values: Floats) -> Floats:

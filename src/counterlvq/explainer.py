@@ -265,7 +265,7 @@ class Explainer:
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
         return Judge(
             is_valid=lambda y, strict: self._rules.accepts(y, x, wished, strict=strict),
-            price=lambda y: float(self._rules.costs(y[None, :], x[None, :])[0]),
+            price=lambda y: float(self._rules.judged(y[None, :], x[None, :]).cost[0]),
             out_of_time=lambda: time.monotonic() > deadline,
         )
 
@@ -353,8 +353,8 @@ class Explainer:
             if find.certificate.excludes_all(question):
                 return Status.INFEASIBLE, 0.0
             return Status.UNKNOWN, np.inf
-        gaps = self._rules.gaps(np.array([find.cost]), np.array([bound]), question.x[None, :])
-        return (Status.OPTIMAL if gaps[0] <= EXACT_GAP else Status.FEASIBLE), float(gaps[0])
+        gap = float(self._rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
+        return (Status.OPTIMAL if gap <= EXACT_GAP else Status.FEASIBLE), gap
 
 
 @final

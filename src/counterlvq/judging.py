@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from functools import cached_property
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.certificates import relative_gaps
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 
-__all__ = ["EXACT_GAP", "Rules"]
+__all__ = ["EXACT_GAP", "Judged", "Rules"]
 
 # What OPTIMAL means for shared metrics.
 EXACT_GAP = 1e-6
-# Costs below this share of the cost of crossing the whole model cannot be told from zero to
-# six digits: half of float64's digits go to where the boundary lies.
-_RESOLUTION = 2.0**-25
 
 # How far an inequality of the user may be off, relative to the numbers that meet in it, when
-# it leaves no room at all; and an equality, which rarely holds to the last digit.
+# it leaves no room at all; and a margin, which like an equality rarely holds to the last digit.
 _INEQUALITY_ROUNDING = 2.0**-46
-_EQUALITY_ROUNDING = 2.0**-40
+_MARGIN_ROUNDING = 2.0**-40
+
+
+class Judged(NamedTuple):
+    """What is to be said of finished points, one entry each."""
+
+    good: NDArray[np.bool_]  # finite, and meets every constraint
+    cost: Floats
+    gap: Floats  # share of the cost that its bound does not prove
 
 
 @final
@@ -46,61 +51,94 @@ class Rules:
         Inequalities have to hold to the last digit if `strict`.
         """
         Y, X = y[None, :], x[None, :]
-        if not self.meets_constraints(Y, X, strict=strict)[0]:
+        if not self.judged(Y, X, strict=strict).good[0]:
             return False
         return bool(self.wins(Y, X, self.model.nearest(Y), wished)[0])
 
-    def costs(self, Y: Floats, X: Floats) -> Floats:
-        """Cost of each change, (n,)."""
-        delta = Y - X
-        # Sums row by row, so that a row costs the same alone and among others.
-        flat = np.sum(np.abs(delta) * self.blueprint.w, axis=1)
-        if not self.blueprint.L.shape[0]:
-            return np.asarray(flat)
-        lifted = np.einsum("nd,rd->nr", delta, self.blueprint.L)
-        return np.asarray(flat + np.sum(lifted**2, axis=1))
+    def judged(
+        self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True
+    ) -> Judged:
+        """Judge each row of `Y` as the counterfactual of that row of `X`, with its bound."""
+        # Numba takes a second to import and is not needed before this point.
+        from counterlvq.checks import judge_rows
 
-    def gaps(self, cost: Floats, bound: Floats, X: Floats) -> Floats:
-        """Share of each cost that its bound does not prove, (n,)."""
-        prototypes, blueprint = self.model.prototypes, self.blueprint
-        low, high = prototypes.min(axis=0), prototypes.max(axis=0)
-        spread = np.maximum(np.abs(low - X), np.abs(high - X))
-        floor: Floats = _RESOLUTION * (spread @ blueprint.w)
-        if blueprint.L.shape[0]:
-            lifted = spread @ blueprint.L.T
-            floor = floor + _RESOLUTION**2 * np.einsum("ij,ij->i", lifted, lifted)
-        return relative_gaps(cost, bound, floor)
-
-    def meets_constraints(self, Y: Floats, X: Floats, *, strict: bool) -> NDArray[np.bool_]:
-        """Which rows are finite and meet every constraint, (n,)."""
-        good = np.asarray(np.isfinite(Y).all(axis=1))
-        if not good.all():
-            Y = np.where(good[:, None], Y, 0.0)
-        blueprint = self.blueprint
-        for rows in (blueprint.inequalities, blueprint.bounds):
-            if rows.v.size:
-                allowed = 0.0 if strict else _INEQUALITY_ROUNDING * rows.magnitude(Y, X)
-                good &= (rows.excess(Y, X) <= allowed).all(axis=1)
-        for rows in (blueprint.equalities, blueprint.fixed):
-            if rows.v.size:
-                allowed = _EQUALITY_ROUNDING * rows.magnitude(Y, X)
-                good &= (rows.excess(Y, X) <= allowed).all(axis=1)
-        for quadric in blueprint.quadrics:
-            for n in np.flatnonzero(good):
-                slack = 0.0 if strict else _INEQUALITY_ROUNDING * quadric.magnitude(Y[n])
-                good[n] = quadric.excess(Y[n]) <= slack
-        return good
+        n = Y.shape[0]
+        out = Judged(np.empty(n, dtype=bool), np.empty(n), np.empty(n))
+        give = 0.0 if strict else _INEQUALITY_ROUNDING
+        bounds = np.full(n, bound) if isinstance(bound, float) else bound
+        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, *out)
+        for quadric in self.blueprint.quadrics:
+            for i in np.flatnonzero(out.good):
+                slack = give * quadric.magnitude(Y[i])
+                out.good[i] = quadric.excess(Y[i]) <= slack
+        return out
 
     def wins(
         self, Y: Floats, X: Floats, nearest: NDArray[np.intp], wished: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Which rows have a wished-for label, by the margin unless they are unchanged, (n,)."""
-        won = np.array(wished[nearest])
+        won = wished[nearest]
         if self.margin and won.any():
             scores = self.model.distances(Y)
             lead = scores[:, ~wished].min(axis=1, initial=np.inf) - scores[:, wished].min(axis=1)
-            kept = lead >= self.margin - _EQUALITY_ROUNDING * scores.max(axis=1)
+            kept = lead >= self.margin - _MARGIN_ROUNDING * scores.max(axis=1)
             won = won & (kept | (Y == X).all(axis=1))
         if self.says is not None and won.any():
             won[won] = np.isin(self.says(Y[won]), self.model.labels[wished])
         return won
+
+    @cached_property
+    def _checks(self) -> _Checks:
+        return _checks_of(self.blueprint, self.model.prototypes)
+
+
+class _Checks(NamedTuple):
+    """Plain arrays, as `checks` takes them; row k of a matrix has the entries from start_k on."""
+
+    start: NDArray[np.int64]  # (k + 1,)
+    feature: NDArray[np.int64]  # (entries,)
+    new: Floats  # (entries,) factor of the counterfactual value
+    old: Floats  # (entries,) factor of the factual value
+    value: Floats  # (k,)
+    equality: NDArray[np.bool_]  # (k,)
+    w: Floats  # (d,)
+    L_start: NDArray[np.int64]  # (s + 1,)
+    L_feature: NDArray[np.int64]
+    L_factor: Floats
+    low: Floats  # (d,) smallest and largest prototype value
+    high: Floats
+
+
+def _checks_of(blueprint: Blueprint, prototypes: Floats) -> _Checks:
+    parts = (blueprint.inequalities, blueprint.bounds, blueprint.equalities, blueprint.fixed)
+    A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
+    k, j, start = _entries((A != 0) | (R != 0))
+    r, c, L_start = _entries(blueprint.L != 0)
+    return _Checks(
+        start=start,
+        feature=j,
+        new=A[k, j],
+        old=R[k, j],
+        value=v,
+        equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
+        w=np.array(blueprint.w),  # a copy that can be written to; see `_writable`
+        L_start=L_start,
+        L_feature=c,
+        L_factor=blueprint.L[r, c],
+        low=prototypes.min(axis=0),
+        high=prototypes.max(axis=0),
+    )
+
+
+def _entries(
+    used: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the used entries of a matrix, row by row, and where each row starts."""
+    rows, columns = (at.astype(np.int64) for at in np.nonzero(used))
+    starts = np.searchsorted(rows, np.arange(used.shape[0] + 1))
+    return rows, columns, starts.astype(np.int64)
+
+
+def _writable(rows: Floats) -> Floats:
+    """Compiled code tells read-only arrays apart and would be compiled twice."""
+    return np.require(rows, requirements=["C", "W"])

@@ -19,6 +19,10 @@ __all__ = ["PrototypeModel"]
 
 # Rows x prototypes looked at together by `predict`; bounds its memory, not its result.
 _BLOCK_ENTRIES = 1 << 22
+# Multiplications in one product with a shared factor, if that leaves rows enough: for more, BLAS
+# starts threads of its own, which cost more than they gain and stand in the way of a batch's.
+_PRODUCT = 1 << 18
+_ROWS_ENOUGH = 256
 
 
 @final
@@ -203,6 +207,8 @@ class PrototypeModel:
 
     def _blocks(self, rows: Floats) -> Iterator[Floats]:
         size = max(1, _BLOCK_ENTRIES // max(self.n_prototypes, self.n_features))
+        if isinstance(self.omegas, np.ndarray):
+            size = min(size, max(_ROWS_ENOUGH, _PRODUCT // self.omegas.size))
         for start in range(0, rows.shape[0], size):
             yield rows[start : start + size]
 

@@ -7,11 +7,9 @@ are fixed, and only right-hand sides will, once a factual input is known.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
 
@@ -44,26 +42,6 @@ class Rows:
         pick[np.arange(len(positions)), positions] = 1.0
         values = np.full(len(positions), value)
         return cls(read_only(new * pick), read_only(old * pick), read_only(values), equality)
-
-    def excess(self, y: Floats, x: Floats) -> Floats:
-        """How far each condition is exceeded; positive means broken, (k,) or (n, k).
-
-        Summed row by row, so that a point is judged the same alone and among others.
-        """
-        if self._features is not None:
-            each, j = np.arange(self.v.size), self._features
-            new, old = y[..., j] * self.A[each, j], x[..., j] * self.R[each, j]
-        else:
-            new = np.sum(y[..., None, :] * self.A, axis=-1)
-            old = np.sum(x[..., None, :] * self.R, axis=-1)
-        surplus: Floats = new + old - self.v
-        return np.abs(surplus) if self.equality else surplus
-
-    @cached_property
-    def _features(self) -> NDArray[np.intp] | None:
-        """The one feature that each condition speaks of; None if one speaks of several."""
-        used = (self.A != 0) | (self.R != 0)
-        return used.argmax(axis=1) if (used.sum(axis=1) <= 1).all() else None
 
     def magnitude(self, y: Floats, x: Floats) -> Floats:
         """Size of the numbers that meet in each condition, the measure of its rounding."""

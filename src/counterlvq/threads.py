@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sized
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
-from itertools import islice
+from threading import Event, Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -61,19 +61,30 @@ def run_blocks(
 def _run_threads(
     blocks: Iterator[Block], work: Callable[[Block], None], jobs: int, bar: _Bar
 ) -> None:
-    with ThreadPoolExecutor(jobs) as pool:
-        # Two blocks per thread are handed out at a time, so that little is left to cancel.
-        running = {pool.submit(work, block): len(block) for block in islice(blocks, 2 * jobs)}
+    turn, stop = Lock(), Event()
+
+    def serve() -> None:
+        """Take one block after another: a thread that hands them out would only be in the way."""
         try:
-            while running:
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    bar.update(running.pop(future))
-                    future.result()
-                for block in islice(blocks, len(done)):
-                    running[pool.submit(work, block)] = len(block)
+            while not stop.is_set():
+                with turn:
+                    block = next(blocks, None)
+                if block is None:
+                    return
+                work(block)
+                with turn:
+                    bar.update(len(block))
+        except BaseException:
+            stop.set()
+            raise
+
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(serve) for _ in range(jobs)]
+        try:
+            for future in running:
+                future.result()
         finally:
-            pool.shutdown(wait=True, cancel_futures=True)
+            stop.set()
 
 
 def _is_whole(value: object) -> bool:

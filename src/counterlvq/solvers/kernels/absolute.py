@@ -8,6 +8,7 @@ their row comes back when it is broken again.
 
 from __future__ import annotations
 
+from counterlvq.compiling import jit
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -15,7 +16,6 @@ from counterlvq.solvers.kernels.conditions import (
     INFEASIBLE,
     ROUNDING,
     SOLVED,
-    jit,
     lead_of,
     most_violated,
     normal_of,

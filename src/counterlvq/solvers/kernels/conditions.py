@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
-from numba import njit
-from numba.core import cgutils
-from numba.extending import intrinsic
 
-__all__ = ["FAILED", "INFEASIBLE", "SOLVED", "jit"]
+from counterlvq.compiling import jit
+
+__all__ = ["FAILED", "INFEASIBLE", "SOLVED"]
 
 SOLVED, INFEASIBLE, FAILED, ABANDONED = 0, 1, 2, 3
 INF = np.inf
@@ -20,18 +16,6 @@ ROUNDING = 2.0**-49
 # remembered.
 _WORTH_LISTING = 64
 _LISTED_SHARE = 0.25
-
-
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile without the interpreter, and keep the result on disk where that is possible.
-
-    Numba writes beside the source or, if that cannot be written to, into the user's cache
-    folder. Where neither can be, each process compiles for itself.
-    """
-    try:
-        return njit(nogil=True, cache=True, error_model="numpy", forceinline=True)(function)
-    except RuntimeError:
-        return njit(nogil=True, error_model="numpy", forceinline=True)(function)
 
 
 @jit
@@ -153,24 +137,3 @@ def combined(rows, prices, count, TAi, TNi, RA, RN, C, equality, z0, h, tight, s
         constant -= price * right
         size += abs(price * right)
     return constant, size
-
-
-@intrinsic
-def _without_owner(typingctx, array):
-    """Give the same array without an owner: nothing is counted when it is sliced or passed on.
-
-    Counting references took a third to a half of the time of a row. The caller keeps the
-    arrays alive for as long as a kernel runs.
-    """
-
-    def codegen(context, builder, signature, args):
-        kind = signature.args[0]
-        new = context.make_array(kind)(context, builder, value=args[0])
-        new.meminfo = cgutils.get_null_value(new.meminfo.type)
-        new.parent = cgutils.get_null_value(new.parent.type)
-        return new._getvalue()
-
-    return array(array), codegen
-
-
-borrowed: Any = _without_owner

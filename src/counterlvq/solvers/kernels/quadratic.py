@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from counterlvq.compiling import jit
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -16,7 +17,6 @@ from counterlvq.solvers.kernels.conditions import (
     INFEASIBLE,
     ROUNDING,
     SOLVED,
-    jit,
     lead_of,
     most_violated,
     normal_of,
@@ -112,6 +112,25 @@ def _point(N, count, prices, u):
 
 
 @jit
+def _refine(N, count, rights, K, miss, prices, u):
+    """Solve once more for what the binding rows are missed by."""
+    _point(N, count, prices, u)
+    for _ in range(2):
+        for a in range(count):
+            miss[a] = -rights[a]
+            for j in range(u.size):
+                miss[a] += N[a, j] * u[j]
+        _forward(K, count, miss)
+        _backward(K, count, miss)
+        # The point is corrected by itself: made anew from prices that are large and nearly
+        # cancel, it would miss by the rounding of these.
+        for a in range(count):
+            prices[a] += miss[a]
+            for j in range(u.size):
+                u[j] -= miss[a] * N[a, j]
+
+
+@jit
 def _square(u):
     total = 0.0
     for j in range(u.size):
@@ -132,7 +151,7 @@ def solve(
     base = m + equality.size
     for j in range(d):
         u[j] = 0.0
-    count = 0
+    count, fresh = 0, False
     listed[0] = 0
     for _ in range(200 + 20 * (d + m)):
         cost = _square(u)
@@ -155,24 +174,19 @@ def solve(
             over = -right_side
             for j in range(d):
                 over += normal[j] * u[j]
-        # A rival that leads nowhere, or a row that binds already, is broken by rounding only.
-        finished = row < 0 or (row < m and over <= 0.0)
+        binds = False
         for a in range(count):
-            finished = finished or rows[a] == row
-        if finished:
-            for _round in range(2):
-                _point(N, count, prices, u)
-                for a in range(count):
-                    miss = -rights[a]
-                    for j in range(d):
-                        miss += N[a, j] * u[j]
-                    right[a] = miss
-                _forward(K, count, right)
-                _backward(K, count, right)
-                for a in range(count):
-                    prices[a] += right[a]
-            _point(N, count, prices, u)
+            binds = binds or rows[a] == row
+        if binds and not fresh:
+            # A point that has drifted off a row that binds is put right, and looked at again.
+            _refine(N, count, rights, K, right, prices, u)
+            fresh = True
+            continue
+        # A rival that leads nowhere, or a row that binds, is broken by rounding only.
+        if row < 0 or binds or (row < m and over <= 0.0):
+            _refine(N, count, rights, K, right, prices, u)
             return SOLVED, _square(u), count
+        fresh = False
         sign = 1.0
         if over < 0.0:
             sign, over = -1.0, -over

@@ -6,15 +6,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from counterlvq.compiling import borrowed, jit
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import (
     FAILED,
     INF,
     INFEASIBLE,
     SOLVED,
-    borrowed,
     combined,
-    jit,
     lead_of,
     normal_of,
 )
