@@ -39,10 +39,14 @@ ORDER = [
     "programs",
     "families",
     "certificates",
+    "bottoms",
+    "lifting",
     "solvers",
     "proofs",
+    "trees",
     "settle",
     "search",
+    "branching",
     "conflicts",
     "targets",
     "checks",
@@ -51,6 +55,8 @@ ORDER = [
     "results",
     "batch",
     "bulk",
+    "answers",
+    "waiting",
     "explainer",
 ]
 # Beside the tower: imported by none of the above and importing none of it.
@@ -60,7 +66,9 @@ BESIDE = {"lvq": ["arrays", "errors", "model"]}
 # What these may not reach, not even by way of another module.
 BLIND = {
     "certificates": ["solvers"],
+    "lifting": ["solvers"],
     "proofs": ["solvers"],
+    "trees": ["solvers"],
     "checks": ["solvers"],
     "judging": ["solvers"],
 }

@@ -9,15 +9,21 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 import numpy as np
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
-from counterlvq.lifting import Box, LiftedPrices, lifted_bound, lifted_contradiction
-from counterlvq.search import Find, Judge, default_margin
+from counterlvq.lifting import (
+    Box,
+    LiftedPrices,
+    Nonconvex,
+    lifted_bound,
+    lifted_contradiction,
+)
+from counterlvq.search import Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
 from counterlvq.solvers.convexified import Scores
 from counterlvq.solvers.descent import Descent
@@ -91,24 +97,42 @@ class Branching:
     _solved: int = field(init=False, default=0)
 
     def run_local(self) -> Find:
-        """Search from the target prototypes only, the paper's procedure; proves nothing."""
-        self._start()
-        return Find(self._best, self._cost, Forest(()), (_CCP,))
+        """Search from the target prototypes only, the paper's procedure.
+
+        It proves nothing, unless the constraints contradict each other.
+        """
+        queue = self._begin()
+        return Find(self._best, self._cost, self._forest() if not queue else Forest(()), (_CCP,))
 
     def run(self) -> Find:
         """Search until the gap is closed, the budget is spent or time is up."""
-        if not self.judge.out_of_time():
-            self._start()
-        queue: list[tuple[float, int]] = []
-        for prototype in self.question.cells.targets.tolist():
-            prices = LiftedPrices.none(self.question.problem(prototype))
-            self._roots[prototype] = len(self._nodes)
-            box = self.question.root(self._cost)
-            self._push(queue, _Node(prototype, box, prices, 0.0, self._cost))
+        queue = self._begin()
         while queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
         return Find(self._best, self._cost, self._forest(), (_CCP, _TREE))
+
+    def _begin(self) -> list[tuple[float, int]]:
+        """Search from cheap starts; return the queue of whole boxes, empty if all is settled."""
+        if not self.judge.out_of_time():
+            self._start()
+        evidence = None
+        if self._best is None and not self.judge.out_of_time():
+            evidence = refutation(self.question.convex)
+        queue: list[tuple[float, int]] = []
+        for prototype in self.question.cells.targets.tolist():
+            prices = LiftedPrices.none(self.question.problem(prototype))
+            if evidence is not None:
+                prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
+            self._roots[prototype] = len(self._nodes)
+            box = self.question.root(self._cost)
+            self._push(queue, _Node(prototype, box, prices, 0.0, self._cost))
+        return [] if evidence is not None else queue
+
+    def _problem(self, prototype: int) -> Nonconvex:
+        """Conditions of a cell, with the margin that the user asks for."""
+        problem = self.question.problem(prototype)
+        return problem if not self.margin else problem.tightened(self.margin)
 
     def _is_over(self, bound: float) -> bool:
         spent = self.most_nodes is not None and self._solved >= self.most_nodes
@@ -134,7 +158,7 @@ class Branching:
     def _look(self, queue: list[tuple[float, int]], number: int) -> None:
         """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
         node = self._nodes[number]
-        problem, cap = self.question.problem(node.prototype), self._cost
+        problem, cap = self._problem(node.prototype), self._cost
         box = node.box.within(self.question.root(cap))
         if box.is_empty:
             node.cap = cap
@@ -154,15 +178,13 @@ class Branching:
         if not self._closes(node.bound):
             self._cut(queue, node, box, relaxed)
 
-    def _cut(
-        self, queue: list[tuple[float, int]], node: _Node, box: Box, relaxed: Relaxed
-    ) -> None:
+    def _cut(self, queue: list[tuple[float, int]], node: _Node, box: Box, relaxed: Relaxed) -> None:
         """Cut across the feature that the relaxation gains most from missing, at 0 first."""
         point = relaxed.prices.point
         root = self.question.root(self._cost).half
         share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
         wide = share > _NARROW
-        problem = self.question.problem(node.prototype)
+        problem = self._problem(node.prototype)
         prices = np.maximum(relaxed.prices.forms, 0.0)
         gain = np.abs(np.einsum("k,kij->ij", prices, problem.forms.Q) * relaxed.miss).sum(axis=1)
         size = np.divide(
@@ -199,6 +221,7 @@ class Branching:
         nodes = [self._nodes[number] for number in order]
         return Tree(
             prototype,
+            self.margin or 0.0,
             np.array([node.feature for node in nodes]),
             np.array([node.at for node in nodes]),
             np.array([where.get(node.low, -1) for node in nodes]),
@@ -294,9 +317,7 @@ class Branching:
         leads = slopes @ delta - problem.excess(delta)
         program = question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
         rounding = problem.forms.r_size
-        return settle(
-            question.x, delta, program, rounding, question.blueprint, self.judge.is_valid
-        )
+        return settle(question.x, delta, program, rounding, question.blueprint, self.judge.is_valid)
 
     def _margin(self, prototype: int) -> float:
         if self.margin is not None:

@@ -5,7 +5,7 @@ A row's answer does not depend on the block or thread that it falls into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -61,6 +61,18 @@ class Table:
             np.empty(n, dtype=np.int64),
             np.empty(n, dtype=bool),
         )
+
+    @classmethod
+    def of(
+        cls, rows: Floats, answers: Sequence[Counterfactual], nearest: NDArray[np.intp]
+    ) -> Table:
+        """Gather answers that were found one by one, each by the one way there is."""
+        table = cls.blank(*rows.shape)
+        table.clear(slice(None))
+        table.nearest[:] = nearest
+        for i, answer in enumerate(answers):
+            table.put(i, answer)
+        return table
 
     def clear(self, part: slice) -> None:
         """Nothing is known yet of these rows."""

@@ -201,10 +201,15 @@ class LocalCells:
         )
 
     def scores(self, prototype: int, x: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
-        """Distances after a change: ``|F delta + f|^2`` of `prototype`, and of the rivals
-        ``delta' M delta + pull' delta + base``; returns F, f, M, pull, base."""
+        """State the distances after a change; returns F, f, M, pull, base.
+
+        ``|F delta + f|^2`` is that of `prototype`, ``delta' M delta + pull' delta + base`` that
+        of each rival. An offset of the prototype's own is taken off the others.
+        """
         F, k = self.model.factors[prototype], self.rivals
         base = self.model.distances(x[None, :])[0, k]
+        if self.model.offsets is not None:
+            base = base - self.model.offsets[prototype]
         return (
             F,
             F @ (x - self.model.prototypes[prototype]),

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.search import compiled_code, refutation
 from counterlvq.solvers.compiled import Code
 
-__all__ = ["Reason", "conflict_of", "smallest_conflict"]
+__all__ = ["Reason", "cells_clash", "conflict_of", "smallest_conflict"]
 
 
 class Reason(NamedTuple):
@@ -26,23 +27,37 @@ class Reason(NamedTuple):
 
 
 def conflict_of(
-    question: Question,
+    x: Floats,
+    spread: Floats,
     count: int,
     prepared: Callable[[Sequence[int]], Blueprint],
-    margin: float | None,
+    clash_with_target: Callable[[Sequence[int]], bool],
 ) -> Reason:
     """Find an irreducible set of the `count` constraints that leaves no room for the target.
 
-    `prepared` states the listed constraints in numbers.
+    `prepared` states the listed constraints in numbers; `clash_with_target` says whether
+    they are proved to leave no room for it. `spread` is how far the prototypes lie from `x`.
     """
+
+    def clash_alone(kept: Sequence[int]) -> bool:
+        bare = prepared(kept).at(x, Halfspaces.none(x.size), spread)
+        return refutation(bare) is not None
+
+    if count and clash_alone(range(count)):
+        words = "the constraints contradict each other at this input, whatever the class"
+        return Reason(smallest_conflict(count, clash_alone), words)
+    words = "each cell of the target is shown to be out of reach"
+    return Reason(smallest_conflict(count, clash_with_target), words)
+
+
+def cells_clash(
+    question: Question, prepared: Callable[[Sequence[int]], Blueprint], margin: float | None
+) -> Callable[[Sequence[int]], bool]:
+    """Say of listed constraints whether they keep every cell of a shared metric out of reach."""
     cells, x = question.cells, question.x
     asked = cells.rounding_margin(x) if margin is None else margin
 
-    def clash_alone(kept: Sequence[int]) -> bool:
-        bare = prepared(kept).at(x, Halfspaces.none(x.size), question.spread)
-        return refutation(bare) is not None
-
-    def clash_with_target(kept: Sequence[int]) -> bool:
+    def clash(kept: Sequence[int]) -> bool:
         reduced = Question(prepared(kept), cells, x)
         code = compiled_code(reduced, asked)
         if code is not Code.FAILED:
@@ -52,11 +67,7 @@ def conflict_of(
             for i in cells.targets
         )
 
-    if count and clash_alone(range(count)):
-        words = "the constraints contradict each other at this input, whatever the class"
-        return Reason(smallest_conflict(count, clash_alone), words)
-    words = "each cell of the target is shown to be out of reach"
-    return Reason(smallest_conflict(count, clash_with_target), words)
+    return clash
 
 
 def smallest_conflict(count: int, clash: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:

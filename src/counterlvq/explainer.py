@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, final
@@ -12,29 +12,28 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters import as_prototype_model, predictor_of
+from counterlvq.answers import Answers, LocalAnswers, SharedAnswers
 from counterlvq.arrays import Floats, finite_matrix, finite_scalar, plain
 from counterlvq.batch import CounterfactualBatch
-from counterlvq.bulk import Bulk
-from counterlvq.cells import SharedCells
-from counterlvq.conflicts import conflict_of
+from counterlvq.branching import Progress
+from counterlvq.bulk import Bulk, Table
 from counterlvq.constraints import Constraint, as_constraint
 from counterlvq.costs import Cost, Manhattan
-from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.families import Family, family_of
-from counterlvq.judging import EXACT_GAP, Rules
+from counterlvq.errors import InvalidInputError
+from counterlvq.families import Family
+from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.results import Counterfactual
-from counterlvq.search import Find, Judge, Search, compiled_find
+from counterlvq.search import Find, Judge
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
+from counterlvq.trees import LocalQuestion
 from counterlvq.types import Method, Status
+from counterlvq.waiting import answer_rows, reporter
 
 __all__ = ["Explainer"]
-
-# Bytes that prepared targets may take before the oldest are forgotten.
-_MOST_PREPARED = 1 << 28
 
 
 @final
@@ -45,8 +44,8 @@ class Explainer:
     Parameters
     ----------
     model : PrototypeModel or fitted estimator
-        With a metric shared by all prototypes. An estimator is read by `as_prototype_model`,
-        and its own `predict` has the last word on every counterfactual.
+        With one metric for all prototypes, or one for each. An estimator is read by
+        `as_prototype_model`, and its own `predict` has the last word on every counterfactual.
     cost : Cost, default Manhattan()
         What a change costs.
     constraints : sequence of Constraint or str
@@ -56,12 +55,16 @@ class Explainer:
         By how much the nearest wished-for prototype has to be nearer than any rival, in
         squared distance. By default as little as rounding in `predict` allows.
     method : {"auto", "ccp", "global"}
-        For shared metrics all three are the one exact method.
+        For shared metrics all three are the one exact method. For local metrics "ccp" is
+        the paper's convex-concave search from the target prototypes, which proves nothing;
+        "global" goes on by branch and bound until `gap` or `time_limit` is reached; "auto"
+        does the same with a small budget, so that most answers are proved and every answer
+        has an honest gap.
     time_limit : float, optional
         Seconds per answer, looked at between programs; a compiled kernel answers in one go.
     gap : float, default 1e-4
-        Relative gap at which an answer counts as OPTIMAL under local metrics. Shared
-        metrics reach 1e-6 in any case.
+        Relative gap at which an answer counts as OPTIMAL under local metrics; below about
+        1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
 
     Examples
     --------
@@ -90,7 +93,7 @@ class Explainer:
     gap: float
     _blueprint: Blueprint
     _rules: Rules
-    _targets: dict[bytes, tuple[SharedCells, Family | None]]  # prepared so far
+    _answers: Answers
 
     def __init__(
         self,
@@ -103,7 +106,7 @@ class Explainer:
         gap: float = 1e-4,
     ) -> None:
         put = partial(object.__setattr__, self)
-        put("model", _shared(as_prototype_model(model)))
+        put("model", as_prototype_model(model))
         put("cost", _checked_cost(cost))
         put("constraints", _checked_constraints(constraints))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
@@ -112,14 +115,19 @@ class Explainer:
         put("gap", _at_least_zero("gap", gap))
         put("_blueprint", self._prepared(range(len(self.constraints))))
         put("_rules", Rules(self.model, self._blueprint, self.margin, predictor_of(model)))
-        put("_targets", {})
+        put("_answers", self._way())
 
     def __repr__(self) -> str:
         return (
             f"Explainer({self.model!r}, cost={self.cost!r}, constraints={list(self.constraints)!r})"
         )
 
-    def explain(self, x: ArrayLike | Mapping[str, float], target: Any = None) -> Counterfactual:
+    def explain(
+        self,
+        x: ArrayLike | Mapping[str, float],
+        target: Any = None,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> Counterfactual:
         """Find the closest counterfactual of one input.
 
         Parameters
@@ -130,6 +138,9 @@ class Explainer:
             What the model should say instead; None for anything but what it says now. An
             input that has a wished-for label already, and meets the constraints, comes
             back unchanged at cost 0.
+        progress : bool or callable, default False
+            For the long searches of local metrics: show cost, bound and gap as they close,
+            or hand them to a function.
 
         Returns
         -------
@@ -149,9 +160,9 @@ class Explainer:
         judge = self._judge(factual, wished)
         if wished[nearest] and judge.is_valid(factual, True):
             return self._unchanged(factual, nearest, wished)
-        cells, family = self._target(wished)
-        question = Question(self._blueprint, cells, factual)
-        return self._answer(question, family, judge, nearest, wished)
+        with reporter(progress) as report:
+            find = self._answers.find(factual, wished, judge, report)
+        return self._result(factual, find, nearest, wished)
 
     def explain_batch(
         self,
@@ -195,9 +206,14 @@ class Explainer:
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once
 
-        ask = _Asker(self, rows, target, wishes)
-        bulk = Bulk(self.model, self._rules, rows, ask.wish, self._family_for, ask)
-        table = bulk.run(wishes, jobs, progress)
+        ask: Callable[[int], Counterfactual]
+        ask = asker = _Asker(self, rows, target, wishes)
+        if isinstance(self._answers, SharedAnswers):
+            bulk = Bulk(self.model, self._rules, rows, asker.wish, self._family_for, ask)
+            table = bulk.run(wishes, jobs, progress)
+        else:
+            kept = answer_rows(asker, rows.shape[0], jobs, progress)
+            table, ask = Table.of(rows, kept, self.model.nearest(rows)), kept.__getitem__
         return CounterfactualBatch(
             X=table.X,
             original=rows,
@@ -237,8 +253,7 @@ class Explainer:
         True
         """
         wished = wished_prototypes(self.model, counterfactual.target, -1)
-        cells, _ = self._target(wished)
-        question = Question(self._blueprint, cells, counterfactual.original)
+        question = self._answers.question(counterfactual.original, wished)
         return counterfactual.certificate.lower_bound(question, counterfactual.cost)
 
     def _prepared(self, kept: Sequence[int]) -> Blueprint:
@@ -248,52 +263,26 @@ class Explainer:
         conditions = [part for item in chosen for part in item.conditions(features)]
         return Blueprint.of(self.cost, conditions, len(features))
 
-    def _target(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, Family | None]:
-        """Prepare once what depends on model and target alone."""
-        key = np.packbits(wished).tobytes()
-        known = self._targets.get(key)
-        if known is None:
-            cells = SharedCells.of(self.model, wished, ties_count=bool(self.margin))
-            known = cells, family_of(self._blueprint, cells)
-            size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
-            while self._targets and (len(self._targets) + 1) * size > _MOST_PREPARED:
-                self._targets.pop(next(iter(self._targets)), None)
-            self._targets[key] = known
-        return known
+    def _way(self) -> Answers:
+        if self.model.is_local:
+            return LocalAnswers(self.model, self._blueprint, self.margin, self.method, self.gap)
+        return SharedAnswers(self.model, self._blueprint, self.margin)
 
     def _judge(self, x: Floats, wished: NDArray[np.bool_]) -> Judge:
         deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
         return Judge(
             is_valid=lambda y, strict: self._rules.accepts(y, x, wished, strict=strict),
             price=lambda y: float(self._rules.judged(y[None, :], x[None, :]).cost[0]),
+            gap=lambda y, bound: float(self._rules.judged(y[None, :], x[None, :], bound).gap[0]),
             out_of_time=lambda: time.monotonic() > deadline,
+            seconds_left=lambda: deadline - time.monotonic(),
         )
-
-    def _answer(
-        self,
-        question: Question,
-        family: Family | None,
-        judge: Judge,
-        nearest: int,
-        wished: NDArray[np.bool_],
-    ) -> Counterfactual:
-        """Ask the compiled kernel; where its answer does not stand up, the other engines."""
-        if family is not None and not judge.out_of_time():
-            find = compiled_find(question, family, self.margin, judge)
-            if find is not None:
-                answer = self._result(question, find, nearest, wished)
-                if self._stands(answer.status):
-                    return answer
-        find = Search(question, self.margin, judge).run()
-        return self._result(question, find, nearest, wished)
-
-    def _stands(self, status: Status) -> bool:
-        """Whether a second engine would not do better: with a margin the gap stays open."""
-        return status is not Status.UNKNOWN and (status is not Status.FEASIBLE or bool(self.margin))
 
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
-        return None if self.time_limit == 0 else self._target(wished)[1]
+        if self.time_limit == 0 or not isinstance(self._answers, SharedAnswers):
+            return None
+        return self._answers.prepared(wished)[1]
 
     def _unchanged(self, x: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
         label = plain(self.model.labels[nearest])
@@ -314,8 +303,9 @@ class Explainer:
         )
 
     def _result(
-        self, question: Question, find: Find, nearest: int, wished: NDArray[np.bool_]
+        self, x: Floats, find: Find, nearest: int, wished: NDArray[np.bool_]
     ) -> Counterfactual:
+        question = self._answers.question(x, wished)
         bound = find.certificate.lower_bound(question, find.cost)
         status, gap = self._status(question, find, bound)
         x_cf = np.full(question.x.shape, np.nan) if find.y is None else find.y
@@ -325,7 +315,7 @@ class Explainer:
         reason = "; ".join(find.engines)
         if status is Status.INFEASIBLE:
             bound = np.inf
-            found = conflict_of(question, len(self.constraints), self._prepared, self.margin)
+            found = self._answers.conflict(x, wished, len(self.constraints), self._prepared)
             conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
         with_margin = bound
         if self.margin and status.has_answer:
@@ -348,13 +338,16 @@ class Explainer:
             certificate=find.certificate,
         )
 
-    def _status(self, question: Question, find: Find, bound: float) -> tuple[Status, float]:
+    def _status(
+        self, question: Question | LocalQuestion, find: Find, bound: float
+    ) -> tuple[Status, float]:
         if find.y is None:
             if find.certificate.excludes_all(question):
                 return Status.INFEASIBLE, 0.0
             return Status.UNKNOWN, np.inf
         gap = float(self._rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
-        return (Status.OPTIMAL if gap <= EXACT_GAP else Status.FEASIBLE), gap
+        closed = gap <= self._answers.closing_gap
+        return (Status.OPTIMAL if closed else Status.FEASIBLE), gap
 
 
 @final
@@ -372,15 +365,6 @@ class _Asker:
 
     def __call__(self, i: int) -> Counterfactual:
         return self.explainer.explain(self.rows[i], self.wish(i))
-
-
-def _shared(model: PrototypeModel) -> PrototypeModel:
-    if model.is_local:
-        raise NotSupportedError(
-            "model has one metric per prototype (local metrics); expected one metric shared by "
-            "all prototypes. Pass a single omega, or none."
-        )
-    return model
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

@@ -42,6 +42,7 @@ class Box(NamedTuple):
 
     @property
     def center(self) -> Floats:
+        """The middle, (d,)."""
         return np.asarray(0.5 * (self.lower + self.upper))
 
     @property
@@ -51,6 +52,7 @@ class Box(NamedTuple):
 
     @property
     def is_empty(self) -> bool:
+        """Whether two sides have crossed."""
         return bool((self.lower > self.upper).any())
 
     @property
@@ -69,7 +71,7 @@ class Box(NamedTuple):
         return np.asarray(np.maximum(np.abs(self.lower), np.abs(self.upper)))
 
     def within(self, other: Box) -> Box:
-        """What two boxes have in common."""
+        """Keep what two boxes have in common."""
         return Box(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
 
     def split(self, feature: int, at: float) -> tuple[Box, Box]:
@@ -231,9 +233,7 @@ def _add_cost_products(total: _Sum, prices: LiftedPrices, w: Floats, cap: float,
     total.size += float(share @ most) * (2.0 * cap + float(w @ most))
 
 
-def _add_ball_products(
-    total: _Sum, prices: LiftedPrices, L: Floats, cap: float, box: Box
-) -> None:
+def _add_ball_products(total: _Sum, prices: LiftedPrices, L: Floats, cap: float, box: Box) -> None:
     """Take off ``(|g| sqrt(cap) + g'L delta)`` times the distance to a side, for each side."""
     if not np.isfinite(cap):
         return
@@ -290,16 +290,16 @@ def _chord(w: Floats, box: Box) -> Floats:
     """Slope of the line between the ends of ``w_j |delta_j|``, (d,)."""
     rise = w * (np.abs(box.upper) - np.abs(box.lower))
     width = box.upper - box.lower
-    return np.divide(rise, width, out=np.zeros_like(rise), where=width > 0)
+    return np.asarray(np.divide(rise, width, out=np.zeros_like(rise), where=width > 0))
 
 
 def _shift(curve: Floats, size: float) -> float:
-    """What has to be added to the diagonal for the matrix to be positive semidefinite."""
+    """Say what has to be added to the diagonal to make the matrix positive semidefinite."""
     try:
         least = float(np.linalg.eigvalsh(curve)[0])
     except np.linalg.LinAlgError:
         return size
-    return max(0.0, -least) + curve.shape[0] * _ROUNDING * size
+    return float(max(0.0, -least) + curve.shape[0] * _ROUNDING * size)
 
 
 def _usable(values: Floats) -> Floats:

@@ -139,11 +139,14 @@ class Certificate:
     exclusions: tuple[Exclusion, ...] = ()
     singles: Singles = field(default_factory=Singles.none)
 
-    def lower_bound(self, question: Question, cap: float, margin: float = 0.0) -> float:
+    def lower_bound(self, question: object, cap: float, margin: float = 0.0) -> float:
         """Cost that no counterfactual undercuts: the least over all cells, recomputed.
 
-        With `margin`, only points that beat every rival by that much count.
+        With `margin`, only points that beat every rival by that much count. Of questions
+        about local metrics nothing is proved.
         """
+        if not isinstance(question, Question):
+            return 0.0
         excluded = {
             item.proof.prototype
             for item in self.exclusions
@@ -161,7 +164,9 @@ class Certificate:
         far = self.singles.lower_bounds(question, cap, margin)
         return float(min(min(bounds, default=np.inf), far.min(initial=np.inf)))
 
-    def excludes_all(self, question: Question) -> bool:
+    def excludes_all(self, question: object) -> bool:
         """Whether no cell holds an answer, each by an exclusion that holds up."""
+        if not isinstance(question, Question):
+            return False
         excluded = {item.proof.prototype for item in self.exclusions if item.holds(question)}
         return excluded.issuperset(question.cells.targets.tolist())

@@ -10,6 +10,7 @@ import numpy as np
 from counterlvq.arrays import Floats, plain
 from counterlvq.constraints import Constraint
 from counterlvq.proofs import Certificate
+from counterlvq.trees import Forest
 from counterlvq.types import Status
 
 __all__ = ["Change", "Counterfactual"]
@@ -109,7 +110,7 @@ class Counterfactual:
     reason: str
     bound_with_margin: float
     conflict: tuple[Constraint | str, ...] = ()
-    certificate: Certificate = field(default_factory=lambda: Certificate(()))
+    certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
 
     @property
     def delta(self) -> Floats:
@@ -213,8 +214,10 @@ class Counterfactual:
         bound = f"no counterfactual costs less than {self.lower_bound:.6g}"
         if self.status is Status.OPTIMAL:
             return f"{bound} (gap {self.gap:.0e})"
-        if self.cost - self.bound_with_margin <= 1e-6 * self.cost:
-            return f"{bound}, and none with the wished-for margin less than {self.cost:.6g}"
+        if self.bound_with_margin > self.lower_bound:
+            return f"{bound}, and none with the wished-for margin less than {self.bound_with_margin:.6g}"
+        if self.lower_bound == 0:
+            return "none: whether there is a closer one was not looked into"
         return f"{bound} (gap {self.gap:.2%}): a closer one is not ruled out"
 
     def _clash(self) -> str:

@@ -57,6 +57,7 @@ class Judge:
 
     is_valid: Callable[[Floats, bool], bool]  # by the user's model and constraints
     price: Callable[[Floats], float]
+    gap: Callable[[Floats, float], float]  # of a point, given a bound
     out_of_time: Callable[[], bool]
     seconds_left: Callable[[], float]  # inf without a limit
 

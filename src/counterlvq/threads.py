@@ -16,7 +16,7 @@ import numpy as np
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 
-__all__ = ["run_blocks", "workers"]
+__all__ = ["progress_bar", "run_blocks", "workers"]
 
 
 Block = TypeVar("Block", bound=Sized)
@@ -49,7 +49,7 @@ def run_blocks(
     Blocks are made as they are needed. An interrupt, or an error in a block, stops the run
     after the blocks that are under way.
     """
-    with _bar(total, progress) as bar:
+    with progress_bar(total, progress) as bar:
         if jobs == 1:
             for block in blocks:
                 work(block)
@@ -96,7 +96,8 @@ class _Silent:
         return n
 
 
-def _bar(total: int, progress: bool) -> AbstractContextManager[Any]:
+def progress_bar(total: int, progress: bool) -> AbstractContextManager[Any]:
+    """Show how many rows are done, or nothing at all."""
     if not progress:
         return nullcontext(_Silent())
     try:

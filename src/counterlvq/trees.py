@@ -80,6 +80,7 @@ class Tree:
     """Cuts through the box of one prototype; node 0 is the whole box."""
 
     prototype: int
+    margin: float  # over every rival, that the search asked for
     feature: NDArray[np.int64]  # (nodes,) across which a node is cut; -1 for a part left whole
     at: Floats  # (nodes,) where it is cut
     low: NDArray[np.int64]  # (nodes,) the part below the cut
@@ -100,8 +101,8 @@ class Tree:
         return self._least(question, cap, bound)
 
     def is_empty(self, question: LocalQuestion) -> bool:
-        """Whether the prices show that no change within reach is in the cell."""
-        problem = question.problem(self.prototype)
+        """Whether the prices show that no change within reach is in the cell by the margin."""
+        problem = question.problem(self.prototype).tightened(self.margin)
 
         def bound(part: _Part) -> float:
             empty = lifted_contradiction(problem, part.prices, part.box, np.inf)
@@ -109,9 +110,7 @@ class Tree:
 
         return self._least(question, np.inf, bound) == np.inf
 
-    def _least(
-        self, question: LocalQuestion, cap: float, bound: Callable[[_Part], float]
-    ) -> float:
+    def _least(self, question: LocalQuestion, cap: float, bound: Callable[[_Part], float]) -> float:
         """Least bound over the parts that are left whole, at most `cap`.
 
         Together they hold all changes of cost up to `cap`. What holds for a box holds for
@@ -145,17 +144,20 @@ class Forest:
 
     trees: tuple[Tree, ...]
 
-    def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
+    def lower_bound(self, question: object, cap: float, margin: float = 0.0) -> float:
         """Cost that no counterfactual undercuts: the least over all trees, recomputed.
 
-        With `margin`, only points that beat every rival by that much count.
+        With `margin`, only points that beat every rival by that much count. Of questions
+        about shared metrics nothing is proved.
         """
-        if not self._covers(question):
+        if not isinstance(question, LocalQuestion) or not self._covers(question):
             return 0.0
         return min(tree.lower_bound(question, cap, margin) for tree in self.trees)
 
-    def excludes_all(self, question: LocalQuestion) -> bool:
+    def excludes_all(self, question: object) -> bool:
         """Whether no cell holds an answer."""
+        if not isinstance(question, LocalQuestion):
+            return False
         return self._covers(question) and all(tree.is_empty(question) for tree in self.trees)
 
     def _covers(self, question: LocalQuestion) -> bool:

@@ -14,6 +14,7 @@ from typing import NamedTuple, final
 
 import clarabel
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.arrays import Floats
@@ -28,8 +29,11 @@ _TOLERANCE = 1e-9
 
 
 class Scores(NamedTuple):
-    """Distances as functions of the change: ``|F delta + f|^2`` for the target prototype,
-    ``delta' M delta + pull' delta + base`` for each rival."""
+    """Distances as functions of the change.
+
+    ``|F delta + f|^2`` for the target prototype, ``delta' M delta + pull' delta + base`` for
+    each rival.
+    """
 
     F: Floats  # (r, d)
     f: Floats  # (r,)
@@ -73,9 +77,7 @@ class Convexified:
     distance: float  # unit of distances
     objective: float  # unit of the cost
 
-    def round(
-        self, around: Floats, margin: float, penalty: float, seconds: float
-    ) -> Round | None:
+    def round(self, around: Floats, margin: float, penalty: float, seconds: float) -> Round | None:
         """Solve with tangents at `around`; None if the solver fails."""
         program, scores, unit = self.program, self.scores, self.columns
         d, priced = program.width, np.flatnonzero(program.w > 0)
@@ -120,7 +122,7 @@ class Convexified:
         out[:, : self.program.width] = matrix * self.columns
         return out
 
-    def _fixed_rows(self, width: int, priced: Floats) -> list[Floats]:
+    def _fixed_rows(self, width: int, priced: NDArray[np.intp]) -> list[Floats]:
         program, d = self.program, self.program.width
         low, high = np.isfinite(program.lower), np.isfinite(program.upper)
         count = priced.size
@@ -134,7 +136,7 @@ class Convexified:
         sides[:, :d] = np.eye(d)
         return [self._over(program.A, width), tops, slack, -sides[low], sides[high]]
 
-    def _fixed_rights(self, priced: Floats) -> list[Floats]:
+    def _fixed_rights(self, priced: NDArray[np.intp]) -> list[Floats]:
         program = self.program
         low, high = np.isfinite(program.lower), np.isfinite(program.upper)
         return [

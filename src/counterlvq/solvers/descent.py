@@ -38,9 +38,7 @@ class Descent:
         """Prepare; the compiled kernel takes plain costs under linear constraints."""
         return cls(program, scores, unit, _Compiled.of(program, scores))
 
-    def downhill(
-        self, start: Floats, margin: float, tolerance: float, seconds: float
-    ) -> Floats:
+    def downhill(self, start: Floats, margin: float, tolerance: float, seconds: float) -> Floats:
         """Walk downhill from a point of the cell; the end is in the cell as well."""
         if self.compiled is not None:
             return self.compiled.downhill(start, margin, tolerance)
@@ -89,9 +87,7 @@ class Descent:
     def _rounds(self, start: Floats) -> Convexified:
         distance = max(float(self.scores.base.max(initial=0.0)), self.scores.own(0.0 * start))
         objective = self.program.cost(start)
-        return Convexified(
-            self.program, self.scores, self.unit, distance or 1.0, objective or 1.0
-        )
+        return Convexified(self.program, self.scores, self.unit, distance or 1.0, objective or 1.0)
 
 
 @final

@@ -269,7 +269,9 @@ class _Layout:
                 end = side[self.free[j]]
                 # sign (delta_j - end) L delta
                 block = sign * (rows - end * move)
-                lefts.append(np.concatenate([-sign * root * own[None], -block]) / self._ball_unit(j))
+                lefts.append(
+                    np.concatenate([-sign * root * own[None], -block]) / self._ball_unit(j)
+                )
                 top = sign * root * (base - end)
                 values = np.concatenate([[top], sign * (level - end * start)])
                 rights.append(values / self._ball_unit(j))
@@ -380,7 +382,9 @@ class _Layout:
         rest = (V - v[i] * v[k]) * self.half[i] * self.half[k]
         miss[self.free[i], self.free[k]] = miss[self.free[k], self.free[i]] = rest
         linear = Multipliers(y, z, nu)
-        prices = LiftedPrices(forms, linear, low, high, cross, share, signs, from_low, from_high, point)
+        prices = LiftedPrices(
+            forms, linear, low, high, cross, share, signs, from_low, from_high, point
+        )
         return Relaxed(outcome, prices, miss)
 
     def _read_balls(self, duals: Floats, at: int) -> tuple[Floats, Floats]:

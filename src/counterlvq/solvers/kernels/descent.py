@@ -15,8 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from counterlvq.compiling import jit
 from counterlvq.solvers.kernels import absolute, quadratic
-from counterlvq.solvers.kernels.conditions import INF, SOLVED, jit
+from counterlvq.solvers.kernels.conditions import INF, SOLVED
 
 __all__ = ["descend_absolute", "descend_quadratic"]
 

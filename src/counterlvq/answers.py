@@ -1,0 +1,188 @@
+"""Ways to an answer: one for shared metrics, one for local ones.
+
+Both turn an input and a wish into a question, and a question into a find with its
+certificate. What depends on model and target alone is prepared once and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.branching import Branching, Progress
+from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.conflicts import Reason, cells_clash, conflict_of
+from counterlvq.families import Family, family_of
+from counterlvq.judging import EXACT_GAP
+from counterlvq.model import PrototypeModel
+from counterlvq.programs import Blueprint
+from counterlvq.proofs import Question
+from counterlvq.search import Find, Judge, Search, compiled_find
+from counterlvq.trees import LocalQuestion
+from counterlvq.types import Method
+
+__all__ = ["Answers", "LocalAnswers", "SharedAnswers"]
+
+# Bytes that prepared targets may take before the oldest are forgotten.
+_MOST_PREPARED = 1 << 28
+# Relaxations that "auto" spends on one answer of up to ten features, and on any answer: the
+# time of a relaxation grows with the third power of the features.
+_BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
+# Relaxations spent on showing that some constraints alone leave no room.
+_CONFLICT_BUDGET = 60
+
+Reporter = Callable[[Progress], None]
+Prepared = Callable[[Sequence[int]], Blueprint]
+
+
+class Answers(Protocol):
+    """What the explainer asks of either way."""
+
+    @property
+    def closing_gap(self) -> float:
+        """The gap at which an answer counts as OPTIMAL."""
+
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question | LocalQuestion:
+        """State what is asked."""
+
+    def find(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
+    ) -> Find:
+        """Look for the answer."""
+
+    def conflict(
+        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
+    ) -> Reason:
+        """Find a smallest set of constraints that leaves no room."""
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class SharedAnswers:
+    """Exact programs: the compiled kernel first, the other engines where that fails."""
+
+    model: PrototypeModel
+    blueprint: Blueprint
+    margin: float | None
+    _targets: dict[bytes, tuple[SharedCells, Family | None]] = field(
+        init=False, default_factory=dict
+    )
+
+    @property
+    def closing_gap(self) -> float:
+        """The gap at which an answer counts as OPTIMAL."""
+        return EXACT_GAP
+
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question:
+        """State what is asked."""
+        return Question(self.blueprint, self.prepared(wished)[0], x)
+
+    def prepared(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, Family | None]:
+        """Prepare once what depends on model and target alone."""
+        key = np.packbits(wished).tobytes()
+        known = self._targets.get(key)
+        if known is None:
+            cells = SharedCells.of(self.model, wished, ties_count=bool(self.margin))
+            known = cells, family_of(self.blueprint, cells)
+            size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
+            while self._targets and (len(self._targets) + 1) * size > _MOST_PREPARED:
+                self._targets.pop(next(iter(self._targets)), None)
+            self._targets[key] = known
+        return known
+
+    def find(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
+    ) -> Find:
+        """Ask the compiled kernel; where its answer does not stand up, the other engines."""
+        question, family = self.question(x, wished), self.prepared(wished)[1]
+        if family is not None and not judge.out_of_time():
+            find = compiled_find(question, family, self.margin, judge)
+            if find is not None and self._stands(question, find, judge):
+                return find
+        return Search(question, self.margin, judge).run()
+
+    def _stands(self, question: Question, find: Find, judge: Judge) -> bool:
+        """Whether a second engine would not do better: with a margin the gap stays open."""
+        if find.y is None:
+            return find.certificate.excludes_all(question)
+        if self.margin:
+            return True
+        bound = find.certificate.lower_bound(question, find.cost)
+        return judge.gap(find.y, bound) <= EXACT_GAP
+
+    def conflict(
+        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
+    ) -> Reason:
+        """Find a smallest set of constraints that leaves no room."""
+        question = self.question(x, wished)
+        clash = cells_clash(question, prepared, self.margin)
+        return conflict_of(x, question.spread, count, prepared, clash)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LocalAnswers:
+    """Convex-concave search, and branch and bound for the proof."""
+
+    model: PrototypeModel
+    blueprint: Blueprint
+    margin: float | None
+    method: Method
+    gap: float
+    _targets: dict[bytes, LocalCells] = field(init=False, default_factory=dict)
+
+    @property
+    def closing_gap(self) -> float:
+        """The gap at which an answer counts as OPTIMAL."""
+        return self.gap
+
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
+        """State what is asked."""
+        key = np.packbits(wished).tobytes()
+        cells = self._targets.get(key)
+        if cells is None:
+            cells = LocalCells.of(self.model, wished, ties_count=bool(self.margin))
+            self._targets[key] = cells
+        return LocalQuestion(self.blueprint, cells, x)
+
+    def find(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
+    ) -> Find:
+        """Search by the chosen method."""
+        question = self.question(x, wished)
+        if self.method is Method.CCP:
+            return Branching(question, self.margin, judge, self.gap, 0).run_local()
+        budget = None if self.method is Method.GLOBAL else self._budget()
+        return Branching(question, self.margin, judge, self.gap, budget, report).run()
+
+    def _budget(self) -> int:
+        features = max(self.model.n_features, _BUDGET_FEATURES)
+        return max(_LEAST_BUDGET, int(_BUDGET * (_BUDGET_FEATURES / features) ** 3))
+
+    def conflict(
+        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
+    ) -> Reason:
+        """Find a smallest set of constraints that leaves no room."""
+        question = self.question(x, wished)
+
+        def clash(kept: Sequence[int]) -> bool:
+            reduced = LocalQuestion(prepared(kept), question.cells, x)
+            find = Branching(reduced, self.margin, _NOBODY, self.gap, _CONFLICT_BUDGET).run()
+            return find.certificate.excludes_all(reduced)
+
+        return conflict_of(x, question.spread, count, prepared, clash)
+
+
+# Judges that there is no answer, so that a search can only show that there is none.
+_NOBODY = Judge(
+    is_valid=lambda y, strict: False,
+    price=lambda y: float("inf"),
+    gap=lambda y, bound: float("inf"),
+    out_of_time=lambda: False,
+    seconds_left=lambda: float("inf"),
+)

@@ -1,0 +1,70 @@
+"""Long work, seen by the person who waits for it: rows one by one, and a search as it closes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from counterlvq.branching import Progress
+from counterlvq.results import Counterfactual
+from counterlvq.threads import progress_bar
+
+__all__ = ["answer_rows", "reporter"]
+
+
+def answer_rows(
+    ask: Callable[[int], Counterfactual], count: int, jobs: int, progress: bool
+) -> list[Counterfactual]:
+    """Ask about each row, in `jobs` processes: the cone solver keeps threads waiting.
+
+    An interrupt stops the run; nothing outside it has changed.
+    """
+    found: list[Counterfactual] = []
+    with progress_bar(count, progress) as bar:
+        for answer in _answers(ask, count, jobs):
+            found.append(answer)
+            bar.update(1)
+    return found
+
+
+def _answers(
+    ask: Callable[[int], Counterfactual], count: int, jobs: int
+) -> Iterator[Counterfactual]:
+    if jobs == 1:
+        yield from map(ask, range(count))
+        return
+    from joblib import Parallel, delayed  # takes long to import, and is rarely needed
+
+    run = Parallel(n_jobs=jobs, return_as="generator")
+    yield from run(delayed(ask)(i) for i in range(count))
+
+
+@contextmanager
+def reporter(
+    progress: bool | Callable[[Progress], None],
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Give a search something to report to: nothing, the terminal, or the caller's function."""
+    if callable(progress):
+        yield progress
+        return
+    if not progress:
+        yield None
+        return
+    shown = False
+
+    def show(now: Progress) -> None:
+        nonlocal shown
+        shown = True
+        cost = f"{now.cost:.6g}" if np.isfinite(now.cost) else "none yet"
+        line = f"cost {cost}  bound {now.lower_bound:.6g}  gap {now.gap:.2%}  {now.nodes} boxes"
+        sys.stderr.write(f"\r{line:<72}")
+        sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        if shown:
+            sys.stderr.write("\n")
