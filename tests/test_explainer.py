@@ -272,12 +272,6 @@ BAD_SETTINGS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         clvq.InvalidInputError,
         "margin is inf; expected a finite number.",
     ),
-    "local metrics": (
-        lambda: clvq.Explainer(LOCAL),
-        clvq.NotSupportedError,
-        "model has one metric per prototype (local metrics); expected one metric shared by all "
-        "prototypes. Pass a single omega, or none.",
-    ),
     "no model": (
         lambda: clvq.Explainer(PROTOTYPES),
         clvq.NotSupportedError,

@@ -214,8 +214,9 @@ class Counterfactual:
         bound = f"no counterfactual costs less than {self.lower_bound:.6g}"
         if self.status is Status.OPTIMAL:
             return f"{bound} (gap {self.gap:.0e})"
-        if self.bound_with_margin > self.lower_bound:
-            return f"{bound}, and none with the wished-for margin less than {self.bound_with_margin:.6g}"
+        kept = self.bound_with_margin
+        if kept > self.lower_bound and self.cost - kept <= 1e-4 * self.cost:
+            return f"{bound}, and none with the wished-for margin less than {kept:.6g}"
         if self.lower_bound == 0:
             return "none: whether there is a closer one was not looked into"
         return f"{bound} (gap {self.gap:.2%}): a closer one is not ruled out"
