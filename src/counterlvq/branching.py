@@ -47,6 +47,8 @@ _PULLS = 6
 _CLOSED = 0.999
 # A gap below this is beyond what a relaxation's multipliers can show.
 _FINEST_GAP = 1e-8
+# How much of the gap a relaxation may lose to its own tolerance.
+_SHARE_OF_GAP = 1e-2
 # Boxes narrower than this share of the first one are not cut any more.
 _NARROW = 2.0**-26
 # How near to a side, as a share of the width, a box may be cut.
@@ -129,6 +131,11 @@ class Branching:
             self._push(queue, _Node(prototype, box, prices, 0.0, self._cost))
         return [] if evidence is not None else queue
 
+    @property
+    def _tolerance(self) -> float:
+        """How exactly relaxations are worth solving."""
+        return float(np.clip(_SHARE_OF_GAP * self.gap, _FINEST_GAP, 1e-6))
+
     def _problem(self, prototype: int) -> Nonconvex:
         """Conditions of a cell, with the margin that the user asks for."""
         problem = self.question.problem(prototype)
@@ -163,7 +170,7 @@ class Branching:
         if box.is_empty:
             node.cap = cap
             return
-        relaxed = relax(problem, box, cap, self.judge.seconds_left())
+        relaxed = relax(problem, box, cap, self._tolerance, self.judge.seconds_left())
         self._solved += 1
         if relaxed.outcome is Outcome.INFEASIBLE:
             if lifted_contradiction(problem, relaxed.prices, box, cap):

@@ -12,7 +12,7 @@ Its multipliers are prices in the sense of `lifting`, where they are judged.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple, final
 
 import clarabel
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.arrays import Floats
+from counterlvq.certificates import cost_limits
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.programs import Multipliers
 from counterlvq.solvers.guard import run_guarded
@@ -28,8 +29,8 @@ from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Relaxed", "relax"]
 
-# A recomputed bound loses about this share of the cost.
-_TOLERANCE = 1e-8
+# A side shorter than this share of what the cost allows has been cut.
+_CUT = 0.999
 
 
 @final
@@ -94,11 +95,11 @@ class _Rows:
         return int(right.size)
 
 
-def relax(problem: Nonconvex, box: Box, cap: float, seconds: float) -> Relaxed:
-    """Solve the relaxation over one box."""
+def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: float) -> Relaxed:
+    """Solve the relaxation over one box; a bound loses about `tolerance`, as a share."""
     layout = _Layout.of(problem, box, cap)
     form = layout.standard_form()
-    solution = run_guarded(*form, tolerance=_TOLERANCE, seconds=seconds)
+    solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
     if solution is None:
         return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
     duals, point = solution.duals, solution.x
@@ -130,29 +131,29 @@ class _Layout:
             problem.convex.w[free],
         )  # fmt: skip
 
-    @property
+    @cached_property
     def n(self) -> int:
         """How many features can move."""
         return int(self.free.size)
 
-    @property
+    @cached_property
     def _has_products(self) -> bool:
         """Whether products with the cost are worth anything."""
         return bool(np.isfinite(self.cap) and self.cap > 0 and (self.w > 0).all() and self.n)
 
-    @property
+    @cached_property
     def _spent_for_good(self) -> float:
         """Cost of the features that cannot move."""
         held = np.ones(self.center.size, dtype=bool)
         held[self.free] = False
         return float(self.problem.convex.w[held] @ np.abs(self.center[held]))
 
-    @property
+    @cached_property
     def _tops(self) -> NDArray[np.intp]:
         """Features whose absolute value needs a variable of its own."""
         return np.flatnonzero((self.sign == 0) & (self.w > 0))
 
-    @property
+    @cached_property
     def _open(self) -> NDArray[np.intp]:
         """Products of changes whose absolute value needs a variable of its own."""
         if not self._has_products:
@@ -161,7 +162,7 @@ class _Layout:
         product = self.sign[pairs.row] * self.sign[pairs.column]
         return np.flatnonzero((product == 0) & ~pairs.diagonal)
 
-    @property
+    @cached_property
     def objective(self) -> float:
         """Unit of the cost."""
         if np.isfinite(self.cap) and self.cap > 0:
@@ -174,7 +175,7 @@ class _Layout:
         self,
     ) -> tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]:
         """``min q'v`` with ``right - left v`` in a product of cones."""
-        rows, equal = self._rows(), self._equalities()
+        rows, equal = self._rows, self._equalities()
         width = self._width
         cone, cone_right = _cone_rows(self.n)
         cone = sparse.csc_matrix(
@@ -195,7 +196,7 @@ class _Layout:
         ]
         return sparse.csc_matrix((width, width)), self._cost(), left, right, cones
 
-    @property
+    @cached_property
     def _width(self) -> int:
         return self.n + _pairs(self.n).row.size + self._tops.size + self._open.size
 
@@ -216,6 +217,7 @@ class _Layout:
         out[:, : self.n] = A[:, self.free] * self.half
         return out
 
+    @cached_property
     def _absolute(self) -> tuple[Floats, Floats]:
         """``|delta_j|`` of the free features as rows, (n, width), and their constants."""
         out = np.zeros((self.n, self._width))
@@ -225,6 +227,7 @@ class _Layout:
         out[tops, self.n + _pairs(self.n).row.size + np.arange(tops.size)] = 1.0
         return out, constant
 
+    @cached_property
     def _products(self) -> tuple[Floats, Floats]:
         """``delta_j delta_l`` of the pairs as rows, (pairs, width), and their constants."""
         pairs, c = _pairs(self.n), self.center[self.free]
@@ -235,7 +238,7 @@ class _Layout:
         np.add.at(out, (at, l), c[j] * self.half[l])
         return out, c[j] * c[l]
 
-    @property
+    @cached_property
     def _has_balls(self) -> bool:
         """Whether the quadratic cost bounds a change; else its products say nothing."""
         L = self.problem.convex.L
@@ -248,7 +251,7 @@ class _Layout:
             return [], []
         L, n = self.problem.convex.L, self.n
         root = np.sqrt(self.cap)
-        product, constant = self._products()
+        product, constant = self._products
         move = self._linear(L)
         start = L @ self.center
         held = np.ones(self.center.size, dtype=bool)
@@ -285,13 +288,14 @@ class _Layout:
         program = self.problem.convex
         square = program.L.T @ program.L
         quadratic = self._quadratic(square[None], np.zeros((1, program.width)))[0][0]
-        absolute = self._absolute()[0]
+        absolute = self._absolute[0]
         return np.asarray((quadratic + self.w @ absolute) / self.objective)
 
     def _equalities(self) -> tuple[Floats, Floats]:
         program = self.problem.convex
         return self._linear(program.E), program.e - program.E @ self.center
 
+    @cached_property
     def _rows(self) -> _Rows:
         program, forms = self.problem.convex, self.problem.forms
         rows = _Rows([], [], [])
@@ -309,7 +313,7 @@ class _Layout:
         return rows
 
     def _add_tops(self, rows: _Rows) -> None:
-        tops, absolute = self._tops, self._absolute()[0][self._tops]
+        tops, absolute = self._tops, self._absolute[0][self._tops]
         moves = self._linear(np.eye(self.box.lower.size)[self.free[tops]])
         start = self.center[self.free[tops]]
         rows.add(moves - absolute, -start)
@@ -318,7 +322,7 @@ class _Layout:
     def _add_cost_products(self, rows: _Rows) -> None:
         """``(cap - sum_l w_l |delta_l|) (|delta_j| - least) >= 0``."""
         pairs, unknown = _pairs(self.n), self._open
-        product, constant = self._products()
+        product, constant = self._products
         known = np.where(pairs.diagonal, 1.0, self.sign[pairs.row] * self.sign[pairs.column])
         size, offset = product * known[:, None], constant * known
         at = self._width - unknown.size + np.arange(unknown.size)
@@ -330,7 +334,7 @@ class _Layout:
         index = np.arange(pairs.row.size)
         mixed[pairs.row, index] = self.w[pairs.column]
         mixed[pairs.column, index] = self.w[pairs.row]
-        absolute, base = self._absolute()
+        absolute, base = self._absolute
         spent, spent_base = self.w @ absolute, self.w @ base + self._spent_for_good
         left, least = self.cap - self._spent_for_good, self.box.least[self.free]
         rows.add(
@@ -338,10 +342,20 @@ class _Layout:
             left * base - mixed @ offset - least * (self.cap - spent_base),
         )
 
+    @cached_property
+    def _paired(self) -> NDArray[np.intp]:
+        """Products of two changes for which the box says more than the cost does."""
+        pairs, program = _pairs(self.n), self.problem.convex
+        if not self._has_products:
+            return np.flatnonzero(~pairs.diagonal)
+        limits = cost_limits(program.w, program.L, self.cap)[self.free]
+        cut = self.half < _CUT * limits
+        return np.flatnonzero(~pairs.diagonal & cut[pairs.row] & cut[pairs.column])
+
     def _add_box_products(self, rows: _Rows) -> None:
         """``V_jj <= 1``, and ``(1 +- v_j) (1 +- v_l) >= 0`` off the diagonal."""
         pairs = _pairs(self.n)
-        on, off = np.flatnonzero(pairs.diagonal), np.flatnonzero(~pairs.diagonal)
+        on, off = np.flatnonzero(pairs.diagonal), self._paired
         left = np.zeros((on.size, self._width))
         left[np.arange(on.size), self.n + on] = 1.0
         rows.add(left, np.ones(on.size))
@@ -355,7 +369,7 @@ class _Layout:
     def relaxed(self, outcome: Outcome, x: Floats, duals: Floats) -> Relaxed:
         """Read prices, in the units of `delta`, and the point."""
         pairs, d, n = _pairs(self.n), self.box.lower.size, self.n
-        read = _Reader(duals, self._rows().unit, self.objective)
+        read = _Reader(duals, self._rows.unit, self.objective)
         z = self.objective * duals[: self.problem.convex.e.size]
         read.at = z.size
         forms, y = read.next(), read.next()
@@ -368,7 +382,7 @@ class _Layout:
         low, high, cross = np.zeros((d, d)), np.zeros((d, d)), np.zeros((d, d))
         scale = 1.0 / self.half**2
         cross[self.free, self.free] = read.next() * scale
-        off = ~pairs.diagonal
+        off = self._paired
         j, l = self.free[pairs.row[off]], self.free[pairs.column[off]]  # noqa: E741
         scale = 1.0 / (self.half[pairs.row[off]] * self.half[pairs.column[off]])
         for out, (i, k) in ((low, (j, l)), (cross, (j, l)), (cross, (l, j)), (high, (j, l))):
