@@ -18,11 +18,12 @@ from counterlvq.branching import Branching, Progress
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.conflicts import Reason, cells_clash, conflict_of
 from counterlvq.families import Family, family_of
-from counterlvq.judging import EXACT_GAP
+from counterlvq.judging import EXACT_GAP, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find
+from counterlvq.solvers.descent import warm_up
 from counterlvq.trees import LocalQuestion
 from counterlvq.types import Method
 
@@ -49,6 +50,9 @@ class Answers(Protocol):
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question | LocalQuestion:
         """State what is asked."""
+
+    def get_ready(self) -> None:
+        """Load what takes long the first time, before a clock runs."""
 
     def find(
         self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
@@ -94,6 +98,9 @@ class SharedAnswers:
                 self._targets.pop(next(iter(self._targets)), None)
             self._targets[key] = known
         return known
+
+    def get_ready(self) -> None:
+        """Do nothing: the kernels of shared metrics answer in one go."""
 
     def find(
         self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
@@ -150,6 +157,10 @@ class LocalAnswers:
             self._targets[key] = cells
         return LocalQuestion(self.blueprint, cells, x)
 
+    def get_ready(self) -> None:
+        """Load the compiled search: the first time after an installation it is compiled."""
+        warm_up(not self.blueprint.w.any())
+
     def find(
         self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
     ) -> Find:
@@ -172,17 +183,20 @@ class LocalAnswers:
 
         def clash(kept: Sequence[int]) -> bool:
             reduced = LocalQuestion(prepared(kept), question.cells, x)
-            find = Branching(reduced, self.margin, _NOBODY, self.gap, _CONFLICT_BUDGET).run()
-            return find.certificate.excludes_all(reduced)
+            judge = _any_answer(Rules(self.model, reduced.blueprint, self.margin), x, wished)
+            # Any answer closes the search: there is room, whatever it costs.
+            find = Branching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
+            return find.y is None and find.certificate.excludes_all(reduced)
 
         return conflict_of(x, question.spread, count, prepared, clash)
 
 
-# Judges that there is no answer, so that a search can only show that there is none.
-_NOBODY = Judge(
-    is_valid=lambda y, strict: False,
-    price=lambda y: float("inf"),
-    gap=lambda y, bound: float("inf"),
-    out_of_time=lambda: False,
-    seconds_left=lambda: float("inf"),
-)
+def _any_answer(rules: Rules, x: Floats, wished: NDArray[np.bool_]) -> Judge:
+    """Judge points by the rules alone, without a limit of time."""
+    return Judge(
+        is_valid=lambda y, strict: rules.accepts(y, x, wished, strict=strict),
+        price=lambda y: float(rules.judged(y[None, :], x[None, :]).cost[0]),
+        gap=lambda y, bound: float(rules.judged(y[None, :], x[None, :], bound).gap[0]),
+        out_of_time=lambda: False,
+        seconds_left=lambda: float("inf"),
+    )

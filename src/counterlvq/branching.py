@@ -127,8 +127,9 @@ class Branching:
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
-            box = self.question.root(self._cost)
-            self._push(queue, _Node(prototype, box, prices, 0.0, self._cost))
+            box, cap = self.question.root(self._cost), self._cost
+            bound = lifted_bound(self._problem(prototype), prices, box, cap)
+            self._push(queue, _Node(prototype, box, prices, bound, cap))
         return [] if evidence is not None else queue
 
     @property

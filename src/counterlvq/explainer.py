@@ -157,6 +157,7 @@ class Explainer:
         factual = self.model.features.vector("x", x)
         nearest = int(self.model.nearest(factual[None, :])[0])
         wished = wished_prototypes(self.model, target, nearest)
+        self._answers.get_ready()
         judge = self._judge(factual, wished)
         if wished[nearest] and judge.is_valid(factual, True):
             return self._unchanged(factual, nearest, wished)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import final
 
 import numpy as np
@@ -13,7 +14,7 @@ from counterlvq.families import root_of
 from counterlvq.programs import Program
 from counterlvq.solvers.convexified import Convexified, Scores
 
-__all__ = ["Descent"]
+__all__ = ["Descent", "warm_up"]
 
 _ROUNDS = 100
 _CONIC_ROUNDS = 30
@@ -21,6 +22,20 @@ _CONIC_ROUNDS = 30
 _FIRST_PENALTY, _PENALTY_GROWTH, _LAST_PENALTY = 1.0, 10.0, 1e8
 # Slack below this share of the distances counts as none.
 _NO_SLACK = 1e-7
+
+
+@lru_cache(maxsize=2)
+def warm_up(is_quadratic: bool) -> None:
+    """Compile the kernel, or load it, by a search on one feature."""
+    one, none = np.ones((1, 1)), np.zeros((0, 1))
+    program = Program(
+        w=np.zeros(1) if is_quadratic else np.ones(1),
+        L=one if is_quadratic else none,
+        A=none, b=np.zeros(0), E=none, e=np.zeros(0), lower=np.full(1, -np.inf),
+        upper=np.full(1, np.inf), quadrics=(), reach=np.ones(1), blur=np.zeros(0),
+    )  # fmt: skip
+    scores = Scores(one, np.full(1, -2.0), one[None], np.zeros((1, 1)), np.zeros(1))
+    Descent.of(program, scores, np.ones(1)).downhill(np.full(1, 2.0), 0.0, 1e-6, np.inf)
 
 
 @final

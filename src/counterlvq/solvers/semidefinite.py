@@ -29,6 +29,8 @@ from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Relaxed", "relax"]
 
+# Multipliers beyond this are no numbers to work with.
+_HUGE = 1e60
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
 
@@ -103,7 +105,7 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
     if solution is None:
         return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
     duals, point = solution.duals, solution.x
-    if not np.isfinite(duals).all() or not np.isfinite(point).all():
+    if not (np.abs(duals) < _HUGE).all() or not np.isfinite(point).all():
         return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
     return layout.relaxed(solution.outcome, point, duals)
 

@@ -28,6 +28,14 @@ _CUTS_PER_ROUND = 8
 
 
 @jit
+def _cost(u, is_quadratic):
+    total = 0.0
+    for j in range(u.size):
+        total += u[j] * u[j] if is_quadratic else abs(u[j])
+    return total
+
+
+@jit
 def _value(M, g, s, u):
     """Distance ``u'Mu + g'u + s``."""
     total = s
@@ -86,13 +94,6 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
     """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
 
     @jit
-    def cost_of(u):
-        total = 0.0
-        for j in range(u.size):
-            total += u[j] * u[j] if is_quadratic else abs(u[j])
-        return total
-
-    @jit
     def descend(
         Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
     ):  # fmt: skip
@@ -116,7 +117,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
             h[n], equality[n] = a[n], equal[n]
             for j in range(d):
                 C[n, j] = A[n, j]
-        cost, cuts = cost_of(c), 0
+        cost, cuts = _cost(c, is_quadratic), 0
         for turn in range(rounds):
             constant = _tangent(Mi, gi, si, c, own)
             for k in range(m):
@@ -191,7 +192,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
             share = _first_exit(Mi, gi, si, MK, gK, sK, margin, c, step)
             for j in range(d):
                 u[j] = c[j] + share * step[j]
-            found = cost_of(u)
+            found = _cost(u, is_quadratic)
             if not found < cost:
                 return cost, turn
             for j in range(d):
