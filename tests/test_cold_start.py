@@ -88,6 +88,10 @@ def copied(folder: Path) -> Path:
     return folder
 
 
+# Where compiled code is kept beside its source.
+COMPILED = (Path("counterlvq"), Path("counterlvq", "solvers", "kernels"))
+
+
 def blocked(path: Path) -> Path:
     """A file where a folder is looked for: nobody, whatever their rights, can write below it."""
     path.write_text("not a folder")
@@ -122,7 +126,8 @@ def test_compiled_code_is_kept_beside_the_source(code: str, tmp_path: Path) -> N
 def test_read_only_package_keeps_compiled_code_with_the_user(code: str, tmp_path: Path) -> None:
     place, home = copied(tmp_path / "site"), tmp_path / "home"
     home.mkdir()
-    blocked(place / "counterlvq" / "solvers" / "kernels" / "__pycache__")
+    for folder in COMPILED:
+        blocked(place / folder / "__pycache__")
     around = {"PYTHONPATH": str(place), "HOME": str(home), "XDG_CACHE_HOME": str(home)}
     first = fresh(code, **around)
     assert not kept(place)
@@ -134,7 +139,8 @@ def test_read_only_package_keeps_compiled_code_with_the_user(code: str, tmp_path
 @each_size
 def test_kernels_work_where_nothing_can_be_kept(code: str, tmp_path: Path) -> None:
     place, home = copied(tmp_path / "site"), blocked(tmp_path / "home")
-    blocked(place / "counterlvq" / "solvers" / "kernels" / "__pycache__")
+    for folder in COMPILED:
+        blocked(place / folder / "__pycache__")
     below = str(home / "below")
     told = fresh(
         code, PYTHONPATH=str(place), HOME=str(home), XDG_CACHE_HOME=below, NUMBA_CACHE_DIR=below
