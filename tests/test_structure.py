@@ -32,6 +32,7 @@ ORDER = [
     "model",
     "adapters",
     "pipelines",
+    "sources",
     "expressions",
     "costs",
     "constraints",

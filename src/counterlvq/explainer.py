@@ -11,9 +11,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.adapters import as_prototype_model, predictor_of
 from counterlvq.answers import Answers, LocalAnswers, SharedAnswers
-from counterlvq.arrays import Floats, finite_matrix, finite_scalar, plain
+from counterlvq.arrays import Floats, finite_scalar, plain
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
@@ -27,6 +26,7 @@ from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge
+from counterlvq.sources import Source, source_of
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
 from counterlvq.trees import LocalQuestion
@@ -43,9 +43,12 @@ class Explainer:
 
     Parameters
     ----------
-    model : PrototypeModel or fitted estimator
+    model : PrototypeModel, fitted estimator or fitted Pipeline
         With one metric for all prototypes, or one for each. An estimator is read by
         `as_prototype_model`, and its own `predict` has the last word on every counterfactual.
+        A scikit-learn pipeline of affine steps (scalers, PCA, column selection, ...) that ends
+        in one is explained in the columns and units of the table that it takes: cost,
+        constraints and answers are stated there.
     cost : Cost, default Manhattan()
         What a change costs.
     constraints : sequence of Constraint or str
@@ -91,6 +94,7 @@ class Explainer:
     method: Method
     time_limit: float | None
     gap: float
+    _source: Source
     _blueprint: Blueprint
     _rules: Rules
     _answers: Answers
@@ -106,7 +110,8 @@ class Explainer:
         gap: float = 1e-4,
     ) -> None:
         put = partial(object.__setattr__, self)
-        put("model", as_prototype_model(model))
+        put("_source", source_of(model))
+        put("model", self._source.model)
         put("cost", _checked_cost(cost))
         put("constraints", _checked_constraints(constraints))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
@@ -114,7 +119,7 @@ class Explainer:
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
         put("_blueprint", self._prepared(range(len(self.constraints))))
-        put("_rules", Rules(self.model, self._blueprint, self.margin, predictor_of(model)))
+        put("_rules", Rules(self.model, self._blueprint, self.margin, self._source.says))
         put("_answers", self._way())
 
     def __repr__(self) -> str:
@@ -132,8 +137,8 @@ class Explainer:
 
         Parameters
         ----------
-        x : array-like of shape (d,), or mapping from feature name to value
-            The factual input.
+        x : array-like of shape (d,), mapping from feature name to value, or row of a frame
+            The factual input. In a pandas or polars frame columns are found by name.
         target : label, collection of labels, or None
             What the model should say instead; None for anything but what it says now. An
             input that has a wished-for label already, and meets the constraints, comes
@@ -154,7 +159,7 @@ class Explainer:
         >>> print(cf.text())
         The answer would have been 'yes' instead of 'no' if x0 were 1 higher (2 instead of 1).
         """
-        factual = self.model.features.vector("x", x)
+        factual = self._source.row(x)
         nearest = int(self.model.nearest(factual[None, :])[0])
         wished = wished_prototypes(self.model, target, nearest)
         self._answers.get_ready()
@@ -179,8 +184,8 @@ class Explainer:
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            The factual inputs.
+        X : array-like of shape (n, d), or DataFrame
+            The factual inputs. In a pandas or polars frame columns are found by name.
         target : label, set of labels, sequence of n labels, or None
             One wish for all rows (a label, or a set of labels of which any will do), or one
             label per row (None in it for any other class).
@@ -202,7 +207,7 @@ class Explainer:
         array([1., 0.])
         """
         jobs = workers(n_jobs)
-        rows = finite_matrix("X", X, self.model.n_features)
+        rows = self._source.rows(X)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once

@@ -230,7 +230,7 @@ def as_frame(frame: Any) -> Frame | None:
     return None
 
 
-def new_frame(columns: Mapping[str, list[Any]]) -> Any:
+def new_frame(columns: Mapping[str, Any]) -> Any:
     """Make a DataFrame with the library that is there."""
     try:
         import pandas as pd
