@@ -43,6 +43,8 @@ _MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
 _STATIONS = 33
 # Corrections of a relaxed point before another way is taken.
 _PULLS = 6
+# How far a start may break a constraint, as a share of its terms; a descent mends that.
+_LEVEL = 1e-12
 # The share of `gap` at which a box counts as closed, so that the sum of roundings stays within.
 _CLOSED = 0.999
 # A gap below this is beyond what a relaxation's multipliers can show.
@@ -289,17 +291,41 @@ class Branching:
                 return
 
     def _pulled_in(self, prototype: int, point: Floats) -> Floats | None:
-        """Take the shortest way to where the tangents of the broken conditions hold."""
+        """Take the shortest way to where the tangents of the broken conditions hold.
+
+        Features stay within their bounds: one that has reached a bound does not move on.
+        """
         problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
+        program = problem.convex
         unit, delta = self.question.root(self._cost).half, point
         for _ in range(_PULLS):
-            excess = problem.excess(delta)
-            broken = excess > 0
-            if not broken.any():
-                return delta if self._obeys(self.question.x + delta) else None
-            slopes = (2.0 * problem.forms.Q[broken] @ delta + problem.forms.q[broken]) * unit
-            delta = delta - unit * np.linalg.lstsq(slopes, excess[broken], rcond=1e-9)[0]
+            delta = np.clip(delta, program.lower, program.upper)
+            excess, slopes, rounding = self._conditions(problem, delta)
+            broken = excess > rounding
+            off = program.e - program.E @ delta
+            if not broken.any() and (np.abs(off) <= _LEVEL * np.abs(program.E) @ unit).all():
+                return delta
+            movable = unit * ((delta > program.lower) & (delta < program.upper))
+            system = np.concatenate([slopes[broken], program.E]) * movable
+            wanted = np.concatenate([-excess[broken], off])
+            size = np.sqrt(np.einsum("ij,ij->i", system, system))
+            size = np.where(size > 0, size, 1.0)
+            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=1e-9)[0]
+            delta = delta + movable * step
         return None
+
+    def _conditions(self, problem: Nonconvex, delta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Excess, slope and rounding of all inequalities: cell, rows and quadrics."""
+        program, quadrics = problem.convex, problem.convex.quadrics
+        excess = [problem.excess(delta), program.A @ delta - program.b]
+        slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
+        unit = self.question.root(self._cost).half
+        rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
+        for quadric in quadrics:
+            excess.append(np.array([quadric.excess(delta)]))
+            slopes.append(quadric.gradient(delta)[None, :])
+            rounding.append(np.array([_LEVEL * quadric.magnitude(delta)]))
+        return np.concatenate(excess), np.concatenate(slopes), np.concatenate(rounding)
 
     def _descend(self, prototype: int, start: Floats) -> None:
         margin = self._margin(prototype)

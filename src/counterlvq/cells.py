@@ -147,16 +147,15 @@ class LocalCells:
     ) -> LocalCells:
         """Split the prototypes by whether their label is wished for, (p,).
 
-        As for `SharedCells`, an exact copy of an earlier prototype, metric and all, never
+        As for `SharedCells`, an exact copy of an earlier prototype, metric and offset too, never
         wins and bounds nothing unless ties count.
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
         if not ties_count:
             seen: set[tuple[bytes, ...]] = set()
-            for k, (prototype, omega) in enumerate(
-                zip(model.prototypes, model.factors, strict=True)
-            ):
-                key = (prototype.tobytes(), omega.tobytes())
+            offsets = np.zeros(alive.size) if model.offsets is None else model.offsets
+            for k, parts in enumerate(zip(model.prototypes, model.factors, offsets, strict=True)):
+                key = tuple(part.tobytes() for part in parts)
                 alive[k] = key not in seen
                 seen.add(key)
         rivals = np.flatnonzero(~wished & alive)

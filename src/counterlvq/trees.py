@@ -24,6 +24,10 @@ from counterlvq.programs import Blueprint, Program
 
 __all__ = ["Forest", "LocalQuestion", "Tree"]
 
+# How often the linear conditions narrow the box of a question, and their rounding.
+_ROW_SWEEPS = 3
+_ROW_ROUNDING = 2.0**-44
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -65,7 +69,28 @@ class LocalQuestion:
         program = self.convex
         limits = cost_limits(program.w, program.L, cap)
         reach = np.where(np.isfinite(limits), limits, program.reach)
-        return Box(np.maximum(program.lower, -reach), np.minimum(program.upper, reach))
+        box = Box(np.maximum(program.lower, -reach), np.minimum(program.upper, reach))
+        return _within_rows(program, box)
+
+
+def _within_rows(program: Program, box: Box) -> Box:
+    """Keep of a box what the linear conditions leave of each side, given the other sides."""
+    A = np.concatenate([program.A, program.E, -program.E])
+    blur = np.concatenate([program.blur, program.blur[program.b.size :]])
+    b = np.concatenate([program.b, program.e, -program.e]) + blur
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(_ROW_SWEEPS if b.size else 0):
+            least = np.where(A > 0, A * box.lower, A * box.upper)
+            size = np.abs(least).sum(axis=1) + np.abs(b)
+            rest = least.sum(axis=1, keepdims=True) - least
+            ends = (b[:, None] - rest + _ROW_ROUNDING * size[:, None]) / A
+            box = box.within(
+                Box(
+                    np.where(A < 0, ends, -np.inf).max(axis=0),
+                    np.where(A > 0, ends, np.inf).min(axis=0),
+                )
+            )
+    return box
 
 
 class _Part(NamedTuple):
