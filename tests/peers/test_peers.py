@@ -34,6 +34,7 @@ LOCAL = {"lgmlvq", "lgmlvq-class", "lmrslvq", "gtlvq"}
 # prototorch computes in single precision: a counterfactual has to lead by more than the last
 # digits of its distances, of which this is the share.
 MARGINS = {"prototorch": 1e-5}
+LOCAL_ROWS = 5
 TIMEOUT = 3600  # a first run downloads and installs
 
 
@@ -88,16 +89,19 @@ def questions(model: clvq.PrototypeModel, rows: np.ndarray) -> Iterator[tuple[ob
 def test_every_counterfactual_is_confirmed_there(fitted: tuple[str, Path]) -> None:
     library, folder = fitted
     targets: dict[str, list[object]] = {}
-    for name in (name for name in MODELS[library] if not is_local(name)):
+    for name in MODELS[library]:
         model = load_exported(folder / f"{name}.npz")
         table = np.load(folder / f"{name}.rows.npy")
         share = MARGINS.get(library)
         margin = None if share is None else share * float(model.distances(table).max())
         explainer = clvq.Explainer(model, margin=margin)
         wanted, targets[name] = [], []
-        for target, rows in questions(model, table):
+        for target, others in questions(model, table):
+            # Proofs for local metrics take their time, and "auto" may leave a gap open.
+            rows = others[:LOCAL_ROWS] if model.is_local else others
             batch = explainer.explain_batch(rows, target=target)
-            expected = {"optimal", "feasible"} if library in MARGINS else {"optimal"}
+            open_gaps = library in MARGINS or model.is_local
+            expected = {"optimal", "feasible"} if open_gaps else {"optimal"}
             assert set(batch.status.tolist()) <= expected, name
             wanted.append(batch.X)
             targets[name] += [target] * len(rows)
