@@ -6,6 +6,7 @@ certificate. What depends on model and target alone is prepared once and kept.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, final
@@ -27,7 +28,7 @@ from counterlvq.solvers.descent import warm_up
 from counterlvq.trees import LocalQuestion
 from counterlvq.types import Method
 
-__all__ = ["Answers", "LocalAnswers", "SharedAnswers"]
+__all__ = ["Answers", "LocalAnswers", "SharedAnswers", "judge_by"]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
@@ -39,6 +40,21 @@ _CONFLICT_BUDGET = 60
 
 Reporter = Callable[[Progress], None]
 Prepared = Callable[[Sequence[int]], Blueprint]
+
+
+def judge_by(
+    rules: Rules, x: Floats, wished: NDArray[np.bool_], time_limit: float | None = None
+) -> Judge:
+    """Judge points by the rules; the clock runs from now on."""
+    deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    X = x[None, :]
+    return Judge(
+        is_valid=lambda y, strict: rules.accepts(y, x, wished, strict=strict),
+        price=lambda y: float(rules.judged(y[None, :], X).cost[0]),
+        gap=lambda y, bound: float(rules.judged(y[None, :], X, bound).gap[0]),
+        out_of_time=lambda: time.monotonic() > deadline,
+        seconds_left=lambda: deadline - time.monotonic(),
+    )
 
 
 class Answers(Protocol):
@@ -183,20 +199,9 @@ class LocalAnswers:
 
         def clash(kept: Sequence[int]) -> bool:
             reduced = LocalQuestion(prepared(kept), question.cells, x)
-            judge = _any_answer(Rules(self.model, reduced.blueprint, self.margin), x, wished)
+            judge = judge_by(Rules(self.model, reduced.blueprint, self.margin), x, wished)
             # Any answer closes the search: there is room, whatever it costs.
             find = Branching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
             return find.y is None and find.certificate.excludes_all(reduced)
 
         return conflict_of(x, question.spread, count, prepared, clash)
-
-
-def _any_answer(rules: Rules, x: Floats, wished: NDArray[np.bool_]) -> Judge:
-    """Judge points by the rules alone, without a limit of time."""
-    return Judge(
-        is_valid=lambda y, strict: rules.accepts(y, x, wished, strict=strict),
-        price=lambda y: float(rules.judged(y[None, :], x[None, :]).cost[0]),
-        gap=lambda y, bound: float(rules.judged(y[None, :], x[None, :], bound).gap[0]),
-        out_of_time=lambda: False,
-        seconds_left=lambda: float("inf"),
-    )

@@ -105,21 +105,21 @@ class Branching:
 
         It proves nothing, unless the constraints contradict each other.
         """
-        queue = self._begin()
+        queue = self._begin(from_input=False)
         return Find(self._best, self._cost, self._forest() if not queue else Forest(()), (_CCP,))
 
     def run(self) -> Find:
         """Search until the gap is closed, the budget is spent or time is up."""
-        queue = self._begin()
+        queue = self._begin(from_input=True)
         while queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
         return Find(self._best, self._cost, self._forest(), (_CCP, _TREE))
 
-    def _begin(self) -> list[tuple[float, int]]:
+    def _begin(self, *, from_input: bool) -> list[tuple[float, int]]:
         """Search from cheap starts; return the queue of whole boxes, empty if all is settled."""
         if not self.judge.out_of_time():
-            self._start()
+            self._start(from_input=from_input)
         evidence = None
         if self._best is None and not self.judge.out_of_time():
             evidence = refutation(self.question.convex)
@@ -240,8 +240,8 @@ class Branching:
             np.array([node.cap for node in nodes]),
         )
 
-    def _start(self) -> None:
-        """Search from each target prototype, and from where the way there enters its cell."""
+    def _start(self, *, from_input: bool) -> None:
+        """Search from each target prototype, and from where the input's way enters its cell."""
         x = self.question.x
         for prototype in self.question.cells.targets.tolist():
             if self.judge.out_of_time():
@@ -252,6 +252,8 @@ class Branching:
                 self._descend(prototype, there)
             else:
                 self._enter(prototype, there)
+            if from_input and prototype in self._inside:
+                self._search_from(prototype, np.zeros_like(x))
 
     def _obeys(self, y: Floats) -> bool:
         """Whether a point meets the constraints, whatever its label."""

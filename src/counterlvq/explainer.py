@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import Answers, LocalAnswers, SharedAnswers
+from counterlvq.answers import Answers, LocalAnswers, SharedAnswers, judge_by
 from counterlvq.arrays import Floats, finite_scalar, plain
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.branching import Progress
@@ -25,7 +24,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.results import Counterfactual
-from counterlvq.search import Find, Judge
+from counterlvq.search import Find
 from counterlvq.sources import Source, source_of
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
@@ -163,7 +162,7 @@ class Explainer:
         nearest = int(self.model.nearest(factual[None, :])[0])
         wished = wished_prototypes(self.model, target, nearest)
         self._answers.get_ready()
-        judge = self._judge(factual, wished)
+        judge = judge_by(self._rules, factual, wished, self.time_limit)
         if wished[nearest] and judge.is_valid(factual, True):
             return self._unchanged(factual, nearest, wished)
         with reporter(progress) as report:
@@ -273,16 +272,6 @@ class Explainer:
         if self.model.is_local:
             return LocalAnswers(self.model, self._blueprint, self.margin, self.method, self.gap)
         return SharedAnswers(self.model, self._blueprint, self.margin)
-
-    def _judge(self, x: Floats, wished: NDArray[np.bool_]) -> Judge:
-        deadline = np.inf if self.time_limit is None else time.monotonic() + self.time_limit
-        return Judge(
-            is_valid=lambda y, strict: self._rules.accepts(y, x, wished, strict=strict),
-            price=lambda y: float(self._rules.judged(y[None, :], x[None, :]).cost[0]),
-            gap=lambda y, bound: float(self._rules.judged(y[None, :], x[None, :], bound).gap[0]),
-            out_of_time=lambda: time.monotonic() > deadline,
-            seconds_left=lambda: deadline - time.monotonic(),
-        )
 
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
