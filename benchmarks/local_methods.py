@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +12,7 @@ from benchmarks.baselines import concave
 from benchmarks.local_problems import LocalProblem
 from benchmarks.problems import COSTS, Array
 from benchmarks.timing import interleaved, timed
+from counterlvq.branching import Progress
 
 METHODS = ("ccp", "auto", "global")
 GAP = 1e-4
@@ -56,18 +58,20 @@ class Loop:
         return self.seconds[PLAIN] / self.seconds[EXPLAIN]
 
 
-def run(problem: LocalProblem, method: str, time_limit: float | None = None) -> Run:
-    """Ask about each row by itself."""
+def run(
+    problem: LocalProblem, method: str, time_limit: float | None = None, *, warm: bool = True
+) -> Run:
+    """Ask about each row by itself; first about one row in vain, which loads what is needed."""
     explainer = problem.explainer(method, time_limit, GAP)
-    explainer.explain(problem.rows[0], problem.targets[0])  # compiles, or loads from disk
+    if warm:
+        explainer.explain(problem.rows[0], problem.targets[0])
     seconds, answers, boxes = [], [], []
     for x, target in zip(problem.rows, problem.targets, strict=True):
         seen = [0]
-        count = partial(_keep_boxes, seen)
-        took, answer = timed(partial(explainer.explain, x, target, progress=count))
+        took, answer = timed(partial(explainer.explain, x, target, progress=_keep_boxes(seen)))
         seconds.append(took)
         answers.append(answer)
-        boxes.append(seen[0])
+        boxes.append(seen[-1])
     return Run(
         problem=problem.name,
         cost=problem.cost,
@@ -83,8 +87,8 @@ def run(problem: LocalProblem, method: str, time_limit: float | None = None) -> 
     )
 
 
-def _keep_boxes(seen: list[int], now: object) -> None:
-    seen[0] = now.nodes  # type: ignore[attr-defined]
+def _keep_boxes(seen: list[int]) -> Callable[[Progress], None]:
+    return lambda now: seen.append(now.nodes)
 
 
 def beside_plain_loop(problem: LocalProblem, repeats: int) -> Loop:
