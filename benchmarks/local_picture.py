@@ -63,7 +63,7 @@ def draw(results: LocalResults, path: Path) -> None:
         right.set_yticklabels([])
         _key(figure, left)
         bottom = figure.add_gridspec(
-            1, 3, left=0.055, right=0.985, top=0.335, bottom=0.105, wspace=0.3,
+            1, 3, left=0.055, right=0.975, top=0.335, bottom=0.105, wspace=0.3,
             width_ratios=(1.0, 1.0, 1.15),
         )  # fmt: skip
         for cell, letter in zip(bottom, ("d", "m"), strict=False):

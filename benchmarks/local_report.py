@@ -77,8 +77,8 @@ def _known(results: LocalResults) -> Iterator[str]:
     yield "## Known optima\n"
     yield (
         "LGMLVQ models of sklearn-lvq with optima that SCIP proved (`benchmarks/data`). Below: "
-        f"costs under the given bound by more than {GIVEN:.0e}, which is how good it is. Above: costs "
-        "over the best that is given, beyond its printed digits, and the largest excess; for "
+        f"costs under the given bound by more than {GIVEN:.0e}, which is how good it is. Above: "
+        "costs over the best that is given, beyond its printed digits, and the largest excess; for "
         f"OPTIMAL answers that may be the gap of {GAP:g}.\n"
     )
     heads = ("set", "cost", "method", "rows", "valid", "OPTIMAL", "median", "worst", "mean cost")
