@@ -46,7 +46,7 @@ def measure(sizes: LocalSizes) -> LocalResults:
     start, where = perf_counter(), environment()
     known = [problem.head(sizes.known) for problem in known_sets()]
     digits = list(digit_rows(sizes.digits))
-    runs = [found for problem in (*known, *digits) for found in _methods(problem, sizes)]
+    runs = [found for problem in (*known, *digits) for found in measured(problem, sizes)]
     _say("ccp beside the plain loop")
     loops = [beside_plain_loop(problem, sizes.repeats) for problem in digits]
     _say("growth")
@@ -60,7 +60,8 @@ def measure(sizes: LocalSizes) -> LocalResults:
     return LocalResults(where, sizes, runs, loops, growth, profiles, perf_counter() - start)
 
 
-def _methods(problem: LocalProblem, sizes: LocalSizes) -> Iterator[Run]:
+def measured(problem: LocalProblem, sizes: LocalSizes) -> Iterator[Run]:
+    """Every method on one problem, as it is measured."""
     for method in METHODS:
         found = run(problem, method, sizes.time_limit if method == "global" else None)
         _say(f"{problem.name} {problem.cost}: {method} {sum(found.seconds):.1f} s")
