@@ -52,6 +52,7 @@ BENCH_PEERS ?=
 bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
+	$(BIN)/python -m benchmarks.local
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing

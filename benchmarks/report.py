@@ -41,7 +41,7 @@ def write_all(results: Results, folder: Path) -> None:
     from benchmarks.picture import draw
 
     folder.mkdir(parents=True, exist_ok=True)
-    content = json.dumps(_plain(as_dict(results)), indent=1, allow_nan=False) + "\n"
+    content = json.dumps(plain(as_dict(results)), indent=1, allow_nan=False) + "\n"
     write_atomically(folder / "bench.json", lambda path: path.write_text(content, "utf-8"))
     text = markdown(results)
     write_atomically(folder / "bench.md", lambda path: path.write_text(text, "utf-8"))
@@ -109,12 +109,12 @@ def _comparison(comparison: Sequence[Measured]) -> Iterator[str]:
         "DAQP for L2).\n"
     )
     header = ("data", "cost", "method", "rows", "time", "ratio", "mean cost", "x optimum", "valid")
-    yield _row((*header, "difference"))
-    yield _row(["---"] * 3 + ["---:"] * 7)
+    yield row((*header, "difference"))
+    yield row(["---"] * 3 + ["---:"] * 7)
     last = None
     for m in comparison:
         name = (f"{m.data} {m.model}", m.cost)
-        yield _row(
+        yield row(
             (
                 *(name if name != last else ("", "")),
                 f"({LETTERS[m.method]}) {m.method}",
@@ -133,11 +133,11 @@ def _comparison(comparison: Sequence[Measured]) -> Iterator[str]:
 
 def _goals(results: Results) -> Iterator[str]:
     yield "## Figures to reach\n"
-    yield _row(("figure", "wanted", "this run", ""))
-    yield _row(["---"] * 4)
+    yield row(("figure", "wanted", "this run", ""))
+    yield row(["---"] * 4)
     for goal in goals(results):
         verdict = "reached" if goal.reached else "**not reached**"
-        yield _row((goal.what, goal.wanted, goal.found, verdict))
+        yield row((goal.what, goal.wanted, goal.found, verdict))
     yield ""
     for complaint in complaints(results):
         yield f"**Wrong: {complaint}.**\n"
@@ -150,14 +150,14 @@ def _neighbours(results: Results) -> Iterator[str]:
         f"{first.prototypes:,} training images as prototypes, {first.features} pixels, "
         f"{first.rows} test rows, one thread.\n"
     )
-    yield _row(
+    yield row(
         ("cost", "`explain`, median", "`explain_batch` of one, median", "one batch, mean")
         + ("optimal", "second engine", "difference from oracle")
     )
-    yield _row(["---"] + ["---:"] * 6)
+    yield row(["---"] + ["---:"] * 6)
     for n in results.neighbours:
         times = (duration(t) for t in (n.explain_median, n.batch_median, n.batch_mean))
-        yield _row((n.cost, *times, f"{n.optimal:.0%}", n.fallbacks, f"{n.check.difference:.0e}"))
+        yield row((n.cost, *times, f"{n.optimal:.0%}", n.fallbacks, f"{n.check.difference:.0e}"))
     yield (
         "\nThe oracle solves the full program of every target prototype (all rivals, HiGHS for L1 "
         "and Clarabel for L2), except where overtaking one rival alone costs more than the answer "
@@ -171,10 +171,10 @@ def _growth(results: Results) -> Iterator[str]:
         "Time of a batch against n, time per row against the others; exponents of the power laws "
         "through all points and through the last three, by least squares on logarithms.\n"
     )
-    yield _row(("quantity", "fixed", "cost", "sizes", "times", "exponent", "at the end"))
-    yield _row(["---"] * 5 + ["---:"] * 2)
+    yield row(("quantity", "fixed", "cost", "sizes", "times", "exponent", "at the end"))
+    yield row(["---"] * 5 + ["---:"] * 2)
     for curve in results.growth:
-        yield _row(
+        yield row(
             (
                 f"{curve.letter}, {curve.meaning}",
                 curve.fixed,
@@ -207,7 +207,7 @@ def _machine(results: Results) -> Iterator[str]:
     )
 
 
-def _row(cells: Sequence[object]) -> str:
+def row(cells: Sequence[object]) -> str:
     return "| " + " | ".join(str(cell) for cell in cells) + " |"
 
 
@@ -215,12 +215,12 @@ def _number(value: float, form: str) -> str:
     return format(value, form) if math.isfinite(value) else ""
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """NaN and infinity have no place in JSON."""
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

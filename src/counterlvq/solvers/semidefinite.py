@@ -29,10 +29,10 @@ from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Relaxed", "relax"]
 
-# Multipliers beyond this are no numbers to work with.
-_HUGE = 1e60
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
+# Numbers beyond this, and those that are none, come from iterations that ran away.
+_HUGE = 1e60
 
 
 @final
@@ -105,7 +105,7 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
     if solution is None:
         return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
     duals, point = solution.duals, solution.x
-    if not (np.abs(duals) < _HUGE).all() or not np.isfinite(point).all():
+    if not (np.abs(duals) < _HUGE).all() or not (np.abs(point) < _HUGE).all():
         return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
     return layout.relaxed(solution.outcome, point, duals)
 

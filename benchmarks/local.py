@@ -1,0 +1,76 @@
+"""Models with local metrics: proofs, times, growth, and where the time goes.
+
+`python -m benchmarks.local`, with `--quick` on a few rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from time import perf_counter
+
+from threadpoolctl import threadpool_limits
+
+from benchmarks import local_growth, local_profile
+from benchmarks.figures import environment
+from benchmarks.local_figures import FULL, QUICK, LocalResults, LocalSizes, complaints
+from benchmarks.local_methods import METHODS, Run, beside_plain_loop, run
+from benchmarks.local_problems import LocalProblem, digit_rows, known_sets, random_problem
+from benchmarks.local_report import markdown, write_all
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.local", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="few rows, for a first look")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path(__file__).parent / "results",
+        help="folder for local.json, local.md and local.png",
+    )
+    options = parser.parse_args()
+    with threadpool_limits(1):  # a job is one thread, for every method
+        found = measure(QUICK if options.quick else FULL)
+    write_all(found, options.output)
+    print(markdown(found))
+    wrong = complaints(found)
+    for complaint in wrong:
+        print(f"wrong: {complaint}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+def measure(sizes: LocalSizes) -> LocalResults:
+    """Run everything, one thing at a time."""
+    start, where = perf_counter(), environment()
+    known = [problem.head(sizes.known) for problem in known_sets()]
+    digits = list(digit_rows(sizes.digits))
+    runs = [found for problem in (*known, *digits) for found in measured(problem, sizes)]
+    _say("ccp beside the plain loop")
+    loops = [beside_plain_loop(problem, sizes.repeats) for problem in digits]
+    _say("growth")
+    growth = local_growth.measure(sizes.features, sizes.rivals, sizes.growth)
+    _say("profile")
+    widest = random_problem(max(sizes.features), local_growth.RIVALS, "L1", sizes.profile)
+    profiles = [
+        local_profile.measure(problem.head(sizes.profile))
+        for problem in (known[0], *digits, widest)
+    ]
+    return LocalResults(where, sizes, runs, loops, growth, profiles, perf_counter() - start)
+
+
+def measured(problem: LocalProblem, sizes: LocalSizes) -> Iterator[Run]:
+    """Every method on one problem, as it is measured."""
+    for method in METHODS:
+        found = run(problem, method, sizes.time_limit if method == "global" else None)
+        _say(f"{problem.name} {problem.cost}: {method} {sum(found.seconds):.1f} s")
+        yield found
+
+
+def _say(words: str) -> None:
+    print(words, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
