@@ -27,7 +27,7 @@ from tests.test_local_optima import assert_honest, assert_solved, optimum
 honest_relax = branching.relax
 
 # A liar may keep a search busy for as long as it may take.
-PATIENCE = 0.15
+PATIENCE = 0.05
 
 
 def requests() -> list[LocalQuestion]:
@@ -39,7 +39,8 @@ def requests() -> list[LocalQuestion]:
     held = catalogue.bounds(0, first.x[0] - 0.3, first.x[0] + 0.3)
     tied = catalogue.linear(2, {0: 1.0, 1: 1.0}, "==", float(second.x.sum()) + 0.1)
     ball = catalogue.ellipsoid(third.x.size, np.eye(third.x.size), 4.0, third.x)
-    still = catalogue.max_change(first.x, 0, 1e-3), catalogue.max_change(first.x, 1, 1e-3)
+    near = draw("per prototype", "l1", 0, d=2)
+    still = catalogue.max_change(near.x, 0, 1e-3), catalogue.max_change(near.x, 1, 1e-3)
     return [
         first,
         second,
@@ -47,7 +48,7 @@ def requests() -> list[LocalQuestion]:
         replace(first, name="held", rules=(held,)),
         replace(second, name="tied", rules=(tied,)),
         replace(third, name="ball", rules=(ball,)),
-        replace(draw("per prototype", "l1", 0, d=2), name="nothing in reach", rules=still),
+        replace(near, name="nothing in reach", rules=still),
     ]
 
 
@@ -188,12 +189,16 @@ def raw(change: Callable[[Raw], Raw | None]) -> Callable[..., Raw | None]:
     return run
 
 
+def _huge(values: np.ndarray) -> np.ndarray:
+    return 1e300 * np.sign(values)
+
+
 RAW_LIES: dict[str, Callable[[Raw], Raw | None]] = {
     "nothing": lambda true: None,
     "NaN": lambda true: Raw(Outcome.SOLVED, true.x * np.nan, true.duals * np.nan),
     "NaN duals": lambda true: true._replace(duals=true.duals * np.nan),
     "other signs": lambda true: true._replace(x=-true.x, duals=-true.duals),
-    "huge": lambda true: true._replace(x=1e300 * true.x, duals=1e300 * true.duals),
+    "huge": lambda true: true._replace(x=_huge(true.x), duals=_huge(true.duals)),
     "zero": lambda true: true._replace(x=0 * true.x, duals=0 * true.duals),
     "infeasible": lambda true: true._replace(outcome=Outcome.INFEASIBLE),
     "failed": lambda true: true._replace(outcome=Outcome.FAILED),
@@ -283,8 +288,9 @@ def test_lie_of_the_descent_is_caught(
     assert_honest(question, ask(question, method))
 
 
+# That a round's numbers are finite is seen to where they are read, under the lies of Clarabel.
 @each_request
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "goes to infinity"])
 def test_lie_of_a_round_is_caught(
     way: str, question: LocalQuestion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
