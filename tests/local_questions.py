@@ -314,9 +314,7 @@ def ruled(question: LocalQuestion, seed: int) -> LocalQuestion:
             f"x{j} <= original(x{j}) + 0.5",
             *catalogue.bounds(j, upper=x[j] + 0.5).plain,
         ),
-        catalogue.text(
-            f"x{j} + x{l} >= 0.25", catalogue.row(d, {j: 1.0, l: 1.0}, ">=", 0.25)
-        ),
+        catalogue.text(f"x{j} + x{l} >= 0.25", catalogue.row(d, {j: 1.0, l: 1.0}, ">=", 0.25)),
         catalogue.ellipsoid(d, np.eye(d) + 0.5 * np.outer(fence, fence), 6.0, x + 0.3 * step[0]),
     ]
     count = int(rng.integers(1, 3))

@@ -223,7 +223,7 @@ def test_jobs_do_not_matter(capfd: pytest.CaptureFixture[str]) -> None:
     X, explainer = rows(question, 8), question.explainer()
     one = explainer.explain_batch(X, n_jobs=1)
     two = explainer.explain_batch(X, n_jobs=2, progress=True)
-    assert "8/8" in capfd.readouterr().err
+    assert "100%" in capfd.readouterr().err
     for i in range(len(X)):
         assert_same(one[i], two[i])
         assert explainer.verify(two[i]) == one.lower_bound[i]
@@ -244,12 +244,11 @@ def test_batch_keeps_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
         assert batch[i] is batch[i]
 
 
-def test_batch_without_time_or_rows() -> None:
+def test_batch_without_time() -> None:
     question = draw("per class", "l2", 31)
     late = question.explainer(time_limit=0).explain_batch(rows(question, 3))
     assert set(late.status.tolist()) <= {"unknown", "optimal"}
-    none = question.explainer().explain_batch(np.zeros((0, question.x.size)))
-    assert len(none.cost) == 0
+    assert (late.lower_bound == 0.0).all()
 
 
 def test_explainer_can_be_sent_to_another_process() -> None:
