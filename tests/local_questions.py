@@ -234,11 +234,11 @@ def _ranks(rng: Generator, labels: Array, d: int) -> list[Array]:
 
 
 def _deficient(rng: Generator, labels: Array, d: int) -> list[Array]:
-    """Square, and blind in one direction."""
+    """Square, and blind in one direction if there are several."""
     out = []
     for _ in labels:
         left, values, right = np.linalg.svd(rng.normal(size=(d, d)))
-        values[-1] = 0.0
+        values[max(d - 1, 1) :] = 0.0
         out.append((left * values) @ right)
     return out
 

@@ -53,6 +53,8 @@ _FINEST_GAP = 1e-8
 _SHARE_OF_GAP = 1e-2
 # Boxes narrower than this share of the first one are not cut any more.
 _NARROW = 2.0**-26
+# Larger numbers, and those that are none, are not worked with.
+_HUGE = 1e100
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -174,6 +176,8 @@ class Branching:
             node.cap = cap
             return
         relaxed = relax(problem, box, cap, self._tolerance, self.judge.seconds_left())
+        if not _is_usable(relaxed.prices.forms, relaxed.prices.point, relaxed.miss):
+            relaxed = Relaxed.failed(problem, box)
         self._solved += 1
         if relaxed.outcome is Outcome.INFEASIBLE:
             if lifted_contradiction(problem, relaxed.prices, box, cap):
@@ -334,6 +338,8 @@ class Branching:
         descent = self._descent(prototype)
         for _ in range(_MARGIN_TRIES):
             delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
+            if not _is_usable(delta):
+                return
             y = self._settled(prototype, delta, margin)
             if y is not None:
                 cost = self.judge.price(y)
@@ -371,3 +377,8 @@ class Branching:
             )
             self._descents[prototype] = known
         return known
+
+
+def _is_usable(*claims: Floats) -> bool:
+    """Whether what a solver says consists of numbers that can be worked with."""
+    return all(bool((np.abs(values) < _HUGE).all()) for values in claims)

@@ -113,6 +113,11 @@ class Tree:
     prices: tuple[LiftedPrices, ...]  # of each node
     caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
 
+    def fits(self, question: LocalQuestion) -> bool:
+        """Whether the prices are for as many conditions as the question has."""
+        nothing = _shapes(LiftedPrices.none(question.problem(self.prototype)))
+        return all(_shapes(prices) == nothing for prices in self.prices)
+
     def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
         """Cost that no change of the cell undercuts, at most `cap`."""
         problem = question.problem(self.prototype).tightened(margin)
@@ -162,6 +167,15 @@ class Tree:
         return least
 
 
+def _shapes(prices: LiftedPrices) -> list[tuple[int, ...]]:
+    linear = prices.linear
+    parts = (
+        linear.y, linear.z, linear.nu, prices.forms, prices.low, prices.high, prices.cross,
+        prices.share, prices.signs, prices.from_low, prices.from_high, prices.point,
+    )  # fmt: skip
+    return [part.shape for part in parts]
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Forest:
@@ -175,16 +189,24 @@ class Forest:
         With `margin`, only points that beat every rival by that much count. Of questions
         about shared metrics nothing is proved.
         """
-        if not isinstance(question, LocalQuestion) or not self._covers(question):
+        trees = self._covering(question)
+        if not isinstance(question, LocalQuestion) or not trees:
             return 0.0
-        return min(tree.lower_bound(question, cap, margin) for tree in self.trees)
+        return min(tree.lower_bound(question, cap, margin) for tree in trees)
 
     def excludes_all(self, question: object) -> bool:
         """Whether no cell holds an answer."""
-        if not isinstance(question, LocalQuestion):
+        trees = self._covering(question)
+        if not isinstance(question, LocalQuestion) or not trees:
             return False
-        return self._covers(question) and all(tree.is_empty(question) for tree in self.trees)
+        return all(tree.is_empty(question) for tree in trees)
 
-    def _covers(self, question: LocalQuestion) -> bool:
-        shown = {tree.prototype for tree in self.trees}
-        return bool(self.trees) and shown.issuperset(question.cells.targets.tolist())
+    def _covering(self, question: object) -> tuple[Tree, ...]:
+        """Trees that speak of the question, if there is one for every target; else none."""
+        if not isinstance(question, LocalQuestion):
+            return ()
+        targets = set(question.cells.targets.tolist())
+        trees = tuple(
+            tree for tree in self.trees if tree.prototype in targets and tree.fits(question)
+        )
+        return trees if targets.issubset(tree.prototype for tree in trees) else ()

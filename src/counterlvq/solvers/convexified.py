@@ -26,6 +26,8 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["Convexified", "Round", "Scores"]
 
 _TOLERANCE = 1e-9
+# In units of the search nothing lies beyond this.
+_FAR = 1e100
 
 
 class Scores(NamedTuple):
@@ -113,7 +115,7 @@ class Convexified:
             sparse.csc_matrix(np.triu(P)), q, sparse.csc_matrix(np.concatenate(blocks)),
             np.concatenate(right), cones, tolerance=_TOLERANCE, seconds=seconds,
         )  # fmt: skip
-        if raw is None or raw.outcome is not Outcome.SOLVED or not np.isfinite(raw.x).all():
+        if raw is None or raw.outcome is not Outcome.SOLVED or not (np.abs(raw.x) < _FAR).all():
             return None
         return Round(unit * raw.x[:d], max(float(raw.x[d + 1]), 0.0) * self.distance)
 

@@ -44,6 +44,11 @@ class Relaxed:
     prices: LiftedPrices
     miss: Floats  # (d, d)
 
+    @classmethod
+    def failed(cls, problem: Nonconvex, box: Box) -> Relaxed:
+        """Nothing came back that could be used."""
+        return cls(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
+
 
 class _Pairs(NamedTuple):
     """Entries of the upper triangle, by columns, as Clarabel stores matrices."""
@@ -103,10 +108,10 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
     form = layout.standard_form()
     solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
     if solution is None:
-        return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
+        return Relaxed.failed(problem, box)
     duals, point = solution.duals, solution.x
     if not (np.abs(duals) < _HUGE).all() or not (np.abs(point) < _HUGE).all():
-        return Relaxed(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
+        return Relaxed.failed(problem, box)
     return layout.relaxed(solution.outcome, point, duals)
 
 
