@@ -10,13 +10,14 @@ import numpy as np
 
 from benchmarks.baselines import concave
 from benchmarks.local_problems import LocalProblem
-from benchmarks.problems import COSTS, Array
+from benchmarks.problems import COSTS, SEED, Array
 from benchmarks.timing import interleaved, timed
 from counterlvq.branching import Progress
 
 METHODS = ("ccp", "auto", "global")
 GAP = 1e-4
 CLOSE = 1e-4  # a cost within this share of that of `global` counts as optimal
+NUDGE = 1e-12  # relative change of an input, to see whether the answer is the same
 PLAIN, EXPLAIN, BATCH = "plain loop", "`explain`", "`explain_batch`"
 
 
@@ -48,6 +49,7 @@ class Loop:
     valid: dict[str, float]
     better: int  # rows on which `ccp` is cheaper
     worse: int
+    unsteady: dict[str, int]  # rows on which a nudge of the input leads elsewhere
 
     @property
     def ratio(self) -> float:
@@ -93,27 +95,27 @@ def _keep_boxes(seen: list[int]) -> Callable[[Progress], None]:
 
 def beside_plain_loop(problem: LocalProblem, repeats: int) -> Loop:
     """Time both in turns, and compare what their answers cost."""
-    explainer = problem.explainer("ccp")
+    explainer, targets = problem.explainer("ccp"), problem.targets
 
-    def single() -> Array:
-        pairs = zip(problem.rows, problem.targets, strict=True)
-        return np.array([explainer.explain(x, target).x for x, target in pairs])
+    def single(rows: Array) -> Array:
+        return np.array([explainer.explain(x, t).x for x, t in zip(rows, targets, strict=True)])
 
-    def batch() -> Array:
-        return explainer.explain_batch(problem.rows, problem.targets).X
+    def batch(rows: Array) -> Array:
+        return explainer.explain_batch(rows, targets).X
 
-    def plain() -> Array:
-        pairs = zip(problem.rows, problem.targets, strict=True)
+    def plain(rows: Array) -> Array:
+        pairs = zip(rows, targets, strict=True)
         return np.array([concave.closest(problem.model, x, t, problem.cost) for x, t in pairs])
 
+    def costs_of(found: Array) -> Array:
+        return np.array([COSTS[problem.cost].value(delta) for delta in found - problem.rows])
+
     works = {PLAIN: plain, EXPLAIN: single, BATCH: batch}
-    answers = {name: work() for name, work in works.items()}  # compiles, or loads from disk
-    times = interleaved(repeats, works)
-    price = COSTS[problem.cost].value
-    costs = {
-        name: np.array([price(delta) for delta in found - problem.rows])
-        for name, found in answers.items()
-    }
+    answers = {name: work(problem.rows) for name, work in works.items()}  # compiles, or loads
+    times = interleaved(repeats, {name: partial(works[name], problem.rows) for name in works})
+    costs = {name: costs_of(found) for name, found in answers.items()}
+    noise = np.random.default_rng(SEED).standard_normal(problem.rows.shape)
+    nudged = {name: costs_of(works[name](problem.rows * (1 + NUDGE * noise))) for name in works}
     valid = {name: problem.valid(found) for name, found in answers.items()}
     common = valid[PLAIN] & valid[EXPLAIN] & valid[BATCH]
     excess = (costs[BATCH] / costs[PLAIN])[common] - 1.0
@@ -125,4 +127,8 @@ def beside_plain_loop(problem: LocalProblem, repeats: int) -> Loop:
         valid={name: float(mask.mean()) for name, mask in valid.items()},
         better=int((excess < -CLOSE).sum()),
         worse=int((excess > CLOSE).sum()),
+        unsteady={
+            name: int((np.abs(nudged[name] / costs[name] - 1.0)[common] > CLOSE).sum())
+            for name in works
+        },
     )

@@ -18,7 +18,7 @@ from benchmarks.local_figures import (
     complaints,
     goals,
 )
-from benchmarks.local_methods import BATCH, CLOSE, EXPLAIN, GAP, PLAIN, Run
+from benchmarks.local_methods import BATCH, CLOSE, EXPLAIN, GAP, NUDGE, PLAIN, Run
 from benchmarks.local_problems import DIGITS
 from benchmarks.local_profile import MEANINGS, PARTS
 from benchmarks.report import duration, plain, row, write_atomically
@@ -173,11 +173,16 @@ def _loops(results: LocalResults) -> Iterator[str]:
         "second-order cone, one row with slack per rival, a growing penalty) and hands it to "
         "Clarabel, until a round gains less than 1e-6. Time per row, the fastest of "
         f"{results.sizes.repeats}. Better and worse: rows on which `ccp` ends more than {CLOSE:g} "
-        "lower or higher; either stops in the first valley it meets.\n"
+        "lower or higher; either stops in the first valley it meets. Unsteady: rows on which the "
+        f"answer is another one when the input moves by {NUDGE:g} of itself, for the loop and for "
+        "`ccp`; where there are many, mean costs say little.\n"
     )
     heads = ("cost", "rows", "loop", *(f"`ccp` by {way}" for way in (BATCH, EXPLAIN)))
-    yield row((*heads, "times", "mean cost, loop", "mean cost, `ccp`", "better", "worse", "valid"))
-    yield row(["---"] + ["---:"] * 10)
+    yield row(
+        (*heads, "times", "mean cost, loop", "mean cost, `ccp`", "better", "worse", "valid")
+        + ("unsteady",)
+    )
+    yield row(["---"] + ["---:"] * 11)
     for loop in results.loops:
         yield row(
             (
@@ -190,6 +195,7 @@ def _loops(results: LocalResults) -> Iterator[str]:
                 loop.better,
                 loop.worse,
                 f"{loop.valid[PLAIN]:.0%}, {loop.valid[BATCH]:.0%}",
+                f"{loop.unsteady[PLAIN]}, {loop.unsteady[BATCH]}",
             )
         )
     yield ""

@@ -122,6 +122,7 @@ def test_the_comparison_counts_rows_by_their_costs(cost: str) -> None:
     prices = [COSTS[cost].value(y - x) for x, y in zip(problem.rows, plain, strict=True)]
     assert loop.mean_costs[PLAIN] == pytest.approx(np.mean(prices))
     assert loop.mean_costs[BATCH] == pytest.approx(np.mean(run(problem, "ccp").costs))
+    assert all(0 <= count <= loop.rows for count in loop.unsteady.values())
 
 
 # --- measuring ----------------------------------------------------------------------------------
@@ -242,7 +243,7 @@ def test_goals_are_reached_by_what_reaches_them(small: LocalResults) -> None:
         for problem in ("iris", "digits"):
             quick = changed(quick, method, problem, seconds=[0.01] * 3)
     found = {what: reached for what, reached in verdicts(quick).items() if "plain loop" not in what}
-    assert len(found) == 9
+    assert len(found) == 11
     assert all(found.values())
 
 
@@ -255,6 +256,7 @@ def test_goals_are_reached_by_what_reaches_them(small: LocalResults) -> None:
         ("global", "iris", {"seconds": [0.01, 0.2, 0.3]}, "known optima, `global`: median"),
         ("global", "digits", {"proved": [True, False, True]}, "digits, `global`, L1: gap"),
         ("global", "digits", {"seconds": [0.01, 1.2, 1.3]}, "digits, `global`, L1: median"),
+        ("global", "digits", {"seconds": [0.01, 0.1, 22.3]}, "digits, `global`, L1: limit"),
     ],
 )
 def test_goals_are_missed_by_what_misses_them(
