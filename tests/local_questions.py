@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -273,6 +273,7 @@ COSTS: dict[str, Callable[[Generator, int], Price]] = {
 }
 
 
+@cache  # so that an optimum can be kept, too
 def draw(metric: str, cost: str, seed: int, d: int | None = None) -> LocalQuestion:
     """One question, for any other class than that of `x`."""
     rng = np.random.default_rng([seed, list(METRICS).index(metric), list(COSTS).index(cost)])
@@ -286,6 +287,7 @@ def draw(metric: str, cost: str, seed: int, d: int | None = None) -> LocalQuesti
     return LocalQuestion(name, prototypes, labels.tolist(), omegas, x, None, price)
 
 
+@cache
 def wishes(question: LocalQuestion) -> list[LocalQuestion]:
     """The question for each class that `x` has not, and for any of them."""
     own = question.predict(question.x)[0]

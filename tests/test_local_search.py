@@ -190,7 +190,7 @@ def test_margin_is_kept(method: str) -> None:
 # --- rows ---------------------------------------------------------------------------------------
 
 
-def rows(question: LocalQuestion, n: int = 6) -> np.ndarray:
+def rows(question: LocalQuestion, n: int) -> np.ndarray:
     return question.x + np.random.default_rng(1).normal(size=(n, question.x.size))
 
 
@@ -204,7 +204,7 @@ def assert_same(one: clvq.Counterfactual, other: clvq.Counterfactual) -> None:
 @each_cost
 def test_batch_is_row_by_row(cost: str, method: str) -> None:
     question = draw("different ranks", cost, 28)
-    X, explainer = rows(question), question.explainer(method)
+    X, explainer = rows(question, 3), question.explainer(method)
     labels = list(dict.fromkeys(question.labels))
     each: list[Any] = [labels[i % len(labels)] for i in range(len(X))]
     for target, wish in ((None, [None] * len(X)), (labels[0], [labels[0]] * len(X)), (each, each)):
