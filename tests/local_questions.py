@@ -134,13 +134,22 @@ def optimum(question: LocalQuestion, seconds: float = 20.0) -> Optimum:
 
 
 def _cell_optimum(question: LocalQuestion, i: int, seconds: float) -> Optimum:
+    near = _optimum_within(question, i, _reach(question, i), seconds)
+    # Cells of deficient metrics can lie far away.
+    return (
+        near
+        if near.reached < np.inf
+        else _optimum_within(question, i, 100.0 * _reach(question, i), seconds)
+    )
+
+
+def _optimum_within(question: LocalQuestion, i: int, reach: Array, seconds: float) -> Optimum:
     model = scip.Model()
     model.hideOutput()
     model.setParam("limits/gap", 1e-6)
     model.setParam("limits/time", seconds)
     model.setParam("numerics/feastol", 1e-7)
     d = question.x.size
-    reach = _reach(question, i)
     delta = [model.addVar(lb=-float(reach[j]), ub=float(reach[j])) for j in range(d)]
     own = _score(question, i, delta)
     for k, label in enumerate(question.labels):
