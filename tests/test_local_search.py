@@ -25,8 +25,8 @@ def hard(seed: int = 0) -> LocalQuestion:
     """Ten features and as many classes of three prototypes: a proof takes a while."""
     rng = np.random.default_rng(seed)
     d, labels = 10, np.repeat(np.arange(10), 3)
-    W = rng.normal(size=(labels.size, d)) + 2.0 * rng.normal(size=(10, d))[labels]
-    omegas = [np.eye(d) + 0.35 * rng.normal(size=(d, d)) for _ in labels]
+    W = rng.normal(size=(labels.size, d)) + rng.normal(size=(10, d))[labels]
+    omegas = [0.5 * rng.normal(size=(d, d)) for _ in labels]
     x = W[0] + 0.3 * rng.normal(size=d)
     own = clvq.PrototypeModel(W, labels, omegas=omegas).predict(x[None])[0]
     target = int((own + 4) % 10)
