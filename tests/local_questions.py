@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -134,13 +134,22 @@ def optimum(question: LocalQuestion, seconds: float = 20.0) -> Optimum:
 
 
 def _cell_optimum(question: LocalQuestion, i: int, seconds: float) -> Optimum:
+    near = _optimum_within(question, i, _reach(question, i), seconds)
+    # Cells of deficient metrics can lie far away.
+    return (
+        near
+        if near.reached < np.inf
+        else _optimum_within(question, i, 100.0 * _reach(question, i), seconds)
+    )
+
+
+def _optimum_within(question: LocalQuestion, i: int, reach: Array, seconds: float) -> Optimum:
     model = scip.Model()
     model.hideOutput()
     model.setParam("limits/gap", 1e-6)
     model.setParam("limits/time", seconds)
     model.setParam("numerics/feastol", 1e-7)
     d = question.x.size
-    reach = _reach(question, i)
     delta = [model.addVar(lb=-float(reach[j]), ub=float(reach[j])) for j in range(d)]
     own = _score(question, i, delta)
     for k, label in enumerate(question.labels):
@@ -273,6 +282,7 @@ COSTS: dict[str, Callable[[Generator, int], Price]] = {
 }
 
 
+@cache  # so that an optimum can be kept, too
 def draw(metric: str, cost: str, seed: int, d: int | None = None) -> LocalQuestion:
     """One question, for any other class than that of `x`."""
     rng = np.random.default_rng([seed, list(METRICS).index(metric), list(COSTS).index(cost)])
@@ -286,6 +296,7 @@ def draw(metric: str, cost: str, seed: int, d: int | None = None) -> LocalQuesti
     return LocalQuestion(name, prototypes, labels.tolist(), omegas, x, None, price)
 
 
+@cache
 def wishes(question: LocalQuestion) -> list[LocalQuestion]:
     """The question for each class that `x` has not, and for any of them."""
     own = question.predict(question.x)[0]

@@ -27,7 +27,7 @@ from tests.test_local_optima import assert_honest, assert_solved, optimum
 honest_relax = branching.relax
 
 # A liar may keep a search busy for as long as it may take.
-PATIENCE = 0.05
+PATIENCE = 0.03
 
 
 def requests() -> list[LocalQuestion]:

@@ -63,14 +63,17 @@ def assert_solved(question: LocalQuestion, cf: clvq.Counterfactual) -> None:
 def ladder(question: LocalQuestion) -> None:
     """ccp >= auto >= global >= bound, each as good as it says."""
     found = {}
+    # That there is no answer anywhere can take long to show, or not be shown at all.
+    limit = None if optimum(question).reached < np.inf else 0.5
     for method in ("ccp", "auto", "global"):
-        explainer = question.explainer(method)
+        explainer = question.explainer(method, time_limit=limit)
         cf = found[method] = explainer.explain(question.x, question.target)
         assert_honest(question, cf)
         assert explainer.verify(cf) == cf.lower_bound
         # Another explainer of the same question confirms the proof.
         assert question.explainer("auto").verify(cf) == cf.lower_bound
-    assert_solved(question, found["global"])
+    if limit is None:
+        assert_solved(question, found["global"])
     ccp, auto, best = (found[method].cost for method in ("ccp", "auto", "global"))
     if best < np.inf:
         assert found["auto"].status.has_answer
@@ -106,7 +109,7 @@ def test_rules_cost_what_scip_says(metric: str, cost: str) -> None:
         question = local_questions.ruled(bare, seed + 7 * list(METRICS).index(metric))
         ladder(question)
         # A rule never makes an answer cheaper.
-        free, held = bare.explain(), question.explain()
+        free, held = bare.explain(), question.explain(time_limit=5.0)
         assert held.cost >= free.lower_bound
         assert held.cost >= free.cost * (1 - 1.01 * GAP) - bare.floor
 
@@ -119,7 +122,7 @@ def test_more_rules_cost_what_scip_says(metric: str, cost: str, seed: int) -> No
     bare = draw(metric, cost, seed)
     question = local_questions.ruled(bare, seed)
     ladder(question)
-    assert question.explain().cost >= bare.explain().lower_bound
+    assert question.explain(time_limit=5.0).cost >= bare.explain().lower_bound
 
 
 @each_cost
@@ -140,7 +143,7 @@ def test_units_do_not_matter(cost: str, powers: Sequence[int]) -> None:
 @each_cost
 def test_offsets_are_counted(cost: str) -> None:
     rng = np.random.default_rng(5)
-    for seed in range(3):
+    for seed in range(2):
         bare = draw("per prototype", cost, seed)
         offsets = rng.exponential(1.0, len(bare.labels))
         for question in wishes(replace(bare, offsets=offsets)):

@@ -21,6 +21,7 @@ from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.certificates import cost_limits
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
 from counterlvq.programs import Blueprint, Program
+from counterlvq.rows import Quadric
 
 __all__ = ["Forest", "LocalQuestion", "Tree"]
 
@@ -70,7 +71,23 @@ class LocalQuestion:
         limits = cost_limits(program.w, program.L, cap)
         reach = np.where(np.isfinite(limits), limits, program.reach)
         box = Box(np.maximum(program.lower, -reach), np.minimum(program.upper, reach))
+        for quadric in program.quadrics:
+            box = box.within(_around(quadric))
         return _within_rows(program, box)
+
+
+def _around(quadric: Quadric) -> Box:
+    """Box around an ellipsoid; everything where it has no end, or slopes."""
+    everywhere = np.full(quadric.h.size, np.inf)
+    if quadric.h.any():
+        return Box(-everywhere, everywhere)
+    center: Floats = np.linalg.lstsq(quadric.G, quadric.g, rcond=None)[0].astype(np.float64)
+    rest = quadric.G @ center - quadric.g
+    # What is left for the distance from the centre, and what rounding leaves open in it.
+    room = max(quadric.c - float(rest @ rest), 0.0) + _ROW_ROUNDING * quadric.magnitude(center)
+    limits = cost_limits(np.zeros(center.size), quadric.G, room)
+    slack = _ROW_ROUNDING * np.abs(center)
+    return Box(center - limits - slack, center + limits + slack)
 
 
 def _within_rows(program: Program, box: Box) -> Box:
