@@ -16,6 +16,7 @@ import numpy as np
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
+from counterlvq.certificates import Evidence
 from counterlvq.lifting import (
     Box,
     LiftedPrices,
@@ -107,34 +108,44 @@ class Branching:
 
         It proves nothing, unless the constraints contradict each other.
         """
-        queue = self._begin(from_input=False)
-        return Find(self._best, self._cost, self._forest() if not queue else Forest(()), (_CCP,))
+        if not self.judge.out_of_time():
+            self._start(from_input=False)
+        evidence = self._contradiction()
+        if evidence is None:
+            return Find(self._best, self._cost, Forest(()), (_CCP,))
+        self._plant(evidence)
+        return Find(None, np.inf, self._forest(), (_CCP,))
 
     def run(self) -> Find:
         """Search until the gap is closed, the budget is spent or time is up."""
-        queue = self._begin(from_input=True)
-        while queue and not self._is_over(queue[0][0]):
+        if not self.judge.out_of_time():
+            self._start(from_input=True)
+        evidence = self._contradiction()
+        queue = self._plant(evidence)
+        while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
         return Find(self._best, self._cost, self._forest(), (_CCP, _TREE))
 
-    def _begin(self, *, from_input: bool) -> list[tuple[float, int]]:
-        """Search from cheap starts; return the queue of whole boxes, empty if all is settled."""
-        if not self.judge.out_of_time():
-            self._start(from_input=from_input)
-        evidence = None
-        if self._best is None and not self.judge.out_of_time():
-            evidence = refutation(self.question.convex)
+    def _contradiction(self) -> Evidence | None:
+        """Show, where nothing was found, that the constraints contradict each other."""
+        if self._best is not None or self.judge.out_of_time():
+            return None
+        return refutation(self.question.convex)
+
+    def _plant(self, evidence: Evidence | None) -> list[tuple[float, int]]:
+        """Queue the whole box of each cell, with prices that need no relaxation."""
         queue: list[tuple[float, int]] = []
+        box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
-            prices = LiftedPrices.none(self.question.problem(prototype))
+            problem = self._problem(prototype)
+            prices = LiftedPrices.none(problem)
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
-            box, cap = self.question.root(self._cost), self._cost
-            bound = lifted_bound(self._problem(prototype), prices, box, cap)
+            bound = lifted_bound(problem, prices, box, cap)
             self._push(queue, _Node(prototype, box, prices, bound, cap))
-        return [] if evidence is not None else queue
+        return queue
 
     @property
     def _tolerance(self) -> float:

@@ -220,8 +220,7 @@ class LocalCells:
     def _pulls(self, x: Floats) -> Floats:
         """``M_k (x - w_k)`` of every prototype, (p, d)."""
         offsets = x - self.model.prototypes
-        pairs = zip(self.model.factors, offsets, strict=True)
-        return np.array([omega.T @ (omega @ offset) for omega, offset in pairs])
+        return np.asarray(np.matmul(self._metrics, offsets[..., None])[..., 0])
 
     def rounding_margin(self, x: Floats) -> float:
         """Least lead over a rival that rounding in `predict` cannot undo."""

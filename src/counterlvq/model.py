@@ -23,6 +23,8 @@ _BLOCK_ENTRIES = 1 << 22
 # starts threads of its own, which cost more than they gain and stand in the way of a batch's.
 _PRODUCT = 1 << 18
 _ROWS_ENOUGH = 256
+# Up to so many rows, local distances are taken of all prototypes at once.
+_FEW_ROWS = 4
 
 
 @final
@@ -219,11 +221,30 @@ class PrototypeModel:
             return cdist(rows, self.prototypes, "sqeuclidean")
         if not isinstance(self.omegas, tuple):
             return cdist(self.project(rows), self.anchors, "sqeuclidean")
+        if rows.shape[0] <= _FEW_ROWS:
+            return self._distances_of_few(rows)
         out = np.empty((rows.shape[0], self.n_prototypes))
         for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
             projected = (rows - prototype) @ omega.T
             out[:, k] = np.einsum("ij,ij->i", projected, projected)
         return out if self.offsets is None else out + self.offsets
+
+    def _distances_of_few(self, rows: Floats) -> Floats:
+        """Local distances of a few rows, without a step per prototype in Python."""
+        away = (rows[:, None, :] - self.prototypes)[..., None]
+        projected = np.matmul(self._stacked, away)[..., 0]
+        out = np.einsum("nkr,nkr->nk", projected, projected)
+        return np.asarray(out if self.offsets is None else out + self.offsets)
+
+    @cached_property
+    def _stacked(self) -> Floats:
+        """The factors one upon the other, (p, r, d), short ones filled up with zeros."""
+        stack = np.zeros(
+            (self.n_prototypes, max(len(part) for part in self.factors), self.n_features)
+        )
+        for k, factor in enumerate(self.factors):
+            stack[k, : len(factor)] = factor
+        return read_only(stack)
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
