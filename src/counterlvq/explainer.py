@@ -178,8 +178,8 @@ class Explainer:
     ) -> CounterfactualBatch:
         """Find the closest counterfactual of each row.
 
-        Row i is what `explain` gives for it. Work is shared by threads; the answers do not
-        depend on how many.
+        Row i is what `explain` gives for it. Work is shared by threads, for local metrics by
+        processes; without a `time_limit` the answers do not depend on how many.
 
         Parameters
         ----------
@@ -189,7 +189,7 @@ class Explainer:
             One wish for all rows (a label, or a set of labels of which any will do), or one
             label per row (None in it for any other class).
         n_jobs : int, optional
-            Number of threads, as in scikit-learn: None is 1, -1 is every core.
+            Number of threads or processes, as in scikit-learn: None is 1, -1 is every core.
         progress : bool, default False
             Show a progress bar (needs tqdm).
 

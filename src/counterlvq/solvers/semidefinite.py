@@ -231,7 +231,9 @@ class _Layout:
         out[:, : self.n] = np.diag(self.sign * self.half)
         constant = self.sign * self.center[self.free]
         tops = self._tops
-        out[tops, self.n + _pairs(self.n).row.size + np.arange(tops.size)] = 1.0
+        # In units of the most that it can be, as every other variable.
+        most = self.box.most[self.free]
+        out[tops, self.n + _pairs(self.n).row.size + np.arange(tops.size)] = most[tops]
         return out, constant
 
     @cached_property
@@ -334,7 +336,8 @@ class _Layout:
         size, offset = product * known[:, None], constant * known
         at = self._width - unknown.size + np.arange(unknown.size)
         size[unknown, :] = 0.0
-        size[unknown, at] = 1.0
+        most = self.box.most[self.free]
+        size[unknown, at] = (most[pairs.row] * most[pairs.column])[unknown]
         rows.add(product[unknown] - size[unknown], -constant[unknown])
         rows.add(-product[unknown] - size[unknown], constant[unknown])
         mixed = np.zeros((self.n, pairs.row.size))
