@@ -102,6 +102,7 @@ class Branching:
     _descents: dict[int, Descent] = field(init=False, default_factory=dict)
     _inside: dict[int, Floats] = field(init=False, default_factory=dict)
     _solved: int = field(init=False, default=0)
+    _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
 
     def run_local(self) -> Find:
         """Search from the target prototypes only, the paper's procedure.
@@ -174,7 +175,7 @@ class Branching:
     def _tell(self, queue: list[tuple[float, int]]) -> None:
         if self.report is None:
             return
-        bound = min(queue[0][0] if queue else self._cost, self._cost)
+        bound = min(queue[0][0] if queue else np.inf, self._closed, self._cost)
         gap = 1.0 - bound / self._cost if 0 < self._cost < np.inf else float(self._cost > bound)
         self.report(Progress(self._cost, bound, gap, self._solved))
 
@@ -202,6 +203,8 @@ class Branching:
             self._search_from(node.prototype, relaxed.prices.point)
         if not self._closes(node.bound):
             self._cut(queue, node, box, relaxed)
+        if node.feature < 0:
+            self._closed = min(self._closed, node.bound)
 
     def _cut(self, queue: list[tuple[float, int]], node: _Node, box: Box, relaxed: Relaxed) -> None:
         """Cut across the feature that the relaxation gains most from missing, at 0 first."""

@@ -82,9 +82,10 @@ def _around(quadric: Quadric) -> Box:
     if quadric.h.any():
         return Box(-everywhere, everywhere)
     center: Floats = np.linalg.lstsq(quadric.G, quadric.g, rcond=None)[0].astype(np.float64)
-    rest = quadric.G @ center - quadric.g
-    # What is left for the distance from the centre, and what rounding leaves open in it.
-    room = max(quadric.c - float(rest @ rest), 0.0) + _ROW_ROUNDING * quadric.magnitude(center)
+    # |G (y - center)| <= |G y - g| + |G center - g|, wherever rounding has put the centre.
+    rest = float(np.linalg.norm(quadric.G @ center - quadric.g))
+    rounding = _ROW_ROUNDING * np.sqrt(quadric.magnitude(center))
+    room = (np.sqrt(max(quadric.c, 0.0)) + rest + rounding) ** 2
     limits = cost_limits(np.zeros(center.size), quadric.G, room)
     slack = _ROW_ROUNDING * np.abs(center)
     return Box(center - limits - slack, center + limits + slack)
