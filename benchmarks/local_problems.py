@@ -16,7 +16,7 @@ import counterlvq as clvq
 from benchmarks.problems import COSTS, SEED, Array, digits, other_labels
 
 HERE = Path(__file__).resolve().parent
-OPTIMA = HERE / "data" / "local_optima.json"
+OPTIMA = HERE.parent / "tests" / "data" / "local_optima.json"
 MODELS = HERE.parent / "tests" / "data" / "models"
 SET_NAMES = {
     "iris_lgmlvq": "iris",
@@ -60,7 +60,7 @@ class LocalProblem:
 
 
 def known_sets() -> Iterator[LocalProblem]:
-    """The sets of `data/local_optima.json`."""
+    """The sets of `tests/data/local_optima.json`."""
     for key, entries in json.loads(OPTIMA.read_text("utf-8")).items():
         name, cost = key.rsplit("_", 1)
         model, rows = _stored(name)

@@ -76,7 +76,7 @@ def _goals(results: LocalResults) -> Iterator[str]:
 def _known(results: LocalResults) -> Iterator[str]:
     yield "## Known optima\n"
     yield (
-        "LGMLVQ models of sklearn-lvq with optima that SCIP proved (`benchmarks/data`). Below: "
+        "LGMLVQ models of sklearn-lvq with optima that SCIP proved (`tests/data`). Below: "
         f"costs under the given bound by more than {GIVEN:.0e}, which is how good it is. Above: "
         "costs over the best that is given, beyond its printed digits, and the largest excess; for "
         f"OPTIMAL answers that may be the gap of {GAP:g}.\n"
