@@ -107,6 +107,12 @@ class SharedCells:
         others = self._rival_anchors if rivals is None else self.model.anchors[rivals]
         return self._halfspaces(self.model.anchors[prototype][None, :], others, x)
 
+    def forms(self, prototype: int, x: Floats) -> Forms:
+        """Cell of `prototype` seen from `x`, as forms without quadratic terms."""
+        normals, leads = self.halfspaces(prototype, x)
+        flat = np.broadcast_to(0.0, (leads.size, x.size, x.size))
+        return Forms(flat, normals, leads, flat, np.abs(normals), np.abs(leads))
+
     def pairs(
         self, prototypes: NDArray[np.int64], rivals: NDArray[np.int64], x: Floats
     ) -> Halfspaces:

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import Answers, LocalAnswers, SharedAnswers, judge_by
-from counterlvq.arrays import Floats, finite_scalar, plain
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.answers import Answers, LocalAnswers, MixedAnswers, SharedAnswers, judge_by
+from counterlvq.arrays import Floats, finite_scalar, plain, read_only
+from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
 from counterlvq.constraints import Constraint, as_constraint
+from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
 from counterlvq.families import Family
+from counterlvq.features import Features
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
@@ -45,9 +47,9 @@ class Explainer:
     model : PrototypeModel, fitted estimator or fitted Pipeline
         With one metric for all prototypes, or one for each. An estimator is read by
         `as_prototype_model`, and its own `predict` has the last word on every counterfactual.
-        A scikit-learn pipeline of affine steps (scalers, PCA, column selection, ...) that ends
-        in one is explained in the columns and units of the table that it takes: cost,
-        constraints and answers are stated there.
+        A scikit-learn pipeline that ends in one, of steps that are affine (scalers, PCA,
+        column selection, ...) or encode categories, is explained in the columns and units of
+        the table that it takes: cost, constraints and answers are stated there.
     cost : Cost, default Manhattan()
         What a change costs.
     constraints : sequence of Constraint or str
@@ -67,6 +69,10 @@ class Explainer:
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
+    features : Features or DataFrame, optional
+        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table
+        whose dtypes say so. Without it, columns that a pipeline encodes have the levels that
+        the encoder knows, and all others are real numbers.
 
     Examples
     --------
@@ -93,7 +99,9 @@ class Explainer:
     method: Method
     time_limit: float | None
     gap: float
+    features: Features
     _source: Source
+    _prices: Prices
     _blueprint: Blueprint
     _rules: Rules
     _answers: Answers
@@ -107,18 +115,23 @@ class Explainer:
         method: str = "auto",
         time_limit: float | None = None,
         gap: float = 1e-4,
+        features: Any = None,
     ) -> None:
         put = partial(object.__setattr__, self)
-        put("_source", source_of(model))
+        put("_source", source_of(model, features))
         put("model", self._source.model)
+        put("features", self._source.features)
         put("cost", _checked_cost(cost))
         put("constraints", _checked_constraints(constraints))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
+        coordinates = self._source.coordinates
+        put("_prices", Prices.of(self.cost, coordinates, self._source.columns))
         put("_blueprint", self._prepared(range(len(self.constraints))))
-        put("_rules", Rules(self.model, self._blueprint, self.margin, self._source.says))
+        says = self._source.predictor()
+        put("_rules", Rules(self.model, self._blueprint, self.margin, says))
         put("_answers", self._way())
 
     def __repr__(self) -> str:
@@ -156,18 +169,27 @@ class Explainer:
         >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
         >>> cf = clvq.Explainer(model, cost=clvq.Euclidean()).explain([1.0, 0.0], target="yes")
         >>> print(cf.text())
-        The answer would have been 'yes' instead of 'no' if x0 were 1 higher (2 instead of 1).
+        The answer would have been yes if x0 were 1 higher (2 instead of 1).
         """
-        factual = self._source.row(x)
+        answer = self._answer(self._source.row(x), target, progress)
+        if isinstance(x, Mapping) or hasattr(x, "to_frame") or hasattr(x, "columns"):
+            return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
+        return answer
+
+    def _answer(
+        self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False
+    ) -> Counterfactual:
+        """Answer for one input that has been read."""
+        factual = self._source.coordinates.inner(row[None, :])[0]
         nearest = int(self.model.nearest(factual[None, :])[0])
         wished = wished_prototypes(self.model, target, nearest)
         self._answers.get_ready()
-        judge = judge_by(self._rules, factual, wished, self.time_limit)
+        judge = judge_by(self._rules_at(factual), factual, wished, self.time_limit)
         if wished[nearest] and judge.is_valid(factual, True):
-            return self._unchanged(factual, nearest, wished)
+            return self._unchanged(row, nearest, wished)
         with reporter(progress) as report:
             find = self._answers.find(factual, wished, judge, report)
-        return self._result(factual, find, nearest, wished)
+        return self._result(row, factual, find, nearest, wished)
 
     def explain_batch(
         self,
@@ -184,7 +206,8 @@ class Explainer:
         Parameters
         ----------
         X : array-like of shape (n, d), or DataFrame
-            The factual inputs. In a pandas or polars frame columns are found by name.
+            The factual inputs. In a pandas or polars frame columns are found by name, and
+            the answers come back in a frame of the same kind.
         target : label, set of labels, sequence of n labels, or None
             One wish for all rows (a label, or a set of labels of which any will do), or one
             label per row (None in it for any other class).
@@ -218,10 +241,11 @@ class Explainer:
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
-            table, ask = Table.of(rows, kept, self.model.nearest(rows)), kept.__getitem__
+            nearest = self.model.nearest(self._source.coordinates.inner(rows))
+            table, ask = Table.of(rows, kept, nearest), kept.__getitem__
         return CounterfactualBatch(
-            X=table.X,
-            original=rows,
+            values=table.X,
+            original_values=rows,
             cost=table.cost,
             lower_bound=table.bound,
             gap=table.gap,
@@ -230,9 +254,10 @@ class Explainer:
             original_prototype=table.nearest,
             second_engine=table.second,
             labels=self.model.labels,
-            feature_names=self.model.features.names,
+            features=self.features,
             rows=np.arange(rows.shape[0]),
             ask=ask,
+            given=GivenTable(X, self._source.like),
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -258,17 +283,31 @@ class Explainer:
         True
         """
         wished = wished_prototypes(self.model, counterfactual.target, -1)
-        question = self._answers.question(counterfactual.original, wished)
+        x = self._source.coordinates.inner(counterfactual.original_values[None, :])[0]
+        question = self._answers.question(x, wished)
         return counterfactual.certificate.lower_bound(question, counterfactual.cost)
 
     def _prepared(self, kept: Sequence[int]) -> Blueprint:
         """Cost and the listed constraints in numbers."""
-        features = self.model.features
+        coordinates = self._source.coordinates
         chosen = [as_constraint(self.constraints[k]) for k in kept]
-        conditions = [part for item in chosen for part in item.conditions(features)]
-        return Blueprint.of(self.cost, conditions, len(features))
+        stated = [part for item in chosen for part in item.conditions(self.features)]
+        conditions = [part for item in stated for part in coordinates.spread(item)]
+        conditions += coordinates.own_conditions
+        prices = self._prices
+        return Blueprint.of(prices.weights, prices.factor, conditions, coordinates.grid)
+
+    def _rules_at(self, x: Floats) -> Rules:
+        """State what a counterfactual of `x` has to satisfy, and what it costs."""
+        if not isinstance(self._answers, MixedAnswers):
+            return self._rules
+        return replace(self._rules, blueprint=self._answers.priced(self._blueprint, x))
 
     def _way(self) -> Answers:
+        if not self._blueprint.is_continuous:
+            return MixedAnswers(
+                self.model, self._blueprint, self.margin, self.method, self.gap, self._prices
+            )
         if self.model.is_local:
             return LocalAnswers(self.model, self._blueprint, self.margin, self.method, self.gap)
         return SharedAnswers(self.model, self._blueprint, self.margin)
@@ -279,11 +318,11 @@ class Explainer:
             return None
         return self._answers.prepared(wished)[1]
 
-    def _unchanged(self, x: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
+    def _unchanged(self, row: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
         label = plain(self.model.labels[nearest])
         return Counterfactual(
-            x=x,
-            original=x,
+            values=row,
+            original_values=row,
             status=Status.OPTIMAL,
             cost=0.0,
             lower_bound=0.0,
@@ -292,20 +331,22 @@ class Explainer:
             original_prediction=label,
             target=labels_of(self.model, wished),
             prototype=nearest,
-            feature_names=self.model.features.names,
+            features=self.features,
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
         )
 
     def _result(
-        self, x: Floats, find: Find, nearest: int, wished: NDArray[np.bool_]
+        self, row: Floats, x: Floats, find: Find, nearest: int, wished: NDArray[np.bool_]
     ) -> Counterfactual:
         question = self._answers.question(x, wished)
         bound = find.certificate.lower_bound(question, find.cost)
         status, gap = self._status(question, find, bound)
-        x_cf = np.full(question.x.shape, np.nan) if find.y is None else find.y
-        x_cf.setflags(write=False)
-        prototype = -1 if find.y is None else int(self.model.nearest(x_cf[None, :])[0])
+        values, prototype = np.full(row.shape, np.nan), -1
+        if find.y is not None:
+            values = self._source.coordinates.outer(find.y[None, :])[0]
+            prototype = int(self.model.nearest(find.y[None, :])[0])
+        read_only(values)
         conflict: tuple[Constraint | str, ...] = ()
         reason = "; ".join(find.engines)
         if status is Status.INFEASIBLE:
@@ -316,8 +357,8 @@ class Explainer:
         if self.margin and status.has_answer:
             with_margin = find.certificate.lower_bound(question, find.cost, self.margin)
         return Counterfactual(
-            x=x_cf,
-            original=question.x,
+            values=values,
+            original_values=row,
             status=status,
             cost=find.cost,
             lower_bound=bound,
@@ -326,7 +367,7 @@ class Explainer:
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, wished),
             prototype=prototype,
-            feature_names=self.model.features.names,
+            features=self.features,
             reason=reason,
             bound_with_margin=with_margin,
             conflict=conflict,
@@ -340,7 +381,8 @@ class Explainer:
             if find.certificate.excludes_all(question):
                 return Status.INFEASIBLE, 0.0
             return Status.UNKNOWN, np.inf
-        gap = float(self._rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
+        rules = self._rules_at(question.x)
+        gap = float(rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
         closed = gap <= self._answers.closing_gap
         return (Status.OPTIMAL if closed else Status.FEASIBLE), gap
 
@@ -359,7 +401,7 @@ class _Asker:
         return self.target if self.wishes is None else self.wishes.of(i)
 
     def __call__(self, i: int) -> Counterfactual:
-        return self.explainer.explain(self.rows[i], self.wish(i))
+        return self.explainer._answer(self.rows[i], self.wish(i))
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

@@ -26,10 +26,19 @@ from counterlvq.arrays import Floats
 from counterlvq.cells import Forms
 from counterlvq.programs import Multipliers, Program
 
-__all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradiction"]
+__all__ = [
+    "Box",
+    "LiftedPrices",
+    "Nonconvex",
+    "lifted_bound",
+    "lifted_contradiction",
+    "lifted_tie",
+]
 
 # Rounding of the sums below, as a share of the largest terms; taken off every bound.
 _ROUNDING = 2.0**-48
+# The share of the terms within which nothing counts as nothing.
+_TIE = 2.0**-40
 # Larger numbers, and those that are none, are not worked with.
 _HUGE = 1e100
 
@@ -73,6 +82,11 @@ class Box(NamedTuple):
     def within(self, other: Box) -> Box:
         """Keep what two boxes have in common."""
         return Box(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
+
+    def equals(self, other: Box) -> bool:
+        """Whether two boxes have the same sides."""
+        same = (self.lower == other.lower) & (self.upper == other.upper)
+        return bool(same.all())
 
     def split(self, feature: int, at: float) -> tuple[Box, Box]:
         """Cut across one feature."""
@@ -168,6 +182,20 @@ def lifted_contradiction(problem: Nonconvex, prices: LiftedPrices, box: Box, cap
         return True
     value = _least(_charged(problem, prices, box, cap), prices.point, box)
     return bool(np.isfinite(value) and value > 0)
+
+
+def lifted_tie(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> bool:
+    """Whether changes of the cell within the box can at most tie with the rivals charged for.
+
+    Then any margin over them is a contradiction: what the prices amount to is nothing at the
+    least, to rounding, and would be that margin times the prices.
+    """
+    if box.is_empty:
+        return True
+    total = _charged(problem, prices, box, cap)
+    size = total.size + float(np.abs(total.h) @ box.most) + abs(total.constant)
+    value = _least(total, prices.point, box)
+    return bool(np.isfinite(value) and _prices(prices.forms).any() and value >= -_TIE * size)
 
 
 def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> _Sum:

@@ -1,0 +1,121 @@
+"""Search for one answer where some features lie on a grid: whole numbers, decimals, levels.
+
+The same branch and bound, with cuts between values of a grid. A relaxed point is taken to the
+nearest point of the grid, and what is left to choose there is a question without a grid, which
+is answered as any other. Under a shared metric the relaxation of a box is a convex program.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import final
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+from counterlvq.branching import Branching, Node
+from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.lifting import Box, Nonconvex
+from counterlvq.proofs import Question
+from counterlvq.search import Search
+from counterlvq.solvers.flat import relax_flat
+from counterlvq.solvers.semidefinite import Relaxed
+from counterlvq.solvers.solution import Outcome
+from counterlvq.trees import LocalQuestion
+
+__all__ = ["MixedBranching"]
+
+# A relaxed value this near to the grid, in steps, counts as on it.
+_ON_GRID = 1e-6
+# The margin that tells a tie from a win, as a share of the scores: solvers have to see it.
+_CLEAR = 2.0**-10
+
+
+@final
+@dataclass(eq=False)
+class MixedBranching(Branching):
+    """One run for one question with a grid."""
+
+    _tried: set[tuple[int, bytes]] = field(init=False, default_factory=set)
+
+    @property
+    def _is_shared(self) -> bool:
+        return isinstance(self.question.cells, SharedCells)
+
+    def _start(self, *, from_input: bool) -> None:
+        """Begin where nothing on the grid changes, and with what the target prototypes have."""
+        x, model = self.question.x, self.question.cells.model
+        for prototype in self.question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                return
+            if from_input:
+                self._complete(prototype, np.zeros_like(x))
+            self._complete(prototype, model.prototypes[prototype] - x)
+
+    def _search_from(self, prototype: int, point: Floats) -> None:
+        self._complete(prototype, point)
+
+    def _complete(self, prototype: int, point: Floats) -> None:
+        """Hold the grid at its nearest point, and look for the best of the rest."""
+        decided = self.question.ticks.decided(point)
+        key = prototype, decided[self.question.ticks.columns].tobytes()
+        if key in self._tried or self._costs_too_much(decided):
+            return
+        self._tried.add(key)
+        found, cost = self._rest(prototype, decided, point)
+        if found is not None and cost < self._cost:
+            self._best, self._cost = found, cost
+
+    def _costs_too_much(self, decided: Floats) -> bool:
+        """Whether a choice on the grid alone costs as much as the best answer so far."""
+        program = self.question.convex
+        at = self.question.ticks.columns
+        return float(program.w[at] @ np.abs((decided - self.question.x)[at])) >= self._cost
+
+    def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
+        """Answer the question that a choice on the grid leaves, in one cell."""
+        question, cells = self.question, self.question.cells
+        blueprint = question.blueprint.decided(decided)
+        if isinstance(cells, SharedCells):
+            one = replace(cells, targets=np.array([prototype]))
+            find = Search(Question(blueprint, one, question.x), self.margin, self.judge).run()
+            return find.y, find.cost
+        only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
+        rest = LocalQuestion(blueprint, only, question.x)
+        return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
+
+    def _relaxed(self, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+        if self._is_shared:
+            return relax_flat(problem, box)
+        return super()._relaxed(problem, box, cap)
+
+    def _only_ties(self, node: Node, box: Box) -> bool:
+        """Look for prices that show it, by asking for a margin; if there are, keep them."""
+        at, cap = self.question.ticks.columns, self._cost
+        if self.margin or not self._is_shared or (box.lower < box.upper)[at].any():
+            return False
+        problem = self.question.problem(node.prototype, box)
+        margin = _CLEAR * self.question.cells.scale(self.question.x)
+        asked = relax_flat(problem.tightened(margin), box)
+        if asked.outcome is not Outcome.INFEASIBLE:
+            return False
+        if not self.question.loses_ties(node.prototype, asked.prices, box, cap):
+            return False
+        node.prices, node.bound, node.cap = asked.prices, np.inf, cap
+        return True
+
+    def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
+        """Choose the feature that is farthest from the grid; once all are on it, as ever."""
+        ticks, point = self.question.ticks, relaxed.prices.point
+        at = ticks.columns
+        is_open = box.lower[at] < box.upper[at]
+        miss = np.where(is_open, ticks.miss(np.clip(point, box.lower, box.upper)), 0.0)
+        if miss.max(initial=0.0) > _ON_GRID:
+            j = int(at[miss.argmax()])
+            return j, float(point[j])
+        if not self._is_shared:
+            return super()._where_to_cut(node, box, relaxed)
+        if not is_open.any():
+            return None
+        j = int(at[np.flatnonzero(is_open)[0]])
+        return j, float(box.center[j])
