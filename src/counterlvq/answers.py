@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol, final
 
 import numpy as np
@@ -18,7 +18,6 @@ from counterlvq.arrays import Floats
 from counterlvq.branching import Branching, Progress
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.conflicts import Reason, cells_clash, conflict_of
-from counterlvq.coordinates import Prices
 from counterlvq.families import Family, family_of
 from counterlvq.judging import EXACT_GAP, Rules
 from counterlvq.mixed import MixedBranching
@@ -165,7 +164,6 @@ class MixedAnswers:
     margin: float | None
     method: Method
     gap: float
-    prices: Prices
     _targets: dict[bytes, LocalCells | SharedCells] = field(init=False, default_factory=dict)
 
     @property
@@ -174,18 +172,14 @@ class MixedAnswers:
         return self.gap if self.model.is_local else EXACT_GAP
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
-        """State what is asked; the price of a level depends on the one that is left."""
+        """State what is asked."""
         key = np.packbits(wished).tobytes()
         cells = self._targets.get(key)
         if cells is None:
             kind = LocalCells if self.model.is_local else SharedCells
             cells = kind.of(self.model, wished, ties_count=bool(self.margin))
             self._targets[key] = cells
-        return LocalQuestion(self.priced(self.blueprint, x), cells, x)
-
-    def priced(self, blueprint: Blueprint, x: Floats) -> Blueprint:
-        """State cost and constraints with what changes of `x` cost."""
-        return replace(blueprint, w=self.prices.seen_from(x))
+        return LocalQuestion(self.blueprint, cells, x)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -212,7 +206,7 @@ class MixedAnswers:
         question = self.question(x, wished)
 
         def clash(kept: Sequence[int]) -> bool:
-            reduced = LocalQuestion(self.priced(prepared(kept), x), question.cells, x)
+            reduced = LocalQuestion(prepared(kept), question.cells, x)
             judge = judge_by(Rules(self.model, reduced.blueprint, self.margin), x, wished)
             find = MixedBranching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
             return find.y is None and find.certificate.excludes_all(reduced)

@@ -61,6 +61,11 @@ class Forms(NamedTuple):
     q_size: Floats  # (m, d)
     r_size: Floats  # (m,)
 
+    def and_also(self, Q: Floats, q: Floats, r: Floats) -> Forms:
+        """Add more conditions, whose numbers are exact."""
+        more = (Q, q, r, np.abs(Q), np.abs(q), np.abs(r))
+        return Forms(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+
 
 @final
 @dataclass(frozen=True, eq=False)

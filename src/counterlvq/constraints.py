@@ -411,7 +411,7 @@ class OneOf(Constraint):
 
     def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
         listed: Any = levels
-        if isinstance(levels, str) or not np.iterable(listed) or not len(list(listed)):
+        if isinstance(levels, str) or not np.iterable(listed) or not list(listed):
             raise InvalidInputError(
                 f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
             )

@@ -1,8 +1,9 @@
-"""The coordinates that programs work in: a number is one, a level is one for each level.
+"""The coordinates that programs work in: numbers, and for each level whether it is taken up.
 
 A row of the user's table, once it is read, holds numbers and positions of levels. Between two
-levels there is nothing to go through, but the indicators of the levels, one of which is 1, can
-be relaxed, and what a model makes of a row is affine in them.
+levels there is nothing to go through, but whether a feature takes up another level than its own
+is a 0 or 1 for each other level, of which one is 1 at most. These can be relaxed, and what a
+model makes of a row is affine in them. Rows with the same levels share their coordinates.
 """
 
 from __future__ import annotations
@@ -29,24 +30,44 @@ __all__ = ["Coordinates", "Prices"]
 @final
 @dataclass(frozen=True, eq=False)
 class Coordinates:
-    """Where the features of a table stand among the coordinates.
+    """Where the features of a table stand among the coordinates, seen from rows with some levels.
 
     Examples
     --------
     >>> from counterlvq.features import Feature, Features
-    >>> spread = Coordinates(Features(["age", Feature("job", levels=["clerk", "nurse"])]))
-    >>> spread.inner([[31.0, 1.0]])
-    array([[31.,  0.,  1.]])
-    >>> spread.names
-    ('age', "job == 'clerk'", "job == 'nurse'")
+    >>> features = Features(["age", Feature("job", levels=["clerk", "nurse", "smith"])])
+    >>> seen = Coordinates(features, (0.0, 1.0))
+    >>> seen.names
+    ('age', "job == 'clerk'", "job == 'smith'")
+    >>> seen.inner([[31.0, 1.0]]), seen.outer([[31.0, 0.0, 1.0]])
+    (array([[31.,  0.,  0.]]), array([[31.,  2.]]))
     """
 
     features: Features
+    levels: tuple[
+        float, ...
+    ] = ()  # positions, as in a row of the table; only those of levels count
+
+    def __post_init__(self) -> None:
+        own = self.levels or (0.0,) * len(self.features)
+        kept = (0.0 if f.is_number else at for f, at in zip(self.features, own, strict=True))
+        object.__setattr__(self, "levels", tuple(kept))
+
+    def seen_from(self, row: Floats) -> Coordinates:
+        """Coordinates of rows that have the levels of this one."""
+        if not self.has_levels:
+            return self
+        return Coordinates(self.features, tuple(float(value) for value in row))
+
+    def others(self, column: int) -> list[int]:
+        """Positions of the levels that a feature could take up."""
+        own = int(self.levels[column])
+        return [code for code in range(len(self.features.columns[column].levels)) if code != own]
 
     @cached_property
     def spans(self) -> tuple[slice, ...]:
         """The coordinates of each feature."""
-        sizes = [1 if feature.is_number else len(feature.levels) for feature in self.features]
+        sizes = [1 if feature.is_number else len(feature.levels) - 1 for feature in self.features]
         ends = np.cumsum(sizes, dtype=int).tolist()
         return tuple(slice(end - size, end) for end, size in zip(ends, sizes, strict=True))
 
@@ -60,11 +81,11 @@ class Coordinates:
         """A name for each coordinate."""
         return tuple(
             name
-            for feature in self.features
+            for j, feature in enumerate(self.features)
             for name in (
                 [feature.name]
                 if feature.is_number
-                else [f"{feature.name} == {level!r}" for level in feature.levels]
+                else [f"{feature.name} == {feature.levels[code]!r}" for code in self.others(j)]
             )
         )
 
@@ -76,7 +97,7 @@ class Coordinates:
     @cached_property
     def has_levels(self) -> bool:
         """Whether some feature has levels."""
-        return self.width > len(self.features) or any(not f.is_number for f in self.features)
+        return any(not feature.is_number for feature in self.features)
 
     @cached_property
     def numbers(self) -> NDArray[np.intp]:
@@ -96,7 +117,7 @@ class Coordinates:
                 step[span] = feature.step
             elif feature.decimals is not None:
                 step[span], parts[span] = 1.0, 10.0**feature.decimals
-        groups = tuple(span for feature, span in self._each if not feature.is_number)
+        groups = tuple(span for f, span in self._each if not f.is_number and len(f.levels) > 1)
         return Grid(step, parts, groups)
 
     @property
@@ -113,19 +134,24 @@ class Coordinates:
             if feature.is_number:
                 out[:, span.start] = given[:, j]
             else:
-                out[np.arange(len(given)), span.start + given[:, j].astype(np.intp)] = 1.0
+                out[:, span] = given[:, j, None] == np.array(self.others(j))
         return read_only(out)
 
-    def outer(self, points: Floats) -> Floats:
+    def outer(self, points: Sequence[Sequence[float]] | Floats) -> Floats:
         """Take coordinates back to numbers and positions of levels, (n, d)."""
         if not self.has_levels:
-            return points
-        out = np.empty((points.shape[0], len(self.features)))
+            return np.asarray(points)
+        given = np.asarray(points, dtype=np.float64)
+        out = np.empty((given.shape[0], len(self.features)))
         for j, (feature, span) in enumerate(self._each):
-            part = points[:, span]
-            out[:, j] = part[:, 0] if feature.is_number else part.argmax(axis=1)
-            if not feature.is_number:
-                out[np.isnan(part).any(axis=1), j] = np.nan
+            part = given[:, span]
+            if feature.is_number:
+                out[:, j] = part[:, 0]
+                continue
+            out[:, j] = self.levels[j]
+            switched = (part > 0.5).any(axis=1)
+            if switched.any():
+                out[switched, j] = np.array(self.others(j))[part[switched].argmax(axis=1)]
         return out
 
     @cached_property
@@ -134,13 +160,11 @@ class Coordinates:
         found = []
         for feature, span in self._each:
             at = list(range(span.start, span.stop))
-            if not feature.is_number:
+            if not feature.is_number and at:
                 found.append(Rows.on_features(at, self.width, new=-1, old=0, value=0))
                 found.append(Rows.on_features(at, self.width, new=1, old=0, value=1))
-                one = np.zeros((1, self.width))
-                one[0, span] = 1.0
-                nothing = read_only(np.zeros_like(one))
-                found.append(Rows(read_only(one), nothing, read_only(np.ones(1)), equality=True))
+            if len(at) > 1:
+                found.append(self._total(span, equality=False))
             if feature.lower > -np.inf:
                 found.append(Rows.on_features(at, self.width, new=-1, old=0, value=-feature.lower))
             if feature.upper < np.inf:
@@ -152,16 +176,9 @@ class Coordinates:
     ) -> tuple[Rows | Quadric | Conditional, ...]:
         """State a condition on features for the coordinates."""
         if isinstance(condition, Implication):
-            absent = self._others(condition.when)
-            if isinstance(condition.then, LevelRule):
-                out = self._others(condition.then).tolist()
-                rows = [Rows.on_features(out, self.width, new=1, old=0, value=0)]
-            else:
-                rows = self._as_inequalities(self._rows(condition.then))
-            return tuple(Conditional(part, absent) for part in rows)
+            return self._implied(condition)
         if isinstance(condition, LevelRule):
-            out = self._others(condition).tolist()
-            return (Rows.on_features(out, self.width, new=1, old=0, value=0, equality=True),)
+            return (self._rule(condition),)
         if isinstance(condition, Rows):
             return (self._rows(condition),)
         G, h = np.zeros((condition.G.shape[0], self.width)), np.zeros(self.width)
@@ -173,12 +190,41 @@ class Coordinates:
     def _is_number(self) -> NDArray[np.bool_]:
         return np.array([feature.is_number for feature in self.features], dtype=bool)
 
-    def _others(self, rule: LevelRule) -> NDArray[np.intp]:
-        """Coordinates of the levels that a rule leaves out."""
-        span = self.spans[rule.column]
-        codes = np.arange(span.stop - span.start)
-        out = codes[[code not in rule.codes for code in codes.tolist()]]
-        return np.asarray(span.start + out, dtype=np.intp)
+    def _total(self, span: slice, *, equality: bool) -> Rows:
+        """At most one other level is taken up, or exactly one."""
+        one = np.zeros((1, self.width))
+        one[0, span] = 1.0
+        return Rows(read_only(one), read_only(np.zeros_like(one)), read_only(np.ones(1)), equality)
+
+    def _taking_up(self, rule: LevelRule, *, allowed: bool) -> NDArray[np.intp]:
+        """Coordinates of the other levels that a rule allows, or of those that it does not."""
+        start = self.spans[rule.column].start
+        each = enumerate(self.others(rule.column))
+        kept = [start + k for k, code in each if (code in rule.codes) == allowed]
+        return np.array(kept, dtype=np.intp)
+
+    def _rule(self, rule: LevelRule) -> Rows:
+        """One of some levels: no other, and not the present one if that is not among them."""
+        out = self._taking_up(rule, allowed=False).tolist()
+        rows = Rows.on_features(out, self.width, new=1, old=0, value=0, equality=True)
+        if int(self.levels[rule.column]) in rule.codes:
+            return rows
+        total = self._total(self.spans[rule.column], equality=True)
+        return Rows(
+            read_only(np.concatenate([rows.A, total.A])),
+            read_only(np.concatenate([rows.R, total.R])),
+            read_only(np.concatenate([rows.v, total.v])),
+            equality=True,
+        )
+
+    def _implied(self, condition: Implication) -> tuple[Conditional, ...]:
+        """State what has to hold where a feature has one of some levels."""
+        rule, then = condition.when, condition.then
+        stated = self._rule(then) if isinstance(then, LevelRule) else self._rows(then)
+        stays = int(self.levels[rule.column]) in rule.codes
+        absent = self._taking_up(rule, allowed=False) if stays else None
+        present = self._taking_up(rule, allowed=True)
+        return tuple(Conditional(part, absent, present) for part in self._as_inequalities(stated))
 
     def _rows(self, rows: Rows) -> Rows:
         """Spread linear conditions; on a feature of levels they can only say that it stays."""
@@ -188,10 +234,9 @@ class Coordinates:
         for new, old, value in zip(rows.A, rows.R, rows.v, strict=True):
             about_levels = np.flatnonzero((new != 0) & ~self._is_number)
             if about_levels.size:
-                span = self.spans[int(about_levels[0])]
-                stay = np.eye(self.width)[span]
+                stay = np.eye(self.width)[self.spans[int(about_levels[0])]]
                 new_parts.append(stay)
-                old_parts.append(-stay)
+                old_parts.append(np.zeros_like(stay))
                 values.append(np.zeros(len(stay)))
                 continue
             wide, before = np.zeros((2, 1, self.width))
@@ -214,49 +259,33 @@ class Coordinates:
 @final
 @dataclass(frozen=True, eq=False)
 class Prices:
-    """A cost over coordinates: the weights depend on the level that is left."""
+    """A cost, for coordinates seen from anywhere."""
 
-    coordinates: Coordinates
-    weights: Floats  # (width,) of numbers; 0 for levels
-    factor: Floats  # (s, width)
-    switches: tuple[tuple[slice, Floats], ...]  # prices from level to level, (levels, levels)
+    weights: Floats  # (d,) per feature: those of levels are not used
+    factor: Floats  # (s, numbers)
+    switches: Mapping[int, Floats]  # by column: prices from level to level, (levels, levels)
 
     @classmethod
-    def of(cls, cost: Cost, coordinates: Coordinates, columns: Sequence[str]) -> Prices:
+    def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
         """State a cost; its weights may be for all columns of the table, seen or not."""
-        features = coordinates.features
-        flat = _per_feature(cost, features, columns)
-        weights = np.zeros(coordinates.width)
-        weights[coordinates.numbers] = flat[coordinates._is_number]
-        factor = cost.l2_factor(coordinates.numbers.size)
-        wide = np.zeros((factor.shape[0], coordinates.width))
-        wide[:, coordinates.numbers] = factor
+        weights = _per_feature(cost, features, columns)
+        factor = cost.l2_factor(sum(feature.is_number for feature in features))
         _refuse_strangers(cost, features, columns)
-        switches = tuple(
-            (span, _switch_prices(cost, feature, float(flat[j]) or 1.0))
-            for j, (feature, span) in enumerate(coordinates._each)
+        switches = {
+            j: _switch_prices(cost, feature, float(weights[j]) or 1.0)
+            for j, feature in enumerate(features)
             if not feature.is_number
-        )
-        return cls(coordinates, weights, wide, switches)
+        }
+        return cls(weights, factor, switches)
 
-    def seen_from(self, x: Floats) -> Floats:
-        """Weights of absolute changes of the coordinates of an input, (width,).
-
-        Part of a price is charged for leaving a level and the rest for taking up another, so
-        that no coordinate is free: a bound on the cost then bounds each of them.
-        """
-        w = self.weights.copy()
-        for span, table in self.switches:
-            level = int(x[span].argmax())
-            prices = table[level].copy()
-            if prices.size > 1:
-                leaving = 0.5 * np.delete(prices, level).min()
-                prices -= leaving
-                prices[level] = leaving
-            else:
-                prices[level] = 1.0
-            w[span] = prices
-        return w
+    def over(self, coordinates: Coordinates) -> tuple[Floats, Floats]:
+        """Weights (width,) and factor (s, width) for the changes of coordinates."""
+        w, L = np.zeros(coordinates.width), np.zeros((self.factor.shape[0], coordinates.width))
+        w[coordinates.numbers] = self.weights[coordinates._is_number]
+        L[:, coordinates.numbers] = self.factor
+        for j, table in self.switches.items():
+            w[coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
+        return w, L
 
 
 def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floats:

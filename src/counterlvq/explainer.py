@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -35,6 +35,9 @@ from counterlvq.types import Method, Status
 from counterlvq.waiting import answer_rows, reporter
 
 __all__ = ["Explainer"]
+
+# Combinations of levels for which everything is kept prepared.
+_MOST_VIEWS = 256
 
 
 @final
@@ -102,9 +105,7 @@ class Explainer:
     features: Features
     _source: Source
     _prices: Prices
-    _blueprint: Blueprint
-    _rules: Rules
-    _answers: Answers
+    _views: dict[tuple[float, ...], _View]
 
     def __init__(
         self,
@@ -127,12 +128,9 @@ class Explainer:
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
-        coordinates = self._source.coordinates
-        put("_prices", Prices.of(self.cost, coordinates, self._source.columns))
-        put("_blueprint", self._prepared(range(len(self.constraints))))
-        says = self._source.predictor()
-        put("_rules", Rules(self.model, self._blueprint, self.margin, says))
-        put("_answers", self._way())
+        put("_prices", Prices.of(self.cost, self.features, self._source.columns))
+        put("_views", {})
+        _ = self._view().blueprint  # what is wrong with the constraints is said at once
 
     def __repr__(self) -> str:
         return (
@@ -180,16 +178,17 @@ class Explainer:
         self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False
     ) -> Counterfactual:
         """Answer for one input that has been read."""
-        factual = self._source.coordinates.inner(row[None, :])[0]
-        nearest = int(self.model.nearest(factual[None, :])[0])
-        wished = wished_prototypes(self.model, target, nearest)
-        self._answers.get_ready()
-        judge = judge_by(self._rules_at(factual), factual, wished, self.time_limit)
+        view = self._view(row)
+        factual = view.inner(row)
+        nearest = int(view.model.nearest(factual[None, :])[0])
+        wished = wished_prototypes(view.model, target, nearest)
+        view.answers.get_ready()
+        judge = judge_by(view.rules, factual, wished, self.time_limit)
         if wished[nearest] and judge.is_valid(factual, True):
             return self._unchanged(row, nearest, wished)
         with reporter(progress) as report:
-            find = self._answers.find(factual, wished, judge, report)
-        return self._result(row, factual, find, nearest, wished)
+            find = view.answers.find(factual, wished, judge, report)
+        return self._result(row, view, find, nearest, wished)
 
     def explain_batch(
         self,
@@ -236,13 +235,13 @@ class Explainer:
 
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
-        if isinstance(self._answers, SharedAnswers):
-            bulk = Bulk(self.model, self._rules, rows, asker.wish, self._family_for, ask)
+        view = self._view()
+        if isinstance(view.answers, SharedAnswers):
+            bulk = Bulk(view.model, view.rules, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
-            nearest = self.model.nearest(self._source.coordinates.inner(rows))
-            table, ask = Table.of(rows, kept, nearest), kept.__getitem__
+            table, ask = Table.of(rows, kept, self._nearest(rows)), kept.__getitem__
         return CounterfactualBatch(
             values=table.X,
             original_values=rows,
@@ -283,40 +282,38 @@ class Explainer:
         True
         """
         wished = wished_prototypes(self.model, counterfactual.target, -1)
-        x = self._source.coordinates.inner(counterfactual.original_values[None, :])[0]
-        question = self._answers.question(x, wished)
+        row = counterfactual.original_values
+        view = self._view(row)
+        question = view.answers.question(view.inner(row), wished)
         return counterfactual.certificate.lower_bound(question, counterfactual.cost)
 
-    def _prepared(self, kept: Sequence[int]) -> Blueprint:
-        """Cost and the listed constraints in numbers."""
-        coordinates = self._source.coordinates
-        chosen = [as_constraint(self.constraints[k]) for k in kept]
-        stated = [part for item in chosen for part in item.conditions(self.features)]
-        conditions = [part for item in stated for part in coordinates.spread(item)]
-        conditions += coordinates.own_conditions
-        prices = self._prices
-        return Blueprint.of(prices.weights, prices.factor, conditions, coordinates.grid)
+    def _view(self, row: Floats | None = None) -> _View:
+        """Everything seen from rows with the levels of this one, prepared once."""
+        key = self._source.coordinates.levels
+        if row is not None:
+            key = self._source.coordinates.seen_from(row).levels
+        known = self._views.get(key)
+        if known is None:
+            source = self._source if row is None else self._source.seen_from(row)
+            known = _View(self, source)
+            while len(self._views) >= _MOST_VIEWS:
+                self._views.pop(next(iter(self._views)), None)
+            self._views[key] = known
+        return known
 
-    def _rules_at(self, x: Floats) -> Rules:
-        """State what a counterfactual of `x` has to satisfy, and what it costs."""
-        if not isinstance(self._answers, MixedAnswers):
-            return self._rules
-        return replace(self._rules, blueprint=self._answers.priced(self._blueprint, x))
-
-    def _way(self) -> Answers:
-        if not self._blueprint.is_continuous:
-            return MixedAnswers(
-                self.model, self._blueprint, self.margin, self.method, self.gap, self._prices
-            )
-        if self.model.is_local:
-            return LocalAnswers(self.model, self._blueprint, self.margin, self.method, self.gap)
-        return SharedAnswers(self.model, self._blueprint, self.margin)
+    def _nearest(self, rows: Floats) -> NDArray[np.intp]:
+        """Nearest prototype of each input, (n,)."""
+        if not self._source.coordinates.has_levels:
+            return self._view().model.nearest(rows)
+        views = ((self._view(row), row) for row in rows)
+        return np.array([int(view.model.nearest(view.inner(row)[None])[0]) for view, row in views])
 
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
-        if self.time_limit == 0 or not isinstance(self._answers, SharedAnswers):
+        answers = self._view().answers
+        if self.time_limit == 0 or not isinstance(answers, SharedAnswers):
             return None
-        return self._answers.prepared(wished)[1]
+        return answers.prepared(wished)[1]
 
     def _unchanged(self, row: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
         label = plain(self.model.labels[nearest])
@@ -337,21 +334,22 @@ class Explainer:
         )
 
     def _result(
-        self, row: Floats, x: Floats, find: Find, nearest: int, wished: NDArray[np.bool_]
+        self, row: Floats, view: _View, find: Find, nearest: int, wished: NDArray[np.bool_]
     ) -> Counterfactual:
-        question = self._answers.question(x, wished)
+        x = view.inner(row)
+        question = view.answers.question(x, wished)
         bound = find.certificate.lower_bound(question, find.cost)
-        status, gap = self._status(question, find, bound)
+        status, gap = view.status(question, find, bound)
         values, prototype = np.full(row.shape, np.nan), -1
         if find.y is not None:
-            values = self._source.coordinates.outer(find.y[None, :])[0]
-            prototype = int(self.model.nearest(find.y[None, :])[0])
+            values = view.source.coordinates.outer(find.y[None, :])[0]
+            prototype = int(view.model.nearest(find.y[None, :])[0])
         read_only(values)
         conflict: tuple[Constraint | str, ...] = ()
         reason = "; ".join(find.engines)
         if status is Status.INFEASIBLE:
             bound = np.inf
-            found = self._answers.conflict(x, wished, len(self.constraints), self._prepared)
+            found = view.answers.conflict(x, wished, len(self.constraints), view.prepared)
             conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
         with_margin = bound
         if self.margin and status.has_answer:
@@ -374,16 +372,61 @@ class Explainer:
             certificate=find.certificate,
         )
 
-    def _status(
+
+@final
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What an explainer knows, seen from rows with certain levels."""
+
+    explainer: Explainer
+    source: Source
+
+    @property
+    def model(self) -> PrototypeModel:
+        return self.source.model
+
+    def inner(self, row: Floats) -> Floats:
+        """Coordinates of a row."""
+        found: Floats = self.source.coordinates.inner(row[None, :])[0]
+        return found
+
+    def prepared(self, kept: Sequence[int]) -> Blueprint:
+        """State the cost and the listed constraints in numbers."""
+        asked, coordinates = self.explainer, self.source.coordinates
+        chosen = [as_constraint(asked.constraints[k]) for k in kept]
+        stated = [part for item in chosen for part in item.conditions(asked.features)]
+        conditions = [part for item in stated for part in coordinates.spread(item)]
+        conditions += coordinates.own_conditions
+        return Blueprint.of(*asked._prices.over(coordinates), conditions, coordinates.grid)
+
+    @cached_property
+    def blueprint(self) -> Blueprint:
+        return self.prepared(range(len(self.explainer.constraints)))
+
+    @cached_property
+    def rules(self) -> Rules:
+        says = self.source.predictor()
+        return Rules(self.model, self.blueprint, self.explainer.margin, says)
+
+    @cached_property
+    def answers(self) -> Answers:
+        asked, model, blueprint = self.explainer, self.model, self.blueprint
+        if not blueprint.is_continuous:
+            return MixedAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+        if model.is_local:
+            return LocalAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+        return SharedAnswers(model, blueprint, asked.margin)
+
+    def status(
         self, question: Question | LocalQuestion, find: Find, bound: float
     ) -> tuple[Status, float]:
+        """Say what a find amounts to, and the share of its cost that is not proved."""
         if find.y is None:
             if find.certificate.excludes_all(question):
                 return Status.INFEASIBLE, 0.0
             return Status.UNKNOWN, np.inf
-        rules = self._rules_at(question.x)
-        gap = float(rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
-        closed = gap <= self._answers.closing_gap
+        gap = float(self.rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
+        closed = gap <= self.answers.closing_gap
         return (Status.OPTIMAL if closed else Status.FEASIBLE), gap
 
 

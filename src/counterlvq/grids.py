@@ -28,7 +28,7 @@ class Grid:
 
     step: Floats  # (d,) whole numbers
     parts: Floats  # (d,) powers of ten
-    groups: tuple[slice, ...] = ()  # indicators of which one is 1, as the levels of a feature
+    groups: tuple[slice, ...] = ()  # coordinates of which one is 1 at most: levels of a feature
 
     @classmethod
     def none(cls, width: int) -> Grid:
@@ -39,6 +39,18 @@ class Grid:
     def columns(self) -> NDArray[np.intp]:
         """The columns that have one."""
         return np.flatnonzero(self.step > 0)
+
+    @cached_property
+    def together(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Pairs of coordinates of one group, of which one is 0."""
+        pairs = [
+            (i, j)
+            for group in self.groups
+            for i in range(group.start, group.stop)
+            for j in range(i + 1, group.stop)
+        ]
+        listed = np.array(pairs, dtype=np.intp).reshape(-1, 2)
+        return listed[:, 0], listed[:, 1]
 
     @property
     def is_trivial(self) -> bool:
@@ -96,11 +108,13 @@ class Ticks:
         """Nearest changes that end on the grid; others as they are, (d,)."""
         return self._rounded(delta, 0.0)
 
-    def next_above(self, feature: int, delta: float) -> float:
-        """Return the change one tick above a change that ends on the grid."""
-        after = np.zeros(self.x.size)
-        after[feature] = delta + 0.5 * self.grid.step[feature] / self.grid.parts[feature]
-        return float(self.above(after)[feature])
+    def next_above(self, delta: Floats) -> Floats:
+        """Return the changes one tick above changes that end on the grid, (d,)."""
+        return self.above(delta + 0.5 * self.grid.step / self.grid.parts)
+
+    def next_below(self, delta: Floats) -> Floats:
+        """Return the changes one tick below changes that end on the grid, (d,)."""
+        return self.below(delta - 0.5 * self.grid.step / self.grid.parts)
 
     def decided(self, delta: Floats) -> Floats:
         """Nearest point on the grid to ``x + delta``, one level per feature, (d,).
@@ -110,9 +124,10 @@ class Ticks:
         out = self.x.copy()
         out[self.columns] = self.values(self.nearest(delta))[self.columns]
         for group in self.grid.groups:
-            chosen = int((self.x + delta)[group].argmax())
+            taken = (self.x + delta)[group]
             out[group] = 0.0
-            out[group.start + chosen] = 1.0
+            if taken.max() > 1.0 - taken.sum():
+                out[group.start + int(taken.argmax())] = 1.0
         return out
 
     def values(self, delta: Floats) -> Floats:

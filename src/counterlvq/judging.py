@@ -79,7 +79,7 @@ class Rules:
     def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
         """Whether a point is on the grid, and meets the conditions that hold on its part of it."""
         for item in self.blueprint.conditionals:
-            if item.applies(y):
+            if item.applies(y, y):
                 excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
                 if not (excess <= give * item.rows.magnitude(y, x)).all():
                     return False

@@ -17,7 +17,7 @@ bound, never a wrong one. No solver is imported here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -99,14 +99,18 @@ class Box(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Nonconvex:
-    """A convex program in the change, and the quadratic forms of one cell on top."""
+    """A convex program in the change, and quadratic forms on top: of one cell, and of a grid."""
 
     convex: Program
     forms: Forms
 
+    rivals: int  # how many of the forms are about rivals: they come first
+
     def tightened(self, margin: float) -> Nonconvex:
         """Ask for `margin` more over every rival."""
-        return Nonconvex(self.convex, self.forms._replace(r=self.forms.r - margin))
+        r = self.forms.r.copy()
+        r[: self.rivals] -= margin
+        return replace(self, forms=self.forms._replace(r=r))
 
     def excess(self, delta: Floats) -> Floats:
         """By how much the prototype trails each rival after the change, (m,)."""
@@ -214,7 +218,7 @@ def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> 
     _add_conditions(total, program, prices.linear, far)
     _add_products(total, prices, box)
     _add_cost_products(total, prices, program.w, cap, box)
-    _add_ball_products(total, prices, program.L, cap, box)
+    _add_ball_products(total, prices, program.L, cap - float(program.w @ box.least), box)
     return total
 
 
@@ -261,11 +265,14 @@ def _add_cost_products(total: _Sum, prices: LiftedPrices, w: Floats, cap: float,
     total.size += float(share @ most) * (2.0 * cap + float(w @ most))
 
 
-def _add_ball_products(total: _Sum, prices: LiftedPrices, L: Floats, cap: float, box: Box) -> None:
-    """Take off ``(|g| sqrt(cap) + g'L delta)`` times the distance to a side, for each side."""
-    if not np.isfinite(cap):
+def _add_ball_products(total: _Sum, prices: LiftedPrices, L: Floats, left: float, box: Box) -> None:
+    """Take off ``(|g| sqrt(left) + g'L delta)`` times the distance to a side, for each side.
+
+    `left` is what absolute changes leave of the cost of a known answer, at the most.
+    """
+    if not 0.0 < left < np.inf:
         return
-    ball = np.sqrt(cap) * (1.0 + _ROUNDING)
+    ball = np.sqrt(left) * (1.0 + _ROUNDING)
     for vectors, side, sign in (
         (prices.from_low, box.lower, 1.0),
         (prices.from_high, box.upper, -1.0),

@@ -7,7 +7,9 @@ is answered as any other. Under a shared metric the relaxation of a box is a con
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -18,6 +20,8 @@ from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.lifting import Box, Nonconvex
 from counterlvq.proofs import Question
 from counterlvq.search import Search
+from counterlvq.solvers.convexified import Scores
+from counterlvq.solvers.descent import Descent
 from counterlvq.solvers.flat import relax_flat
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
@@ -27,6 +31,10 @@ __all__ = ["MixedBranching"]
 
 # A relaxed value this near to the grid, in steps, counts as on it.
 _ON_GRID = 1e-6
+# A way to the grid that costs less than this share of the gap can wait.
+_LITTLE = 0.1
+# How exactly the searches on the way to the grid are worth finishing.
+_DIVING = 1e-6
 # The margin that tells a tie from a win, as a share of the scores: solvers have to see it.
 _CLEAR = 2.0**-10
 
@@ -51,6 +59,58 @@ class MixedBranching(Branching):
             if from_input:
                 self._complete(prototype, np.zeros_like(x))
             self._complete(prototype, model.prototypes[prototype] - x)
+            if not self._is_shared:
+                self._dive(prototype)
+
+    def _dive(self, prototype: int) -> None:
+        """Leave the grid alone at first, then hold one feature after another on it.
+
+        Of the features that are off the grid the nearest to it comes first. What is lost by
+        that the others may make up for; if they cannot, the neighbour on the grid is tried.
+        """
+        question, ticks = self.question, self.question.ticks
+        held: dict[int, float] = {}
+        start = question.cells.model.prototypes[prototype] - question.x
+        delta = self._loosely(prototype, held, start)
+        for _ in range(ticks.columns.size):
+            if delta is None or question.convex.cost(delta) >= self._cost:
+                return
+            miss = ticks.miss(delta)
+            off = np.flatnonzero(miss > _ON_GRID)
+            if not off.size:
+                break
+            j = int(ticks.columns[off[miss[off].argmin()]])
+            below = ticks.below(delta)
+            choices = sorted((below[j], ticks.next_above(below)[j]), key=self._away(delta[j]))
+            start, delta = delta, None
+            for change in choices:
+                held[j] = float(change)
+                delta = self._loosely(prototype, held, start)
+                if delta is not None:
+                    break
+        if delta is not None:
+            self._complete(prototype, delta)
+
+    @staticmethod
+    def _away(value: float) -> Callable[[float], float]:
+        return lambda other: abs(other - value)
+
+    def _loosely(self, prototype: int, held: dict[int, float], start: Floats) -> Floats | None:
+        """Search a cell without a grid but for the changes that are held; None if that fails."""
+        question, cells = self.question, self.question.cells
+        assert isinstance(cells, LocalCells)  # the relaxation of a shared cell says more
+        program = replace(question.convex, lower=question.convex.lower.copy())
+        program = replace(program, upper=program.upper.copy())
+        for j, change in held.items():
+            program.lower[j] = program.upper[j] = change
+        if program.has_empty_box() or self.judge.out_of_time():
+            return None
+        descent = Descent.of(program, Scores(*cells.scores(prototype, question.x)), question.spread)
+        margin, seconds = self._margin(prototype), self.judge.seconds_left()
+        inside = descent.into_cell(start, margin, _DIVING, seconds)
+        if inside is None:
+            return None
+        return descent.downhill(inside, margin, _DIVING, seconds)
 
     def _search_from(self, prototype: int, point: Floats) -> None:
         self._complete(prototype, point)
@@ -105,17 +165,27 @@ class MixedBranching(Branching):
         return True
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
-        """Choose the feature that is farthest from the grid; once all are on it, as ever."""
+        """Choose the feature whose way to the grid costs most; where that is little, as ever."""
         ticks, point = self.question.ticks, relaxed.prices.point
         at = ticks.columns
         is_open = box.lower[at] < box.upper[at]
         miss = np.where(is_open, ticks.miss(np.clip(point, box.lower, box.upper)), 0.0)
-        if miss.max(initial=0.0) > _ON_GRID:
-            j = int(at[miss.argmax()])
+        worth = np.where(miss > _ON_GRID, miss * self._step_prices, 0.0)
+        j, most = int(at[worth.argmax()]), float(worth.max())
+        is_local = not self._is_shared
+        if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):
             return j, float(point[j])
-        if not self._is_shared:
+        if is_local:
             return super()._where_to_cut(node, box, relaxed)
         if not is_open.any():
             return None
         j = int(at[np.flatnonzero(is_open)[0]])
         return j, float(box.center[j])
+
+    @cached_property
+    def _step_prices(self) -> Floats:
+        """What one step on the grid costs, (columns,)."""
+        program, grid = self.question.convex, self.question.blueprint.grid
+        at = self.question.ticks.columns
+        step = grid.step[at] / grid.parts[at]
+        return np.asarray(program.w[at] * step + (program.L[:, at] ** 2).sum(axis=0) * step**2)

@@ -137,7 +137,7 @@ class Blueprint:
         """Hold everything that lies on a grid where `y` has it: a continuous rest is left."""
         at = self.grid.columns
         held = Rows(np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True)
-        more = [item.rows for item in self.conditionals if item.applies(y)]
+        more = [item.rows for item in self.conditionals if item.applies(y, y)]
         return replace(
             self,
             inequalities=_stacked([self.inequalities, *more]),

@@ -105,11 +105,17 @@ class Implication:
 @final
 @dataclass(frozen=True)
 class Conditional:
-    """Inequalities that hold where all of some coordinates, indicators of levels, are zero."""
+    """Inequalities that hold where a feature has one of some levels.
+
+    It has, where all of the coordinates in `absent` are 0 or one of those in `present` is 1.
+    """
 
     rows: Rows
-    absent: NDArray[np.intp]
+    absent: NDArray[np.intp] | None
+    present: NDArray[np.intp]
 
-    def applies(self, y: Floats) -> bool:
-        """Whether the inequalities have to hold at `y`."""
-        return bool((y[self.absent] < 0.5).all())
+    def applies(self, low: Floats, high: Floats) -> bool:
+        """Whether the inequalities have to hold at all points between two corners of a box."""
+        if (low[self.present] > 0.5).any():
+            return True
+        return self.absent is not None and bool((high[self.absent] < 0.5).all())

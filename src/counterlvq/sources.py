@@ -7,8 +7,8 @@ with the user's own `predict` and the way to read rows of that table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,11 @@ __all__ = ["Source", "source_of"]
 Predictor = Callable[[Floats], NDArray[Any]]
 
 
+class _Behind(NamedTuple):
+    table_map: TableMap
+    model: PrototypeModel  # in the space that the map leads to
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Source:
@@ -38,6 +43,7 @@ class Source:
     says: Predictor | None  # the user's own `predict`, if it is another than the model's
     columns: tuple[str, ...]  # of the user's table, whether the model sees them or not
     coordinates: Coordinates  # of those that it sees
+    behind: _Behind | None = None  # where there are levels: what the model was stated from
 
     @property
     def features(self) -> Features:
@@ -67,6 +73,15 @@ class Source:
             return rows if np.ndim(given) > 1 else rows[0]
         return like(given, rows, self.features, self.columns)
 
+    def seen_from(self, row: Floats) -> Source:
+        """State the model in the coordinates of rows that have the levels of this one."""
+        if self.behind is None:
+            return self
+        coordinates = self.coordinates.seen_from(row)
+        table_map, model = self.behind
+        stated = table_map.pulled_back(model, seen=coordinates)
+        return replace(self, model=stated, coordinates=coordinates)
+
     def predictor(self) -> Predictor | None:
         """Return the user's own `predict`, for points in coordinates."""
         says, outer = self.says, self.coordinates.outer
@@ -86,20 +101,28 @@ def source_of(model: Any, features: Any = None) -> Source:
     if is_kind(model, "Pipeline"):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features)
-        pulled_back = table_map.pulled_back(as_prototype_model(last))
-        says = _PipelineSays(model, table_map)
-        return Source(pulled_back, says, table_map.columns, Coordinates(table_map.features))
+        return _behind(table_map, as_prototype_model(last), _PipelineSays(model, table_map))
     read = as_prototype_model(model)
     if features is None:
         coordinates = Coordinates(read.features)
         return Source(read, predictor_of(model), read.features.names, coordinates)
     table_map = _described(TableMap.identity(read.features.names), features)
-    coordinates = Coordinates(table_map.features)
     own = predictor_of(model)
-    if not table_map.has_levels:
-        return Source(read, own, table_map.columns, coordinates)
-    known = None if own is None else _After(own, table_map.image)
-    return Source(table_map.pulled_back(read), known, table_map.columns, coordinates)
+    if table_map.has_levels:
+        return _behind(table_map, read, None if own is None else _After(own, table_map.image))
+    return Source(read, own, table_map.columns, Coordinates(table_map.features))
+
+
+def _behind(table_map: TableMap, model: PrototypeModel, says: Predictor | None) -> Source:
+    """State a model that sits behind a map."""
+    coordinates = Coordinates(table_map.features)
+    if table_map.parts and not coordinates.width:
+        raise InvalidInputError(
+            "every feature has one level only, so that nothing can change; expected one that can."
+        )
+    stated = table_map.pulled_back(model, seen=coordinates)
+    behind = _Behind(table_map, model) if table_map.has_levels else None
+    return Source(stated, says, table_map.columns, coordinates, behind)
 
 
 def _described(table_map: TableMap, features: Any) -> TableMap:

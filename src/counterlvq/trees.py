@@ -9,7 +9,7 @@ with `lifting`. No solver is imported here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -83,16 +83,43 @@ class LocalQuestion:
         known = self._problems.get((prototype, applying))
         if known is None:
             forms = self.cells.forms(prototype, self.x)
-            known = Nonconvex(self._program(applying), forms)
+            known = Nonconvex(self._program(applying), forms, forms.r.size)
             self._problems[prototype, applying] = known
-        return known
+        if box is None or self.blueprint.is_continuous or isinstance(self.cells, SharedCells):
+            return known
+        return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
+
+    def _grid_forms(self, box: Box) -> tuple[Floats, Floats, Floats]:
+        """Products that a grid makes positive: ``(delta - a) (delta - b)`` for neighbours a, b.
+
+        Two pairs of neighbours per feature, around no change or at the ends of the box, and
+        the product of two levels of one feature, which is zero.
+        """
+        at, d = self.ticks.columns, self.x.size
+        low, high = box.lower, box.upper
+        is_inside = (low < 0.0) & (high > 0.0)
+        up = self.ticks.next_above(np.where(is_inside, self.ticks.below(0.0 * low), low))
+        down = self.ticks.next_below(np.where(is_inside, self.ticks.above(0.0 * high), high))
+        pairs = [
+            (np.where(is_inside, self.ticks.below(0.0 * low), low)[at], up[at]),
+            (down[at], np.where(is_inside, self.ticks.above(0.0 * high), high)[at]),
+        ]
+        a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        twice = np.concatenate([at, at])
+        first, second = self.blueprint.grid.together
+        Q, q = np.zeros((twice.size + first.size, d, d)), np.zeros((twice.size + first.size, d))
+        rows, rest = np.arange(twice.size), twice.size + np.arange(first.size)
+        Q[rows, twice, twice], q[rows, twice] = -1.0, a + b
+        Q[rest, first, second] = Q[rest, second, first] = 0.5
+        return Q, q, np.concatenate([a * b, np.zeros(first.size)])
 
     def _applying(self, box: Box | None) -> tuple[bool, ...]:
         """Which conditional rows hold throughout a box."""
         conditionals = self.blueprint.conditionals
         if box is None or not conditionals:
             return (False,) * len(conditionals)
-        return tuple(item.applies(self.x + box.upper) for item in conditionals)
+        low, high = self.x + box.lower, self.x + box.upper
+        return tuple(item.applies(low, high) for item in conditionals)
 
     def root(self, cap: float) -> Box:
         """Box of all changes that cost at most `cap`; where that is no limit, within reach."""
@@ -148,7 +175,7 @@ class LocalQuestion:
         at = self.ticks.columns
         if not at.size or (box.lower < box.upper)[at].any():
             return False
-        charged = self.cells.rivals[prices.forms > 0]
+        charged = self.cells.rivals[prices.forms[: self.cells.rivals.size] > 0]
         if not (charged < prototype).all():
             return False
         return lifted_tie(self.problem(prototype, box), prices, box, cap)
@@ -157,11 +184,9 @@ class LocalQuestion:
         """Cut across one feature; between two values of a grid there is nothing."""
         if self.blueprint.grid.step[feature] == 0:
             return box.split(feature, at)
-        mark = np.zeros(self.x.size)
-        mark[feature] = at
-        below = float(self.ticks.below(mark)[feature])
-        low = box.split(feature, below)[0]
-        return low, box.split(feature, self.ticks.next_above(feature, below))[1]
+        below = self.ticks.below(np.full(self.x.size, at))
+        low = box.split(feature, float(below[feature]))[0]
+        return low, box.split(feature, float(self.ticks.next_above(below)[feature]))[1]
 
 
 def _around(quadric: Quadric) -> Box:
@@ -221,7 +246,8 @@ class Tree:
 
     def fits(self, question: LocalQuestion) -> bool:
         """Whether the prices are for as many conditions as the question has."""
-        nothing = _shapes(LiftedPrices.none(question.problem(self.prototype)))
+        whole = question.root(np.inf)
+        nothing = _shapes(LiftedPrices.none(question.problem(self.prototype, whole)))
         return all(_shapes(prices) == nothing for prices in self.prices)
 
     def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:

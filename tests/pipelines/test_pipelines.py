@@ -43,6 +43,7 @@ from sklearn.preprocessing import (
 )
 
 import counterlvq as clvq
+from counterlvq.coordinates import Coordinates
 from counterlvq.pipelines import LevelsPart, NumericPart, read_pipeline, read_transformer
 
 ROWS = 60
@@ -633,8 +634,12 @@ def test_levels_are_pulled_back_to_one_column_each() -> None:
     model = clvq.PrototypeModel(np.eye(3) + 0.5, [0, 1, 2])
     pulled_back = table_map.pulled_back(model)
     levels = table_map.parts[0].levels
-    assert pulled_back.features.names == tuple(f"job == {level!r}" for level in levels)
-    np.testing.assert_allclose(pulled_back.distances(np.eye(3)), model.distances(np.eye(3)))
+    assert pulled_back.features.names == tuple(f"job == {level!r}" for level in levels[1:])
+    others = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # of the first level, second, third
+    np.testing.assert_allclose(pulled_back.distances(others), model.distances(np.eye(3)))
+    seen = Coordinates(table_map.features, (1.0,))
+    pulled_back = table_map.pulled_back(model, seen=seen)
+    np.testing.assert_allclose(pulled_back.distances(others), model.distances(np.eye(3)[[1, 0, 2]]))
 
 
 def test_model_of_other_width_cannot_be_pulled_back() -> None:

@@ -163,11 +163,16 @@ class TableMap:
                 z += part.weights[rows[:, j].astype(np.intp)]
         return z
 
-    def pulled_back(self, model: PrototypeModel, near: ArrayLike | None = None) -> PrototypeModel:
+    def pulled_back(
+        self,
+        model: PrototypeModel,
+        near: ArrayLike | None = None,
+        seen: Coordinates | None = None,
+    ) -> PrototypeModel:
         """State a model behind the map in the columns of the table that matter.
 
-        A column of levels is stated as one column for each level, which is 1 where the level
-        is the row's and 0 otherwise; see `counterlvq.coordinates`.
+        A column of levels is stated as one column for each level but one, which is 1 where a
+        row has it and 0 otherwise; see `counterlvq.coordinates`.
 
         The result has the distances of `model` exactly: ``omega (B x + c - w)`` is
         ``omega B (x - v)`` plus what no v can reach, which is at right angles to the rest and
@@ -180,6 +185,8 @@ class TableMap:
         near : array-like of shape (d,), optional
             Of the prototypes in the table's space that are equivalent, those next to this
             point are taken; next to the origin by default.
+        seen : Coordinates, optional
+            Of rows with certain levels; of rows with the first level of each by default.
 
         Returns
         -------
@@ -197,9 +204,10 @@ class TableMap:
         array([[10.],
                [30.]])
         """
-        B = self._matrix(model)
+        coordinates = Coordinates(self.features) if seen is None else seen
+        B, offset = self._affine(model, coordinates)
         start = np.zeros(B.shape[1]) if near is None else finite_vector("near", near, B.shape[1])
-        gaps = model.prototypes - (B @ start + self.offset)
+        gaps = model.prototypes - (B @ start + offset)
         factors: Floats | list[Floats]
         if isinstance(model.omegas, tuple):
             each = zip(model.omegas, gaps, strict=True)
@@ -217,11 +225,12 @@ class TableMap:
             start + moves,
             model.labels,
             factors,
-            Coordinates(self.features).names,
+            coordinates.names,
             offsets=offsets if offsets.any() else None,
         )
 
-    def _matrix(self, model: PrototypeModel) -> Floats:
+    def _affine(self, model: PrototypeModel, seen: Coordinates) -> tuple[Floats, Floats]:
+        """B (k, width) and c (k,) of ``z = B y + c`` for coordinates y."""
         if not self.parts:
             raise InvalidInputError(
                 "the pipeline drops every column, so that the model sees none; expected at least "
@@ -232,7 +241,15 @@ class TableMap:
                 f"the model has {model.n_features} columns and the steps before it yield "
                 f"{len(self.offset)}; expected as many."
             )
-        return np.concatenate([np.atleast_2d(part.weights) for part in self.parts]).T
+        columns, offset = [np.zeros((0, len(self.offset)))], self.offset.copy()
+        for j, part in enumerate(self.parts):
+            if isinstance(part, NumericPart):
+                columns.append(part.weights[None, :])
+            else:
+                own = part.weights[int(seen.levels[j])]
+                columns.append(part.weights[seen.others(j)] - own)
+                offset += own
+        return np.concatenate(columns).T, offset
 
 
 # Of what has to be reached, the share that may be left as rounding.
