@@ -1,0 +1,60 @@
+"""One mixed-integer program per target prototype, straight from the definition of the model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+if TYPE_CHECKING:
+    from benchmarks.mixed_problems import MixedProblem
+
+
+def cheapest_by_milp(problem: MixedProblem, x: Any, target: Any) -> float:
+    """Least Manhattan cost of a row of the drawn problem that has the target's label."""
+    model = problem.model
+    own = np.flatnonzero(model.labels == target)
+    return min(_cell(problem, np.asarray(x, dtype=float), int(i), target) for i in own)
+
+
+def _cell(problem: MixedProblem, x: Any, i: int, target: Any) -> float:
+    """Variables: the new value of each number, its absolute change, one 0 or 1 per level."""
+    model, features = problem.model, problem.features
+    numbers = [j for j, feature in enumerate(features) if feature.is_number]
+    levels = [(j, value) for j, f in enumerate(features) for value in f.levels]
+    n, k = len(numbers), len(levels)
+    value = np.zeros((problem.width, 2 * n + k))  # row of the table from the variables
+    value[numbers, np.arange(n)] = 1.0
+    for at, (j, level) in enumerate(levels):
+        value[j, 2 * n + at] = level
+    metric = model.omegas.T @ model.omegas
+    w, others = model.prototypes[i], model.prototypes[model.labels != target]
+    rows = 2.0 * (others - w) @ metric @ value
+    right = np.einsum("ij,jk,ik->i", others, metric, others) - w @ metric @ w
+    tops = np.zeros((2 * n, 2 * n + k))
+    tops[:n, :n], tops[:n, n : 2 * n] = np.eye(n), -np.eye(n)
+    tops[n:, :n], tops[n:, n : 2 * n] = -np.eye(n), -np.eye(n)
+    one = np.zeros((problem.width, 2 * n + k))
+    for at, (j, _) in enumerate(levels):
+        one[j, 2 * n + at] = 1.0
+    one = one[[j for j, feature in enumerate(features) if not feature.is_number]]
+    switched = np.array([0.0 if level == x[j] else 1.0 for j, level in levels])
+    price = np.concatenate([np.zeros(n), np.ones(n), switched])
+    whole = [features.columns[j].kind == "whole" for j in numbers]
+    integer = np.concatenate([np.array(whole, dtype=float), np.zeros(n), np.ones(k)])
+    ends = [(features.columns[j].lower, features.columns[j].upper) for j in numbers]
+    lower = [low for low, _ in ends] + [0.0] * n + [0.0] * k
+    upper = [high for _, high in ends] + [np.inf] * n + [1.0] * k
+    found = milp(
+        price,
+        integrality=integer,
+        bounds=Bounds(lower, upper),
+        constraints=[
+            LinearConstraint(rows, ub=right),
+            LinearConstraint(tops, ub=np.concatenate([x[numbers], -x[numbers]])),
+            LinearConstraint(one, lb=1.0, ub=1.0),
+        ],
+        options={"mip_rel_gap": 1e-9},
+    )
+    return float(found.fun) if found.success else np.inf
