@@ -16,9 +16,9 @@ from numpy.random import Generator
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.constraints import as_constraint
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
+from counterlvq.statements import as_constraint
 
 Array = np.ndarray
 Rules = list[clvq.Constraint | str]

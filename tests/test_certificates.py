@@ -19,10 +19,10 @@ from counterlvq.certificates import (
     lower_bound,
     within_cost,
 )
-from counterlvq.constraints import as_constraint
 from counterlvq.features import Features
 from counterlvq.programs import Blueprint, Multipliers, Program
 from counterlvq.rows import Quadric
+from counterlvq.statements import as_constraint
 
 NAN, INF = float("nan"), float("inf")
 bounded = settings(max_examples=100, deadline=None, derandomize=True, database=None)

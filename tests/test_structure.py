@@ -38,6 +38,7 @@ ORDER = [
     "sources",
     "expressions",
     "constraints",
+    "statements",
     "cells",
     "programs",
     "families",

@@ -12,7 +12,6 @@ from counterlvq.constraints import (
     Increase,
     Linear,
     MaxChange,
-    OneOf,
     Quadratic,
 )
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
@@ -28,6 +27,7 @@ from counterlvq.explainer import Explainer
 from counterlvq.features import Feature, Features
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Change, Counterfactual
+from counterlvq.statements import OneOf
 from counterlvq.types import Status
 
 if TYPE_CHECKING:

@@ -7,15 +7,14 @@ of the tests. Constraints are given as objects or as strings (see `expressions`)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import Any, final
+from typing import final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq import expressions
 from counterlvq.arrays import (
     Floats,
     finite_scalar,
@@ -25,22 +24,19 @@ from counterlvq.arrays import (
     read_only,
     real_number,
 )
-from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
-from counterlvq.features import Feature, FeatureKey, Features
+from counterlvq.errors import InvalidInputError
+from counterlvq.features import FeatureKey, Features
 from counterlvq.rows import Implication, LevelRule, Quadric, Rows
 
 __all__ = [
     "Bounds",
     "Constraint",
     "Decrease",
-    "Expression",
     "Freeze",
     "Increase",
     "Linear",
     "MaxChange",
-    "OneOf",
     "Quadratic",
-    "as_constraint",
 ]
 
 Condition = Rows | Quadric | LevelRule | Implication
@@ -75,7 +71,7 @@ class _PerFeature(Constraint):
         object.__setattr__(self, "features", features)
 
     def __repr__(self) -> str:
-        return _call(type(self).__name__, *self.features)
+        return shown_call(type(self).__name__, *self.features)
 
     @abstractmethod
     def _rows(self, at: list[int], width: int) -> Rows:
@@ -188,7 +184,9 @@ class Bounds(Constraint):
 
     def __repr__(self) -> str:
         ends = {"lower": self.lower, "upper": self.upper}
-        return _call("Bounds", self.feature, **{k: v for k, v in ends.items() if abs(v) != inf})
+        return shown_call(
+            "Bounds", self.feature, **{k: v for k, v in ends.items() if abs(v) != inf}
+        )
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """``y_j <= upper`` and ``-y_j <= -lower``."""
@@ -227,7 +225,7 @@ class MaxChange(Constraint):
             )
 
     def __repr__(self) -> str:
-        return _call("MaxChange", self.feature, by=self.by)
+        return shown_call("MaxChange", self.feature, by=self.by)
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """``|y_j - x_j| <= by``."""
@@ -280,7 +278,7 @@ class Linear(Constraint):
 
     def __repr__(self) -> str:
         shown = self.coefficients
-        return _call("Linear", shown if isinstance(shown, Mapping) else shown.tolist(),
+        return shown_call("Linear", shown if isinstance(shown, Mapping) else shown.tolist(),
                      self.sense, self.value)  # fmt: skip
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
@@ -293,7 +291,7 @@ class Linear(Constraint):
             row = finite_vector("Linear: coefficients", self.coefficients, len(features))
             for j in np.flatnonzero(row):
                 features.number(int(j), "Linear")
-        return (_comparison(row, np.zeros(len(features)), self.value, self.sense),)
+        return (comparison(row, np.zeros(len(features)), self.value, self.sense),)
 
 
 @final
@@ -363,7 +361,7 @@ class Quadratic(Constraint):
             extras["linear"] = self.linear.tolist()
         if self.features is not None:
             extras["features"] = [plain(key) for key in self.features]
-        return _call("Quadratic", self.matrix.tolist(), self.value, **extras)
+        return shown_call("Quadratic", self.matrix.tolist(), self.value, **extras)
 
     def conditions(self, features: Features) -> tuple[Quadric, ...]:
         """``|G y - g|^2 + h'y <= c`` with ``G'G = matrix``."""
@@ -388,156 +386,7 @@ class Quadratic(Constraint):
         return (Quadric(G, self.root @ self.center, h, float(self.value)),)
 
 
-@final
-@dataclass(frozen=True, init=False, repr=False)
-class OneOf(Constraint):
-    """Keep a feature of levels to some of them.
-
-    Parameters
-    ----------
-    feature : str or int
-        Name or position.
-    levels : sequence
-        The levels that a counterfactual may have.
-
-    Examples
-    --------
-    >>> OneOf("job", ["clerk", "nurse"])
-    OneOf('job', ['clerk', 'nurse'])
-    """
-
-    feature: FeatureKey
-    levels: tuple[Any, ...]
-
-    def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
-        listed: Any = levels
-        if isinstance(levels, str) or not np.iterable(listed) or not list(listed):
-            raise InvalidInputError(
-                f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
-            )
-        object.__setattr__(self, "feature", feature)
-        object.__setattr__(self, "levels", tuple(plain(level) for level in levels))
-
-    def __repr__(self) -> str:
-        return _call("OneOf", self.feature, list(self.levels))
-
-    def conditions(self, features: Features) -> tuple[LevelRule, ...]:
-        """Name the positions of the levels."""
-        at = features.position(self.feature)
-        return (_level_rule(features[at], at, self.levels, negated=False, asked=repr(self)),)
-
-
-@final
-@dataclass(frozen=True)
-class Expression(Constraint):
-    """A condition written as text.
-
-    Parameters
-    ----------
-    text : str
-        Linear, such as ``"second_floor <= first_floor"`` or ``"income <= 1.2 *
-        original(income)"``, where ``original(f)`` is the factual value; about levels, such as
-        ``"housing != 'rent'"`` or ``"job in ['clerk', 'nurse']"``; or one where the other
-        holds, ``"if student == 'yes' then age <= 30"``. Names with spaces go in `backticks`.
-
-    Examples
-    --------
-    >>> Expression("second_floor <= first_floor")
-    'second_floor <= first_floor'
-    """
-
-    text: str
-
-    def __repr__(self) -> str:
-        return repr(self.text)
-
-    def conditions(self, features: Features) -> tuple[Condition, ...]:
-        """Read the text and look its features up."""
-        parsed = expressions.parse(self.text)
-        if not isinstance(parsed, expressions.Promise):
-            return (self._condition(parsed, features),)
-        when = self._condition(parsed.when, features)
-        if not isinstance(when, LevelRule):
-            raise ConstraintSyntaxError(
-                f"constraint {self.text!r}: what stands behind 'if' is about a number; expected a "
-                f"test of levels, such as \"if student == 'yes' then age <= 30\"."
-            )
-        return (Implication(when, self._condition(parsed.then, features)),)
-
-    def _condition(
-        self, parsed: expressions.Comparison | expressions.LevelTest, features: Features
-    ) -> Rows | LevelRule:
-        if isinstance(parsed, expressions.LevelTest):
-            return self._test(parsed.feature, parsed.levels, parsed.negated, features)
-        form, sense = parsed
-        if sense == "==" and len(form.new) == 1 and not form.old:
-            ((name, factor),) = form.new.items()
-            if not features.columns[self._position(name, features)].is_number:
-                return self._test(name, (-form.constant / factor,), False, features)
-        new = self._row(form.new, features)
-        old = self._row(form.old, features)
-        if not new.any():
-            raise ConstraintSyntaxError(
-                f"constraint {self.text!r} names no feature of the counterfactual; expected "
-                f"at least one feature outside original(...)."
-            )
-        return _comparison(new, old, -form.constant, sense)
-
-    def _test(
-        self, name: str, levels: tuple[Any, ...], negated: bool, features: Features
-    ) -> LevelRule:
-        at = self._position(name, features)
-        asked = f"constraint {self.text!r}"
-        return _level_rule(features.columns[at], at, levels, negated=negated, asked=asked)
-
-    def _row(self, named: Mapping[str, float], features: Features) -> Floats:
-        row = np.zeros(len(features))
-        for name, coefficient in named.items():
-            self._position(name, features)
-            row[features.number(name, f"constraint {self.text!r}")] += coefficient
-        return row
-
-    def _position(self, name: str, features: Features) -> int:
-        try:
-            return features.position(name)
-        except UnknownFeatureError as error:
-            raise UnknownFeatureError(f"constraint {self.text!r}: {error}") from None
-
-
-def _level_rule(
-    feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
-) -> LevelRule:
-    if feature.is_number:
-        raise InvalidInputError(
-            f"{asked}: feature {feature.name!r} is a number; expected one with levels. Compare "
-            f"numbers with <=, >= or ==."
-        )
-    codes = set()
-    for level in levels:
-        code = feature.code(level)
-        if code < 0:
-            shown = ", ".join(map(repr, feature.levels[:8]))
-            raise InvalidInputError(
-                f"{asked}: {level!r} is no level of {feature.name!r}; expected one of: {shown}."
-            )
-        codes.add(code)
-    every = set(range(len(feature.levels)))
-    return LevelRule(at, frozenset(every - codes if negated else codes))
-
-
-def as_constraint(item: Constraint | str) -> Constraint:
-    """Take a constraint as it is and a string as an `Expression`."""
-    if isinstance(item, str):
-        return Expression(item)
-    if isinstance(item, Constraint):
-        return item
-    raise InvalidInputError(
-        f"constraint {item!r} has type {type(item).__name__}; expected a constraint such as "
-        f"Freeze('age') or a string such as 'a <= b'."
-    )
-
-
-def _comparison(new: Floats, old: Floats, value: float, sense: str) -> Rows:
+def comparison(new: Floats, old: Floats, value: float, sense: str) -> Rows:
     sign = -1.0 if sense == ">=" else 1.0
     return Rows(
         read_only(sign * new[None, :]),
@@ -547,7 +396,7 @@ def _comparison(new: Floats, old: Floats, value: float, sense: str) -> Rows:
     )
 
 
-def _call(name: str, *positional: object, **named: object) -> str:
+def shown_call(name: str, *positional: object, **named: object) -> str:
     shown = [repr(plain(value)) for value in positional]
     shown += [f"{key}={plain(value)!r}" for key, value in named.items()]
     return f"{name}({', '.join(shown)})"

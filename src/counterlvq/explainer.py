@@ -15,7 +15,7 @@ from counterlvq.arrays import Floats, finite_scalar, plain, read_only
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
-from counterlvq.constraints import Constraint, as_constraint
+from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
@@ -28,6 +28,7 @@ from counterlvq.proofs import Question
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find
 from counterlvq.sources import Source, source_of
+from counterlvq.statements import as_constraint
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
 from counterlvq.trees import LocalQuestion
