@@ -21,7 +21,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/sol
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-peers lint format bench coverage data lock clean
+.PHONY: help demo test test-slow test-peers lint format bench coverage data pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ coverage: $(DEV) ## Run the test suite and report the lines it misses
 
 data: $(DEV) ## Regenerate the house-price table that ships with the package
 	$(BIN)/python scripts/make_ames_csv.py
+
+pictures: $(DEV) ## Draw the pictures of the documentation anew
+	$(BIN)/python docs/make_pictures.py
 
 # The setuptools that some Pythons put into a new environment would hide the one to be pinned.
 lock: ## Resolve the newest versions on Python 3.11 and pin them

@@ -63,6 +63,10 @@ ORDER = [
     "answers",
     "waiting",
     "explainer",
+    "planes",
+    "slices",
+    "plots",
+    "report",
 ]
 # Beside the tower: imported by none of the above and importing none of it.
 APART = ["datasets"]

@@ -1,0 +1,13 @@
+"""Pictures of answers, drawn with matplotlib (`pip install "counterlvq[plots]"`).
+
+`plot_changes` shows what changes, `plot_plane` the proof that no smaller change would do,
+`plot_batch` which features change in many answers, `plot_image` an image before and after. Each
+draws into the axes that it is handed, or into a new figure, and returns the axes.
+"""
+
+from counterlvq.plots.batches import plot_batch
+from counterlvq.plots.changes import plot_changes
+from counterlvq.plots.images import plot_image
+from counterlvq.plots.plane import plot_plane
+
+__all__ = ["plot_batch", "plot_changes", "plot_image", "plot_plane"]

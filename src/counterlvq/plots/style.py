@@ -1,0 +1,171 @@
+"""What all pictures share: the colours, the way to get axes, and what is said instead of a picture.
+
+Colours are told apart with every common kind of colour blindness (the sets of Okabe and Ito and
+of Paul Tol), and none of them is the only sign of anything: bars have a side, cells a label.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from counterlvq.errors import NotSupportedError
+from counterlvq.results import Counterfactual
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "DOWN",
+    "INK",
+    "MUTED",
+    "OTHER",
+    "UP",
+    "class_colours",
+    "clear_frame",
+    "new_figure",
+    "number",
+    "number_pair",
+    "require_matplotlib",
+    "say",
+    "shade",
+    "shortened",
+    "title",
+    "write_beside_bars",
+]
+
+# Points of the text beside bars, and the width of its letters in such points.
+_SMALL, _LETTER = 8.5, 0.6
+
+INK, MUTED = "#1f2328", "#5b6470"
+UP, DOWN, OTHER = "#0072b2", "#d55e00", "#7b6a96"
+_FEW = ("#56a0d3", "#e69f00", "#3a9e7d", "#cc79a7")
+_MANY = (
+    "#332288", "#88ccee", "#44aa99", "#117733", "#999933",
+    "#ddcc77", "#cc6677", "#882255", "#aa4499", "#9a9a9a",
+)  # fmt: skip
+
+
+def require_matplotlib() -> None:
+    """Say what to install if matplotlib is not there."""
+    _pyplot()
+
+
+def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
+    """Make a figure with one pair of axes, of so many inches."""
+    plt = _pyplot()
+    figure, ax = plt.subplots(figsize=(width, height), layout="constrained")
+    return figure, ax
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise NotSupportedError(
+            "pictures need matplotlib, which is not installed; install it with "
+            'pip install "counterlvq[plots]".'
+        ) from None
+    return plt
+
+
+def class_colours(count: int) -> list[str]:
+    """One colour per class; beyond ten they come round again, and labels tell them apart."""
+    palette = _FEW if count <= len(_FEW) else _MANY
+    return [palette[c % len(palette)] for c in range(count)]
+
+
+def shade(colour: str, share: float) -> tuple[float, float, float]:
+    """Mix a colour with white; `share` of it is left."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (1.0 - share * (1.0 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
+def clear_frame(ax: Axes, *, keep: tuple[str, ...] = ()) -> None:
+    """Take away the lines around the axes, but those to keep."""
+    for side, spine in ax.spines.items():
+        spine.set_visible(side in keep)
+        spine.set_color(MUTED)
+    ax.tick_params(length=0, colors=MUTED, labelcolor=INK)
+
+
+def title(ax: Axes, text: str, more: str = "") -> None:
+    """Put a title above the left edge, in as many lines as it needs, and a quieter one below."""
+    lines = textwrap.wrap(_literal(text), 74, max_lines=2, placeholder=" …")
+    ax.set_title("\n".join(lines), loc="left", color=INK, fontsize=10.5, pad=24 if more else 10)
+    if more:
+        ax.annotate(
+            _literal(more), (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
+            color=MUTED, fontsize=8.5, annotation_clip=False,
+        )  # fmt: skip
+
+
+def write_beside_bars(ax: Axes, bars: list[tuple[int, float, str]]) -> None:
+    """Write beyond the ends of horizontal bars (row, length, text), and make room for it."""
+    left, right = (abs(end(0.0, *(length for _, length, _ in bars))) for end in (min, max))
+    if not left:
+        right = right or 1.0
+    width = ax.get_window_extent().width / ax.figure.dpi * 72.0
+    needed = [0.0, 0.0]
+    for _, length, text in bars:
+        side = int(length >= 0)
+        needed[side] = max(needed[side], (len(text) + 2) * _LETTER * _SMALL / width)
+    span = (left + right) / max(1.0 - sum(needed), 0.25)
+    for row, length, text in bars:
+        sign = -1 if length < 0 else 1
+        ax.text(
+            length + sign * 0.012 * span, row, text, zorder=4, fontsize=_SMALL, color=INK,
+            va="center", ha="left" if sign > 0 else "right",
+        )  # fmt: skip
+    ax.set_xlim(-left - needed[0] * span, right + needed[1] * span)
+
+
+def say(ax: Axes, cf: Counterfactual) -> Axes:
+    """Write in words why there is nothing to draw."""
+    clear_frame(ax)
+    ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
+    ax.text(
+        0.5, 0.5, "\n".join(textwrap.wrap(_literal(cf.text()), 52, max_lines=8, placeholder=" …")),
+        ha="center", va="center", color=INK, fontsize=10.5, linespacing=1.5,
+    )  # fmt: skip
+    return ax
+
+
+def shortened(text: str, most: int = 28) -> str:
+    """Cut a long name in the middle, where names differ least, and keep it from being read."""
+    if len(text) > most:
+        head = (most - 1) // 2
+        text = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
+    return _literal(text)
+
+
+def number(value: float) -> str:
+    """Four significant digits, thousands set off by commas."""
+    return _with_minus(_digits(value))
+
+
+def number_pair(before: float, after: float) -> tuple[str, str]:
+    """Two numbers with as many digits as it takes to see their difference at its size."""
+    shown = _digits(before), _digits(after)
+    for digits in range(5, 18):
+        seen = [float(text.replace(",", "")) for text in shown]
+        if abs(seen[1] - seen[0] - (after - before)) <= 0.05 * abs(after - before):
+            break
+        shown = f"{before:,.{digits}g}", f"{after:,.{digits}g}"
+    return _with_minus(shown[0]), _with_minus(shown[1])
+
+
+def _digits(value: float) -> str:
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+
+
+def _with_minus(text: str) -> str:
+    return f"−{text[1:]}" if text.startswith("-") else text
+
+
+def _literal(text: str) -> str:
+    """Keep matplotlib from reading a dollar sign as the start of a formula."""
+    return text.replace("$", r"\$")

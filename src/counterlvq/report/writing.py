@@ -1,0 +1,204 @@
+"""From answers to a file."""
+
+from __future__ import annotations
+
+import os
+import re
+import tempfile
+from base64 import b64encode
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from counterlvq.batch import CounterfactualBatch
+from counterlvq.errors import InvalidInputError
+from counterlvq.explainer import Explainer
+from counterlvq.plots.plane import PLANE_SIZE, draw_plane
+from counterlvq.plots.style import require_matplotlib
+from counterlvq.report.page import Picture, Section, page
+from counterlvq.report.reading import read_answer, read_summary
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+
+__all__ = ["report_html", "write_report"]
+
+
+def write_report(
+    explainer: Explainer,
+    answers: Any,
+    path: str | os.PathLike[str],
+    *,
+    target: Any = None,
+    title: str = "What would have to change",
+    names: Sequence[str] | None = None,
+    pictures: bool = True,
+    limit: int = 50,
+) -> Path:
+    """Write one HTML page about some answers; it opens offline and loads nothing.
+
+    For each row: the answer in a sentence, before and after in a table with the changes as
+    bars, the plane of the proof, and the certificate in plain words; for a row without an
+    answer, why. The file appears whole or not at all.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        The one that gave the answers.
+    answers : Counterfactual, sequence of them, CounterfactualBatch, or rows
+        Rows (an array of shape (n, d) or a DataFrame) are explained first.
+    path : path
+        An existing file is replaced.
+    target : label, labels, or None
+        For rows that are explained here, as in `Explainer.explain_batch`.
+    title : str
+    names : sequence of str, optional
+        What to call the rows; by default their position.
+    pictures : bool, default True
+        Whether to draw the planes, for which matplotlib is needed.
+    limit : int, default 50
+        How many rows are shown in full; the page says so if there are more.
+
+    Returns
+    -------
+    Path
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> from counterlvq.report import write_report
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    >>> page = write_report(clvq.Explainer(model), [[1.0, 0.0]], getfixture("tmp_path") / "a.html")
+    >>> page.read_text(encoding="utf-8")[:15]
+    '<!DOCTYPE html>'
+    """
+    html = report_html(
+        explainer, answers, target=target, title=title, names=names, pictures=pictures, limit=limit
+    )
+    return _write_whole(Path(path), html)
+
+
+def report_html(
+    explainer: Explainer,
+    answers: Any,
+    *,
+    target: Any = None,
+    title: str = "What would have to change",
+    names: Sequence[str] | None = None,
+    pictures: bool = True,
+    limit: int = 50,
+) -> str:
+    """Build the page of `write_report` as text.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> from counterlvq.report import report_html
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    >>> explainer = clvq.Explainer(model)
+    >>> "x0 were 1.5 higher" in report_html(explainer, explainer.explain([1.0, 0.0]))
+    True
+    """
+    if pictures:
+        require_matplotlib()
+    cfs, called = _answers_of(explainer, answers, target)
+    if names is not None:
+        if len(names) != len(cfs):
+            raise InvalidInputError(f"names has {len(names)}; expected {len(cfs)}, one per row.")
+        called = [str(name) for name in names]
+    sections = [
+        Section(
+            read_answer(explainer, cf, name),
+            _picture(explainer, cf) if pictures and _has_plane(explainer) else None,
+        )
+        for cf, name in zip(cfs[:limit], called, strict=False)
+    ]
+    return page(title, read_summary(explainer, cfs), sections)
+
+
+def _has_plane(explainer: Explainer) -> bool:
+    features = explainer.features
+    return len(features) > 1 and all(feature.is_number for feature in features)
+
+
+def _answers_of(
+    explainer: Explainer, answers: Any, target: Any
+) -> tuple[list[Counterfactual], list[str]]:
+    if isinstance(answers, Counterfactual):
+        return [answers], ["Answer"]
+    if isinstance(answers, Sequence) and any(isinstance(cf, Counterfactual) for cf in answers):
+        for k, cf in enumerate(answers):
+            if not isinstance(cf, Counterfactual):
+                raise InvalidInputError(
+                    f"answers[{k}] is a {type(cf).__name__}; expected a Counterfactual, as the "
+                    f"others."
+                )
+        return list(answers), [f"Row {k}" for k in range(len(answers))]
+    if not isinstance(answers, CounterfactualBatch):
+        answers = explainer.explain_batch(answers, target=target)
+    elif target is not None:
+        raise InvalidInputError(
+            "target is given with answers that are there already; expected rows to explain, or "
+            "no target."
+        )
+    return list(answers), [f"Row {k}" for k in answers.rows.tolist()]
+
+
+def _picture(explainer: Explainer, cf: Counterfactual) -> Picture:
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    # A figure of our own, which no window and no other drawing knows of. The salt makes the
+    # names inside the file, and so the page, the same every time.
+    figure = Figure(figsize=PLANE_SIZE, layout="constrained")
+    ax = draw_plane(figure.subplots(), explainer, cf, None, fill_figure=True)
+    drawn = BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "counterlvq", "svg.fonttype": "path"}):
+        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    # Axis labels carry no mathematics, so that the escape of the dollar sign is all there is.
+    across, up = (text.replace(r"\$", "$") for text in (ax.get_xlabel(), ax.get_ylabel()))
+    return Picture(
+        b64encode(_lean(drawn.getvalue())).decode("ascii"),
+        f"Slice through the model's cells; across: {across}; up: {up}. {_seen(cf)}",
+    )
+
+
+def _lean(svg: bytes) -> bytes:
+    """Cut coordinates of outlines to hundredths of a point, which is half of the file."""
+
+    def cut(outline: re.Match[bytes]) -> bytes:
+        return re.sub(rb"(\.\d\d)\d+", rb"\1", outline.group())
+
+    return re.sub(rb' d="[^"]*"', cut, svg)
+
+
+def _seen(cf: Counterfactual) -> str:
+    if not cf.status.has_answer or not cf.changes:
+        return cf.text()
+    shape = f"All that costs less than {cf.lower_bound:.4g} lies around the input"
+    if cf.status is Status.OPTIMAL:
+        return f"{shape} and reaches the counterfactual without entering the cells wished for."
+    return f"{shape} and does not reach the counterfactual, which costs {cf.cost:.4g}."
+
+
+def _write_whole(path: Path, text: str) -> Path:
+    """Write beside the file first, so that it is never there by half."""
+    if not path.parent.is_dir():
+        raise InvalidInputError(
+            f"the page cannot be written to {path}: the folder {path.parent} does not exist. "
+            f"Make it first, or choose another path."
+        )
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        mask = os.umask(0)
+        os.umask(mask)
+        Path(name).chmod(0o666 & ~mask)  # as if it had been opened in the plain way
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    return path
