@@ -24,10 +24,11 @@ from counterlvq.lifting import (
     lifted_bound,
     lifted_contradiction,
 )
+from counterlvq.programs import Program
 from counterlvq.search import Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
 from counterlvq.solvers.convexified import Scores
-from counterlvq.solvers.descent import Descent
+from counterlvq.solvers.descent import Descent, Frames
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.solution import Outcome
 from counterlvq.trees import Forest, LocalQuestion, Tree
@@ -89,6 +90,7 @@ class Branching:
     """One run for one question."""
 
     question: LocalQuestion
+    frames: Frames  # of the question's cost and constraints
     margin: float | None
     judge: Judge
     gap: float
@@ -354,6 +356,8 @@ class Branching:
             delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
             if not _is_usable(delta):
                 return
+            if self.question.convex.cost(delta) >= self._cost:
+                return
             y = self._settled(prototype, delta, margin)
             if y is not None:
                 cost = self.judge.price(y)
@@ -368,27 +372,29 @@ class Branching:
     def _settled(self, prototype: int, delta: Floats, margin: float) -> Floats | None:
         """Make a point hold in floating point; the cell is replaced by its tangents there."""
         question = self.question
-        problem = question.problem(prototype).tightened(margin)
-        slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
-        leads = slopes @ delta - problem.excess(delta)
-        program = question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
-        rounding = problem.forms.r_size
-        return settle(question.x, delta, program, rounding, question.blueprint, self.judge.is_valid)
+
+        def asked() -> Program:
+            problem = question.problem(prototype).tightened(margin)
+            slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
+            leads = slopes @ delta - problem.excess(delta)
+            return question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
+
+        scores = question.view.scores
+        rounding = scores[question.cells.rivals] + scores[prototype]
+        return settle(question.x, delta, asked, rounding, question.limits, self.judge.is_valid)
 
     def _margin(self, prototype: int) -> float:
         if self.margin is not None:
             return self.margin
-        leads = self.question.problem(prototype).forms.r
-        least = self.question.cells.rounding_margin(self.question.x)
-        return default_margin(float(np.max(-leads, initial=0.0)), least)
+        view = self.question.view
+        return default_margin(view.behind(prototype), view.rounding_margin)
 
     def _descent(self, prototype: int) -> Descent:
         known = self._descents.get(prototype)
         if known is None:
-            cells, x = self.question.cells, self.question.x
-            known = Descent.of(
-                self.question.convex, Scores(*cells.scores(prototype, x)), self.question.spread
-            )
+            question = self.question
+            scores = Scores(*question.view.distances(prototype))
+            known = Descent.of(question.convex, scores, question.spread, self.frames)
             self._descents[prototype] = known
         return known
 

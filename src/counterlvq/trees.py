@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces, LocalCells
+from counterlvq.cells import Halfspaces, LocalCells, LocalView
 from counterlvq.certificates import cost_limits
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
 from counterlvq.programs import Blueprint, Program
@@ -47,6 +47,16 @@ class LocalQuestion:
         return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
 
     @cached_property
+    def view(self) -> LocalView:
+        """The cells seen from `x`."""
+        return self.cells.seen_from(self.x)
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Smallest and largest allowed value of each feature, (d,) each."""
+        return self.blueprint.box(self.x)
+
+    @cached_property
     def convex(self) -> Program:
         """Cost and constraints, without any cell."""
         return self.blueprint.at(self.x, Halfspaces.none(self.x.size), self.spread)
@@ -55,7 +65,7 @@ class LocalQuestion:
         """Conditions of one cell."""
         known = self._problems.get(prototype)
         if known is None:
-            known = Nonconvex(self.convex, self.cells.forms(prototype, self.x))
+            known = Nonconvex(self.convex, self.view.forms(prototype))
             self._problems[prototype] = known
         return known
 
