@@ -3,8 +3,10 @@
 From a point of the cell, each rival's distance is replaced by its tangent there, which
 leaves a convex part of the cell around the point. The least cost in that part is found by
 the kernels for linear rows: the target's own distance enters by tangents, at the point and
-wherever the last solution was too far out. The way from the point to that solution is then
-followed as long as it stays in the cell, and the tangents are taken anew.
+wherever the last solution was too far out, and each solution starts from the one before.
+Which valley the search ends in is decided by the first rounds, so these are solved to the
+end; a round cut short is another search, and a less steady one. The way from the point to
+the solution is then followed as long as it stays in the cell, and the tangents are taken anew.
 
 Everything is in the units ``u`` of the kernels, in which the cost is plain.
 """
@@ -24,8 +26,10 @@ __all__ = ["descend_absolute", "descend_quadratic"]
 # Tangents of the target's own distance: most in one round, and most that the next one keeps.
 _CUTS_PER_ROUND = 24
 _KEPT_CUTS = 12
-# Share of the way to a round's solution that may stay open for lack of more tangents.
-_OPEN_WAY = 1e-3
+# Share of the way to a round's solution that may stay open for lack of more tangents; and
+# where so small a share of the cost is at stake that the valley is not in question any more.
+_OPEN_WAY, _LAST_OPEN_WAY = 1e-3, 0.2
+_SETTLED = 1e-4
 
 
 @jit
@@ -37,27 +41,24 @@ def _cost(u, is_quadratic):
 
 
 @jit
-def _value(M, g, s, u):
-    """Distance ``u'Mu + g'u + s``."""
-    total = s
+def _times(M, u, out):
+    """Compute ``M u`` for a symmetric M, into `out`."""
+    for j in range(u.size):
+        out[j] = 0.0
     for i in range(u.size):
-        inner = g[i]
+        factor = u[i]
         for j in range(u.size):
-            inner += M[i, j] * u[j]
-        total += inner * u[i]
-    return total
+            out[j] += M[i, j] * factor
 
 
 @jit
 def _tangent(M, g, s, u, slope):
     """Slope into `slope`, and the constant, of the tangent of a distance at u."""
+    _times(M, u, slope)
     constant = s
     for i in range(u.size):
-        inner = 0.0
-        for j in range(u.size):
-            inner += M[i, j] * u[j]
-        slope[i] = 2.0 * inner + g[i]
-        constant -= inner * u[i]
+        constant -= slope[i] * u[i]
+        slope[i] = 2.0 * slope[i] + g[i]
     return constant
 
 
@@ -78,32 +79,30 @@ def _exit(a, b, level):
 
 
 @jit
-def _curve(M, step):
-    """Compute ``step' M step``."""
+def _curve(M, step, turned):
+    """Compute ``step' M step`` for a symmetric M."""
+    _times(M, step, turned)
     total = 0.0
     for i in range(step.size):
-        inner = 0.0
-        for j in range(step.size):
-            inner += M[i, j] * step[j]
-        total += inner * step[i]
+        total += turned[i] * step[i]
     return total
 
 
 @jit
-def _leaving(Mi, MK, own, constant, slopes, constants, margin, c, step, convex, most):
-    """How much of a step from c, at most `most`, stays in the cell; and the rival that ends it.
+def _leaving(Mi, MK, own, constant, slopes, constants, margin, c, step, convex, turned):
+    """How much of a step from c, at most 1, stays in the cell; and the rival that ends it.
 
     With `convex`, in the part of it that the rivals' tangents at c leave.
     """
-    d, last = c.size, -1
-    mine = _curve(Mi, step)
+    most, last = 1.0, -1
+    mine = _curve(Mi, step, turned)
     for k in range(constants.size):
         level, b = constant - constants[k] + margin, 0.0
-        for j in range(d):
+        for j in range(c.size):
             slope = own[j] - slopes[k, j]
             level += slope * c[j]
             b += slope * step[j]
-        a = mine if convex else mine - _curve(MK[k], step)
+        a = mine if convex else mine - _curve(MK[k], step, turned)
         t = _exit(a, b, level)
         if t < most:
             most, last = t, k
@@ -127,27 +126,69 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
     """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
 
     @jit
-    def descend(
-        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+    def round_from(
+        c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes, constants,
+        C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, u, step, turned, own,
+        space,
     ):  # fmt: skip
-        """Walk downhill from c, in place; returns the cost and the number of rounds."""
+        """Least cost with tangents at c, into `step` from there.
+
+        Returns whether that is worth a step, and the number of cuts.
+        """
+        m, count = constants.size, 0
+        (listed, normal, row, D, T, K, rights, nonbasic, at, basic, bend, rows, prices, signs,
+         none, nowhere, empty) = space  # fmt: skip
+        if is_quadratic:
+            for j in range(u.size):
+                u[j] = 0.0
+        else:
+            absolute.begin(lo, hi, u, nonbasic, at, D)
+        for cut in range(_CUTS_PER_ROUND + 1):
+            used = fixed + m + cuts
+            if is_quadratic:
+                code, lower, count = quadratic.resume(
+                    empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
+                    equality[:used], B, B_lengths, empty, lo, hi, h[:used], tight[:used], 0.0, INF,
+                    u, empty, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
+                )  # fmt: skip
+            else:
+                code, lower, _, count = absolute.resume(
+                    empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
+                    equality[:used], empty, lo, hi, h[:used], tight[:used], 0.0, INF, u, empty,
+                    listed, normal, row, D, T, nonbasic, at, basic, bend, rows, prices, count,
+                )  # fmt: skip
+            if code != SOLVED or cost - lower <= tolerance * cost:
+                return False, cuts
+            for j in range(u.size):
+                step[j] = u[j] - c[j]
+            share, k = _leaving(
+                Mi, MK, here, constant, slopes, constants, margin, c, step, True, turned
+            )
+            enough = _OPEN_WAY if cost - lower > _SETTLED * cost else _LAST_OPEN_WAY
+            if k < 0 or 1.0 - share <= enough or cut == _CUTS_PER_ROUND:
+                break
+            charged[cuts] = k
+            for j in range(u.size):
+                points[cuts, j] = u[j]
+            right = constants[k] - _tangent(Mi, gi, si, u, own) - margin
+            _set_row(C, h, lengths, tight, used, own, slopes[k], right)
+            cuts += 1
+            if is_quadratic:
+                for n in range(count):  # rows of bounds come after those of cuts
+                    if rows[n] >= used:
+                        rows[n] += 1
+        return True, cuts
+
+    @jit
+    def walk(
+        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+        C, h, lengths, tight, equality, slopes, constants, points, charged, space,
+    ):  # fmt: skip
+        """As `descend`, in arrays of the caller."""
         d, m, fixed = c.size, sK.size, a.size
-        most = fixed + m + _KEPT_CUTS + _CUTS_PER_ROUND
-        C, h, lengths = np.zeros((most, d)), np.zeros(most), np.ones(most)
-        equality, tight = np.zeros(most, dtype=np.bool_), np.zeros(most)
-        slopes, constants = np.zeros((m, d)), np.zeros(m)
-        points, charged = np.zeros((most, d)), np.zeros(most, dtype=np.int64)
-        own, here, u, step, zero = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
-        none, nowhere = np.zeros((0, d)), np.zeros((d, 0))
-        empty, scores = np.zeros(0), np.zeros(0)
-        listed, g = np.zeros(65, dtype=np.int64), np.zeros(0)
-        normal, row, D = np.zeros(d), np.zeros(d + 1), np.zeros(d + 1)
-        T, K, rights = np.zeros((d + 1, d)), np.zeros((d + 1, d + 1)), np.zeros(d + 1)
-        nonbasic, at = np.zeros(d, dtype=np.int64), np.zeros(d)
-        basic, bend = np.zeros(d + 1, dtype=np.int64), np.zeros(d + 1)
-        rows, prices, signs = np.zeros(d + 2, dtype=np.int64), np.zeros(d + 2), np.zeros(d + 2)
+        own, here, u, step, turned = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
         for n in range(fixed):
-            _set_row(C, h, lengths, tight, n, A[n], zero, a[n])
+            _set_row(C, h, lengths, tight, n, A[n], turned, a[n])
             equality[n] = equal[n]
         cost, cuts = _cost(c, is_quadratic), 0
         for turn in range(rounds):
@@ -165,51 +206,15 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
                 k, level = charged[n], _tangent(Mi, gi, si, points[n], own)
                 right = constants[k] - level - margin
                 _set_row(C, h, lengths, tight, fixed + m + n, own, slopes[k], right)
-            count = 0
-            if is_quadratic:
-                for j in range(d):
-                    u[j] = 0.0
-            else:
-                absolute.begin(lo, hi, u, nonbasic, at, D)
-            for cut in range(_CUTS_PER_ROUND + 1):
-                used = fixed + m + cuts
-                if is_quadratic:
-                    code, lower, count = quadratic.resume(
-                        empty, own, 0.0, none, none, nowhere, scores, empty, C[:used],
-                        lengths[:used], equality[:used], B, B_lengths, empty, lo, hi, h[:used],
-                        tight[:used], 0.0, INF, u, g, listed, normal, row, D, T, K, rights, rows,
-                        prices, signs, count,
-                    )  # fmt: skip
-                else:
-                    code, lower, _, count = absolute.resume(
-                        empty, own, 0.0, none, none, nowhere, scores, empty, C[:used],
-                        lengths[:used], equality[:used], empty, lo, hi, h[:used], tight[:used],
-                        0.0, INF, u, g, listed, normal, row, D, T, nonbasic, at, basic, bend, rows,
-                        prices, count,
-                    )  # fmt: skip
-                if code != SOLVED or cost - lower <= tolerance * cost:
-                    return cost, turn
-                for j in range(d):
-                    step[j] = u[j] - c[j]
-                share, k = _leaving(
-                    Mi, MK, here, constant, slopes, constants, margin, c, step, True, 1.0
-                )
-                enough = _OPEN_WAY if cost - lower > 1e-4 * cost else 0.2
-                if k < 0 or 1.0 - share <= enough or cut == _CUTS_PER_ROUND:
-                    break
-                charged[cuts] = k
-                for j in range(d):
-                    points[cuts, j] = u[j]
-                level = _tangent(Mi, gi, si, points[cuts], own)
-                right = constants[k] - level - margin
-                _set_row(C, h, lengths, tight, used, own, slopes[k], right)
-                cuts += 1
-                if is_quadratic:
-                    for n in range(count):  # rows of bounds come after those of cuts
-                        if rows[n] >= used:
-                            rows[n] += 1
+            gains, cuts = round_from(
+                c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes,
+                constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi,
+                u, step, turned, own, space,
+            )  # fmt: skip
+            if not gains:
+                return cost, turn
             share, _ = _leaving(
-                Mi, MK, here, constant, slopes, constants, margin, c, step, False, 1.0
+                Mi, MK, here, constant, slopes, constants, margin, c, step, False, turned
             )
             for j in range(d):
                 u[j] = c[j] + share * step[j]
@@ -222,6 +227,27 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
                 return found, turn
             cost = found
         return cost, rounds
+
+    @jit
+    def descend(
+        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+    ):  # fmt: skip
+        """Walk downhill from c, in place; returns the cost and the number of rounds."""
+        d, m = c.size, sK.size
+        most = a.size + m + _KEPT_CUTS + _CUTS_PER_ROUND
+        space = (
+            np.zeros(65, dtype=np.int64), np.zeros(d), np.zeros(d + 1), np.zeros(d + 1),
+            np.zeros((d + 1, d)), np.zeros((d + 1, d + 1)), np.zeros(d + 1),
+            np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d + 1, dtype=np.int64),
+            np.zeros(d + 1), np.zeros(d + 2, dtype=np.int64), np.zeros(d + 2), np.zeros(d + 2),
+            np.zeros((0, d)), np.zeros((d, 0)), np.zeros(0),
+        )  # fmt: skip
+        return walk(
+            Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+            np.zeros((most, d)), np.zeros(most), np.ones(most), np.zeros(most),
+            np.zeros(most, dtype=np.bool_), np.zeros((m, d)), np.zeros(m), np.zeros((most, d)),
+            np.zeros(most, dtype=np.int64), space,
+        )  # fmt: skip
 
     return descend
 
