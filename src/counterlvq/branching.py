@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
@@ -57,6 +58,9 @@ _SHARE_OF_GAP = 1e-2
 _NARROW = 2.0**-26
 # Larger numbers, and those that are none, are not worked with.
 _HUGE = 1e100
+# A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
+# comes as near as this share of the distances; left out, it is broken beyond this share of them.
+_UNPAID, _NEAR, _BROKEN = 1e-6, 0.02, 1e-6
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -78,6 +82,7 @@ class _Node:
     prices: LiftedPrices
     bound: float
     cap: float  # cost that box and prices reckon with
+    rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
     feature: int = -1
     at: float = 0.0
     low: int = -1
@@ -147,7 +152,8 @@ class Branching:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = lifted_bound(problem, prices, box, cap)
-            self._push(queue, _Node(prototype, box, prices, bound, cap))
+            everyone = np.ones(prices.forms.size, dtype=bool)
+            self._push(queue, _Node(prototype, box, prices, bound, cap, everyone))
         return queue
 
     @property
@@ -189,9 +195,7 @@ class Branching:
         if box.is_empty:
             node.cap = cap
             return
-        relaxed = relax(problem, box, cap, self._tolerance, self.judge.seconds_left())
-        if not _is_usable(relaxed.prices.forms, relaxed.prices.point, relaxed.miss):
-            relaxed = Relaxed.failed(problem, box)
+        relaxed = self._relaxed(node, problem, box, cap)
         self._solved += 1
         if relaxed.outcome is Outcome.INFEASIBLE:
             if lifted_contradiction(problem, relaxed.prices, box, cap):
@@ -207,6 +211,32 @@ class Branching:
             self._cut(queue, node, box, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _relaxed(self, node: _Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+        """Solve the relaxation with the rivals that matter: others are taken in once broken.
+
+        Those that matter here, or nearly, are kept for the parts of the box. What is left out
+        is not charged for, so that a bound holds with any choice.
+        """
+        while True:
+            some = problem.only(node.rivals)
+            relaxed = relax(some, box, cap, self._tolerance, self.judge.seconds_left())
+            prices, miss = relaxed.prices, relaxed.miss
+            if not _is_usable(prices.forms, prices.point, miss):
+                return Relaxed.failed(problem, box)
+            charged = np.zeros(node.rivals.size)
+            charged[node.rivals] = prices.forms
+            relaxed = replace(relaxed, prices=replace(prices, forms=charged))
+            if relaxed.outcome is not Outcome.SOLVED:
+                return relaxed
+            forms = problem.forms
+            over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
+            broken = ~node.rivals & (over > _BROKEN * forms.r_size)
+            if not broken.any() or self.judge.out_of_time():
+                paid = charged > _UNPAID * charged.max(initial=0.0)
+                node.rivals = paid | (over > -_NEAR * forms.r_size)
+                return relaxed
+            node.rivals = node.rivals | broken
 
     def _cut(self, queue: list[tuple[float, int]], node: _Node, box: Box, relaxed: Relaxed) -> None:
         """Cut across the feature that the relaxation gains most from missing, at 0 first."""
@@ -233,7 +263,7 @@ class Branching:
         cap, children = node.cap, []
         for part in box.split(j, at):
             bound = max(node.bound, lifted_bound(problem, node.prices, part, cap))
-            child = _Node(node.prototype, part, node.prices, bound, node.cap)
+            child = _Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
             children.append(self._push(queue, child))
         node.low, node.high = children
 

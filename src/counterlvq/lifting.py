@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Forms
@@ -93,6 +94,10 @@ class Nonconvex:
     def tightened(self, margin: float) -> Nonconvex:
         """Ask for `margin` more over every rival."""
         return Nonconvex(self.convex, self.forms._replace(r=self.forms.r - margin))
+
+    def only(self, rivals: NDArray[np.bool_]) -> Nonconvex:
+        """Leave out some rivals, (m,)."""
+        return Nonconvex(self.convex, Forms(*(part[rivals] for part in self.forms)))
 
     def excess(self, delta: Floats) -> Floats:
         """By how much the prototype trails each rival after the change, (m,)."""

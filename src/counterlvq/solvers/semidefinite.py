@@ -106,7 +106,9 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
     """Solve the relaxation over one box; a bound loses about `tolerance`, as a share."""
     layout = _Layout.of(problem, box, cap)
     form = layout.standard_form()
-    solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
+    solution = run_guarded(*form, tolerance=tolerance, seconds=seconds, refined=False)
+    if solution is None or solution.outcome is Outcome.FAILED:
+        solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
     if solution is None:
         return Relaxed.failed(problem, box)
     duals, point = solution.duals, solution.x
