@@ -60,7 +60,7 @@ _NARROW = 2.0**-26
 _HUGE = 1e100
 # A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
 # comes as near as this share of the distances; left out, it is broken beyond this share of them.
-_UNPAID, _NEAR, _BROKEN = 1e-6, 0.02, 1e-6
+_UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 

@@ -208,7 +208,7 @@ class LocalView:
     @cached_property
     def scores(self) -> Floats:
         """Distance of every prototype, (p,)."""
-        return self.cells.model.distances(self.x[None, :])[0]
+        return np.asarray(self.cells.model.distances(self.x[None, :])[0])
 
     @cached_property
     def scale(self) -> float:

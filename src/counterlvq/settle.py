@@ -36,8 +36,9 @@ def settle(
     """Return a valid point at or next to ``x + delta``, or None if there is none so near.
 
     `program` states what was asked for; it is called only if the point has to be moved.
-    `limits` are the smallest and largest allowed value of each feature. `rounding` holds, for the leading rows of the program (those of the cell), the size of
-    the numbers that meet when they are judged.
+    `limits` are the smallest and largest allowed value of each feature. `rounding` holds, for
+    the leading rows of the program (those of the cell), the size of the numbers that meet when
+    they are judged.
     """
     y = np.clip(x + delta, *limits)
     if is_valid(y, True):

@@ -25,6 +25,7 @@ class Raw(NamedTuple):
     outcome: Outcome
     x: Floats
     duals: Floats
+    out_of_time: bool = False
 
 
 @contextmanager
@@ -76,4 +77,4 @@ def run_guarded(
         return Raw(Outcome.SOLVED, x, duals)
     if status in _EMPTY:
         return Raw(Outcome.INFEASIBLE, x, duals)
-    return Raw(Outcome.FAILED, x, duals)
+    return Raw(Outcome.FAILED, x, duals, status == "MaxTime")

@@ -107,7 +107,7 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
     layout = _Layout.of(problem, box, cap)
     form = layout.standard_form()
     solution = run_guarded(*form, tolerance=tolerance, seconds=seconds, refined=False)
-    if solution is None or solution.outcome is Outcome.FAILED:
+    if solution is None or (solution.outcome is Outcome.FAILED and not solution.out_of_time):
         solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
     if solution is None:
         return Relaxed.failed(problem, box)
