@@ -50,7 +50,9 @@ class Draw:
         features = explainer.model.features
         stated = [as_constraint(rule) for rule in self.rules]
         conditions = [part for rule in stated for part in rule.conditions(features)]
-        blueprint = Blueprint.of(self.cost, conditions, self.x.size)
+        blueprint = Blueprint.of(
+            self.cost.l1_weights(self.x.size), self.cost.l2_factor(self.x.size), conditions
+        )
         cells = SharedCells.of(explainer.model, self.wished, ties_count=False)
         return Question(blueprint, cells, self.x)
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import counterlvq as clvq
@@ -647,15 +648,20 @@ def test_frame_keeps_the_type_of_labels(labels: list[Any], kind: str) -> None:
     assert frame["original_prediction"].dtype.kind == kind
 
 
-def test_frame_without_pandas_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_frame_without_pandas_is_one_of_polars(monkeypatch: pytest.MonkeyPatch) -> None:
     batch = explainer("l1").explain_batch(X[:2])
     without(monkeypatch, "pandas")
-    with pytest.raises(clvq.NotSupportedError) as caught:
+    frame = batch.to_frame()
+    assert isinstance(frame, pl.DataFrame)
+    np.testing.assert_array_equal(frame["cost"], batch.cost)
+
+
+def test_frame_without_either_library_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    batch = explainer("l1").explain_batch(X[:2])
+    without(monkeypatch, "pandas")
+    without(monkeypatch, "polars")
+    with pytest.raises(clvq.NotSupportedError, match="neither is installed"):
         batch.to_frame()
-    assert str(caught.value) == (
-        "to_frame() needs pandas, which is not installed; install it with "
-        'pip install "counterlvq[frames]".'
-    )
 
 
 @pytest.mark.parametrize("setting", ["l1", "steps", "ball", "no time", "all frozen", "margin"])

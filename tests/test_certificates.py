@@ -12,7 +12,6 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-import counterlvq as clvq
 from counterlvq.cells import Halfspaces
 from counterlvq.certificates import (
     Evidence,
@@ -201,7 +200,7 @@ def far_away(text: str) -> Program:
     """A program whose only solutions lie far outside the data, as an explainer would state it."""
     features = Features(["u", "v"])
     conditions = as_constraint(text).conditions(features)
-    blueprint = Blueprint.of(clvq.Manhattan(), conditions, 2)
+    blueprint = Blueprint.of(np.ones(2), np.zeros((0, 2)), conditions)
     return blueprint.at(np.zeros(2), Halfspaces.none(2), np.full(2, SPREAD))
 
 

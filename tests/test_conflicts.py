@@ -145,7 +145,7 @@ def test_conflict_is_told_in_the_words_of_the_user(kind: str) -> None:
 
     words = [f'"{item}"' if isinstance(item, str) else repr(item) for item in guilty]
     said = cf.text()
-    assert said.startswith("There is no counterfactual for 'b': ")
+    assert said.startswith("There is no counterfactual for b: ")
     assert [word for word in words if word not in said] == []
     assert not any(repr(item).strip("'") in said for item in IDLE)
     assert said in str(cf)
@@ -177,7 +177,7 @@ def test_target_that_never_wins_is_out_of_reach_without_any_constraint() -> None
     assert cf.status == "infeasible"
     assert cf.conflict == ()
     assert cf.text() == (
-        "There is no counterfactual for 'b': the model never says so, with or without constraints."
+        "There is no counterfactual for b: the model never says so, with or without constraints."
     )
 
 

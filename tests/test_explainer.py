@@ -517,7 +517,7 @@ def test_certificate_of_another_question_claims_no_more_than_is_true(cost: str) 
     explainer = clvq.Explainer(MODEL, COSTS[cost][0])
     cf = explainer.explain(X, target="high")
     for shift in (-0.3, 0.05, 0.4):
-        moved = replace(cf, original=X + shift, cost=INF)
+        moved = replace(cf, original_values=X + shift, cost=INF)
         assert explainer.verify(moved) <= optimum(["high"], cost, X + shift) * (1 + 1e-9)
 
 

@@ -91,7 +91,7 @@ BAD = [
     ("a < b", "'<' at position 2; expected <= (a closest point needs its boundary)."),
     ("a > b", "'>' at position 2; expected >= (a closest point needs its boundary)."),
     ("a = b", "'=' at position 2; expected ==."),
-    ("a != b", "'!=' at position 2; expected one of <= >= =="),
+    ("a != b", "'b' at position 5; expected a level: 'text' in quotes"),
     (
         "a <= b <= c",
         "constraint 'a <= b <= c': a second comparison at position 7; expected one comparison per "
@@ -114,7 +114,7 @@ BAD = [
     ("a <= 1e", "'1' at position 5; expected numbers, features"),
     ("a <= 0x10", "'0' at position 5; expected numbers, features"),
     ("a <= 1_000", "'1' at position 5; expected numbers, features"),
-    ("a <= 1,000", "',' at position 6; expected numbers, features"),
+    ("a <= 1,000", "',' at position 6; expected an operator"),
     ("a * b <= 3", "a product of two features at position 2; expected a linear expression."),
     ("a * a <= 3", "a product of two features at position 2; expected a linear expression."),
     ("a * original(b) <= 3", "a product of two features at position 2"),
@@ -144,8 +144,8 @@ BAD = [
     ("a & b <= 3", "'&' at position 2; expected numbers, features"),
     ("a <= 3;", "';' at position 6; expected numbers, features"),
     ("a <= 3 # note", "'#' at position 7; expected numbers, features"),
-    ("a[0] <= 3", "'[' at position 1; expected numbers, features"),
-    ('"a" <= 3', "'\"' at position 0; expected numbers, features"),
+    ("a[0] <= 3", "'[' at position 1; expected one of <= >= =="),
+    ('"a" <= 3', "'a' at position 0; expected a number, a feature"),
     ("a <= 1e999", "'1e999' at position 5; expected a finite number."),
     ("a * 1e999 <= 1", "'1e999' at position 4; expected a finite number."),
     ("1e300 * 1e300 * a <= 1", "numbers that grow beyond floating point at position 6"),

@@ -17,7 +17,7 @@ MODEL = clvq.PrototypeModel([[0.0, 0.0, 1.0], [4.0, 2.0, 1.0]], ["a", "b"])
 
 
 def rules(*constraints: clvq.Constraint | str, cost: clvq.Cost | None = None) -> Rules:
-    return clvq.Explainer(MODEL, cost, constraints)._rules
+    return clvq.Explainer(MODEL, cost, constraints)._view().rules
 
 
 def meets(judge: Rules, y: object, x: object = (0, 0, 0), *, strict: bool = True) -> bool:

@@ -375,7 +375,7 @@ def test_proof_of_another_input_proves_nothing_wrong() -> None:
             other = replace(other, target=label, name="other")
             if other.predict(other.x)[0] == label:
                 continue
-            false = replace(cf, original=other.x, target=(label,))
+            false = replace(cf, original_values=other.x, target=(label,))
             assert other.explainer().verify(false) <= most(other)
 
 

@@ -136,7 +136,7 @@ def test_units_do_not_matter(cost: str, powers: Sequence[int]) -> None:
         assert here.status == there.status == "optimal"
         assert_valid(scaled, there)
         assert there.cost == pytest.approx(here.cost, rel=1.01 * GAP)
-        assert_honest(plain, replace(there, x=there.x / units, original=plain.x))
+        assert_honest(plain, replace(there, values=there.x / units, original_values=plain.x))
         assert scaled.explainer().verify(there) == there.lower_bound
 
 

@@ -54,7 +54,7 @@ def check_exact(model: clvq.PrototypeModel, cost: str, x: np.ndarray, target: ob
     assert cf.reason == "compiled kernel"
     assert model.predict(cf.x[None, :])[0] == target
     assert cf.cost == pytest.approx(COSTS[cost].value(cf.x - x), rel=1e-12)
-    blueprint = Blueprint.of(COSTS[cost], [], x.size)
+    blueprint = Blueprint.of(COSTS[cost].l1_weights(x.size), COSTS[cost].l2_factor(x.size), [])
     cells = SharedCells.of(model, model.labels == target, ties_count=False)
     question = Question(blueprint, cells, x)
     assert cell_cost(question, cf.prototype) == pytest.approx(cf.cost, rel=RELATIVE)

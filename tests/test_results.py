@@ -26,8 +26,8 @@ LOAN = clvq.PrototypeModel(
 def result(**changed: Any) -> clvq.Counterfactual:
     """A made-up answer, apart from what the test is about."""
     values: dict[str, Any] = {
-        "x": np.array([2900.0, 250.0, 30.0]),
-        "original": np.array([2400.0, 100.0, 30.0]),
+        "values": np.array([2900.0, 250.0, 30.0]),
+        "original_values": np.array([2400.0, 100.0, 30.0]),
         "status": clvq.Status.OPTIMAL,
         "cost": 650.0,
         "lower_bound": 649.9999,
@@ -36,7 +36,7 @@ def result(**changed: Any) -> clvq.Counterfactual:
         "original_prediction": "rejected",
         "target": ("accepted",),
         "prototype": 1,
-        "feature_names": NAMES,
+        "features": clvq.Features(NAMES),
         "reason": "an engine",
         "bound_with_margin": 649.9999,
     }
@@ -45,7 +45,7 @@ def result(**changed: Any) -> clvq.Counterfactual:
 
 def nothing(status: clvq.Status, **changed: Any) -> clvq.Counterfactual:
     empty = {
-        "x": np.full(3, NAN),
+        "values": np.full(3, NAN),
         "cost": INF,
         "prediction": None,
         "prototype": -1,
@@ -93,16 +93,18 @@ def test_gap_that_only_the_margin_explains_is_told_so() -> None:
 
 
 def test_unchanged_input_reads_as_such() -> None:
-    same = result(x=np.array([2400.0, 100.0, 30.0]), cost=0.0, lower_bound=0.0, gap=0.0)
+    same = result(values=np.array([2400.0, 100.0, 30.0]), cost=0.0, lower_bound=0.0, gap=0.0)
     assert same.changes == ()
     assert not same.delta.any()
     assert "  nothing needs to change" in str(same).splitlines()
-    assert same.text() == "The answer is 'accepted' already; nothing needs to change."
+    assert same.text() == "The answer is accepted already; nothing needs to change."
 
 
 def test_many_changes_are_cut_short() -> None:
     names = tuple(f"f{j}" for j in range(30))
-    long = result(x=np.arange(30.0), original=np.zeros(30), feature_names=names)
+    long = result(
+        values=np.arange(30.0), original_values=np.zeros(30), features=clvq.Features(names)
+    )
     lines = str(long).splitlines()
     assert "  and 9 more changed features" in lines
     assert "  1 feature unchanged" in lines
@@ -111,21 +113,20 @@ def test_many_changes_are_cut_short() -> None:
 
 
 def test_several_unchanged_features_are_counted() -> None:
-    one = result(x=np.array([2400.0, 100.0, 31.0]))
+    one = result(values=np.array([2400.0, 100.0, 31.0]))
     assert "  2 features unchanged" in str(one).splitlines()
 
 
 def test_sentence_names_class_and_changes() -> None:
     assert result().text() == (
-        "The answer would have been 'accepted' instead of 'rejected' if income were 500 higher "
+        "The answer would have been accepted if income were 500 higher "
         "(2,900 instead of 2,400) and savings were 150 higher (250 instead of 100)."
     )
-    one = result(x=np.array([2400.0, 100.0, 28.5]))
+    one = result(values=np.array([2400.0, 100.0, 28.5]))
     assert one.text() == (
-        "The answer would have been 'accepted' instead of 'rejected' if age were 1.5 lower "
-        "(28.5 instead of 30)."
+        "The answer would have been accepted if age were 1.5 lower (28.5 instead of 30)."
     )
-    three = result(x=np.array([2500.0, 200.0, 31.0])).text()
+    three = result(values=np.array([2500.0, 200.0, 31.0])).text()
     assert "(2,500 instead of 2,400), savings were 100 higher (200 instead of 100) and age" in three
 
 
@@ -133,19 +134,19 @@ def test_missing_answer_reads_as_a_reason() -> None:
     one = infeasible(clvq.Freeze("age"))
     assert str(one).splitlines() == [
         "Counterfactual (infeasible)",
-        "  There is no counterfactual for 'accepted': Freeze('age') leaves no room for it.",
+        "  There is no counterfactual for accepted: Freeze('age') leaves no room for it.",
         "  proved: a proof",
     ]
     two = infeasible(clvq.Freeze("age"), "income <= 3").text()
     assert two == (
-        "There is no counterfactual for 'accepted': Freeze('age') and \"income <= 3\" leave no "
+        "There is no counterfactual for accepted: Freeze('age') and \"income <= 3\" leave no "
         "room for it together."
     )
     three = infeasible("a <= 1", "b <= 1", "c <= 1").text()
     assert '"a <= 1", "b <= 1" and "c <= 1" leave no room' in three
     none = infeasible(target=("accepted", "perhaps")).text()
     assert none == (
-        "There is no counterfactual for 'accepted' or 'perhaps': the model never says so, with "
+        "There is no counterfactual for accepted or perhaps: the model never says so, with "
         "or without constraints."
     )
 
@@ -154,7 +155,7 @@ def test_open_question_reads_as_such() -> None:
     open_question = nothing(clvq.Status.UNKNOWN, lower_bound=12.5)
     assert str(open_question).splitlines() == [
         "Counterfactual (unknown)",
-        "  No counterfactual for 'accepted' was found; that there is none is not proved.",
+        "  No counterfactual for accepted was found; that there is none is not proved.",
         "  a counterfactual, if any, costs at least 12.5 (an engine)",
     ]
     assert open_question.changes == ()
@@ -190,7 +191,9 @@ def test_question_stopped_before_any_engine_says_so() -> None:
 def test_numbers_show_the_change_they_are_about(
     before: float, after: float, shown: tuple[str, str, str]
 ) -> None:
-    cf = result(x=np.array([after]), original=np.array([before]), feature_names=("f",))
+    cf = result(
+        values=np.array([after]), original_values=np.array([before]), features=clvq.Features(["f"])
+    )
     row = next(line for line in str(cf).splitlines() if line.startswith("  f "))
     assert tuple(row.split()[1:]) == shown
     assert f"({shown[1]} instead of {shown[0]})" in cf.text()
@@ -203,7 +206,11 @@ def test_shown_values_differ_by_about_the_shown_change() -> None:
         after = before + float(rng.normal() * 10.0 ** rng.integers(-6, 8))
         if abs(after - before) < 1e-9 * abs(before):
             continue
-        cf = result(x=np.array([after]), original=np.array([before]), feature_names=("f",))
+        cf = result(
+            values=np.array([after]),
+            original_values=np.array([before]),
+            features=clvq.Features(["f"]),
+        )
         row = next(line for line in str(cf).splitlines() if line.startswith("  f "))
         old, new, by = (float(cell.replace(",", "")) for cell in row.split()[1:])
         assert by == pytest.approx(after - before, rel=1e-3)
@@ -212,7 +219,9 @@ def test_shown_values_differ_by_about_the_shown_change() -> None:
 
 def test_smallest_change_is_still_seen() -> None:
     nearby = np.nextafter(0.1, 1.0)
-    cf = result(x=np.array([nearby]), original=np.array([0.1]), feature_names=("f",))
+    cf = result(
+        values=np.array([nearby]), original_values=np.array([0.1]), features=clvq.Features(["f"])
+    )
     assert "(0.10000000000000002 instead of 0.1" in cf.text()
 
 
@@ -232,8 +241,20 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         "original": {"income": 2400.0, "savings": 100.0, "age": 30.0},
         "x": {"income": 2900.0, "savings": 250.0, "age": 30.0},
         "changes": [
-            {"feature": "income", "before": 2400.0, "after": 2900.0, "difference": 500.0},
-            {"feature": "savings", "before": 100.0, "after": 250.0, "difference": 150.0},
+            {
+                "feature": "income",
+                "before": 2400.0,
+                "after": 2900.0,
+                "difference": 500.0,
+                "unit": "",
+            },
+            {
+                "feature": "savings",
+                "before": 100.0,
+                "after": 250.0,
+                "difference": 150.0,
+                "unit": "",
+            },
         ],
         "conflict": [],
         "reason": "an engine",

@@ -70,8 +70,8 @@ def test_pipelines_with_learned_metrics(cancer, model) -> None:
     )
     batch = explainer.explain_batch(X.iloc[:6])
     assert (batch.status == "optimal").all()
-    assert_array_equal(batch.X[:, 0], X.iloc[:6, 0])
-    assert_array_equal(pipeline.predict(pd.DataFrame(batch.X, columns=X.columns)), batch.prediction)
+    assert_array_equal(batch.X["mean radius"], X.iloc[:6, 0])
+    assert_array_equal(pipeline.predict(batch.X), batch.prediction)
     assert (batch.prediction != pipeline.predict(X.iloc[:6])).all()
 
 
@@ -85,16 +85,23 @@ def test_columns_are_found_by_name(cancer) -> None:
         pl.from_pandas(X.iloc[:4, ::-1]),
         X.iloc[:4].to_numpy(),
     ):
-        assert_array_equal(explainer.explain_batch(table).X, told.X)
+        batch = explainer.explain_batch(table)
+        assert_array_equal(batch.values, told.values)
+        assert type(batch.X) is type(table)
+        assert list(getattr(batch.X, "columns", X.columns)) == list(
+            getattr(table, "columns", X.columns)
+        )
     row = X.iloc[2]
     for one in (row, row[::-1], row.to_dict(), row.to_numpy(), X.iloc[[2], ::-1]):
-        assert_array_equal(explainer.explain(one).x, told.X[2])
+        assert_array_equal(explainer.explain(one).x, told.values[2])
 
 
 def test_frames_for_models_without_a_pipeline() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"], feature_names=["a", "b"])
     frame = pd.DataFrame({"b": [5.0], "a": [1.0]})
-    assert_array_equal(clvq.Explainer(model).explain_batch(frame).original, [[1.0, 5.0]])
+    batch = clvq.Explainer(model).explain_batch(frame)
+    assert_array_equal(batch.original_values, [[1.0, 5.0]])
+    pd.testing.assert_frame_equal(batch.original, frame)
 
 
 def test_columns_that_the_model_never_sees_cannot_matter(cancer) -> None:
@@ -126,9 +133,11 @@ def test_missing_values_are_named(cancer) -> None:
         clvq.Explainer(fitted(cancer, NearestCentroid())).explain_batch(holes)
 
 
-def test_categories_are_refused_in_words() -> None:
+def test_categories_are_explained() -> None:
     table = pd.DataFrame({"job": ["clerk", "nurse"] * 3, "pay": [1.0, 2.0, 1.5, 3.0, 1.0, 2.5]})
     steps = ColumnTransformer([("job", OneHotEncoder(), ["job"])], remainder=StandardScaler())
     pipeline = make_pipeline(steps, NearestCentroid()).fit(table, [0, 1, 1, 1, 0, 0])
-    with pytest.raises(clvq.NotSupportedError, match="column 'job' has levels"):
-        clvq.Explainer(pipeline)
+    batch = clvq.Explainer(pipeline).explain_batch(table)
+    assert (batch.status == "optimal").all()
+    assert (pipeline.predict(batch.X) != pipeline.predict(table)).all()
+    assert set(batch.X["job"]) <= {"clerk", "nurse"}

@@ -12,6 +12,7 @@ from counterlvq.constraints import (
     Increase,
     Linear,
     MaxChange,
+    OneOf,
     Quadratic,
 )
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
@@ -63,6 +64,7 @@ __all__ = [
     "Manhattan",
     "MaxChange",
     "NotSupportedError",
+    "OneOf",
     "PrototypeModel",
     "Quadratic",
     "Status",

@@ -20,6 +20,7 @@ from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.conflicts import Reason, cells_clash, conflict_of
 from counterlvq.families import Family, family_of
 from counterlvq.judging import EXACT_GAP, Rules
+from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
@@ -28,7 +29,7 @@ from counterlvq.solvers.descent import Frames, warm_up
 from counterlvq.trees import LocalQuestion
 from counterlvq.types import Method
 
-__all__ = ["Answers", "LocalAnswers", "SharedAnswers", "judge_by"]
+__all__ = ["Answers", "LocalAnswers", "MixedAnswers", "SharedAnswers", "judge_by"]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
@@ -55,6 +56,12 @@ def judge_by(
         out_of_time=lambda: time.monotonic() > deadline,
         seconds_left=lambda: deadline - time.monotonic(),
     )
+
+
+def budget_for(width: int) -> int:
+    """Say how many relaxations "auto" may spend on one answer."""
+    features = max(width, _BUDGET_FEATURES)
+    return max(_LEAST_BUDGET, int(_BUDGET * (_BUDGET_FEATURES / features) ** 3))
 
 
 class Answers(Protocol):
@@ -149,6 +156,66 @@ class SharedAnswers:
 
 @final
 @dataclass(frozen=True, eq=False)
+class MixedAnswers:
+    """Branch and bound over a grid: whole numbers, decimals and levels, in any metric."""
+
+    model: PrototypeModel
+    blueprint: Blueprint
+    margin: float | None
+    method: Method
+    gap: float
+    _targets: dict[bytes, LocalCells | SharedCells] = field(init=False, default_factory=dict)
+
+    @property
+    def closing_gap(self) -> float:
+        """The gap at which an answer counts as OPTIMAL."""
+        return self.gap if self.model.is_local else EXACT_GAP
+
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
+        """State what is asked."""
+        key = np.packbits(wished).tobytes()
+        cells = self._targets.get(key)
+        if cells is None:
+            kind = LocalCells if self.model.is_local else SharedCells
+            cells = kind.of(self.model, wished, ties_count=bool(self.margin))
+            self._targets[key] = cells
+        return LocalQuestion(self.blueprint, cells, x)
+
+    def get_ready(self) -> None:
+        """Load the compiled search: the first time after an installation it is compiled."""
+        if self.model.is_local:
+            warm_up(not self.blueprint.w.any())
+
+    def find(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
+    ) -> Find:
+        """Search by the chosen method; under a shared metric there is the exact one only."""
+        question = self.question(x, wished)
+        if not self.model.is_local:
+            run = MixedBranching(question, self.margin, judge, 0.5 * EXACT_GAP, None, report)
+            return run.run()
+        if self.method is Method.CCP:
+            return MixedBranching(question, self.margin, judge, self.gap, 0).run_local()
+        budget = None if self.method is Method.GLOBAL else budget_for(x.size)
+        return MixedBranching(question, self.margin, judge, self.gap, budget, report).run()
+
+    def conflict(
+        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
+    ) -> Reason:
+        """Find a smallest set of constraints that leaves no room."""
+        question = self.question(x, wished)
+
+        def clash(kept: Sequence[int]) -> bool:
+            reduced = LocalQuestion(prepared(kept), question.cells, x)
+            judge = judge_by(Rules(self.model, reduced.blueprint, self.margin), x, wished)
+            find = MixedBranching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
+            return find.y is None and find.certificate.excludes_all(reduced)
+
+        return conflict_of(x, question.spread, count, prepared, clash)
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class LocalAnswers:
     """Convex-concave search, and branch and bound for the proof."""
 
@@ -187,13 +254,9 @@ class LocalAnswers:
         """Search by the chosen method."""
         question, frames = self.question(x, wished), self._prepared(wished)[1]
         if self.method is Method.CCP:
-            return Branching(question, frames, self.margin, judge, self.gap, 0).run_local()
-        budget = None if self.method is Method.GLOBAL else self._budget()
-        return Branching(question, frames, self.margin, judge, self.gap, budget, report).run()
-
-    def _budget(self) -> int:
-        features = max(self.model.n_features, _BUDGET_FEATURES)
-        return max(_LEAST_BUDGET, int(_BUDGET * (_BUDGET_FEATURES / features) ** 3))
+            return Branching(question, self.margin, judge, self.gap, 0, None, frames).run_local()
+        budget = None if self.method is Method.GLOBAL else budget_for(x.size)
+        return Branching(question, self.margin, judge, self.gap, budget, report, frames).run()
 
     def conflict(
         self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
@@ -205,9 +268,7 @@ class LocalAnswers:
             reduced = LocalQuestion(prepared(kept), question.cells, x)
             judge = judge_by(Rules(self.model, reduced.blueprint, self.margin), x, wished)
             # Any answer closes the search: there is room, whatever it costs.
-            frames = Frames(question.cells.rival_metrics)
-            search = Branching(reduced, frames, self.margin, judge, np.inf, _CONFLICT_BUDGET)
-            find = search.run()
+            find = Branching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
             return find.y is None and find.certificate.excludes_all(reduced)
 
         return conflict_of(x, question.spread, count, prepared, clash)

@@ -4,22 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final, overload
+from functools import cached_property
+from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
-from counterlvq.errors import NotSupportedError
-from counterlvq.results import Counterfactual
+from counterlvq.features import Features
+from counterlvq.frames import written
+from counterlvq.results import Counterfactual, difference
+from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-__all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse"]
+__all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenTable:
+    """The table that a batch was asked for, to write answers into tables like it."""
+
+    table: Any
+    fill: Callable[[Any, Floats], Any]  # puts rows of numbers into a table of as many rows
+
+    def holding(self, rows: NDArray[np.int64], values: Floats) -> Any:
+        """Write values into the listed rows of the table."""
+        frame = as_frame(self.table)
+        if frame is not None:
+            return self.fill(frame.taking(rows), values)
+        given = np.asarray(self.table)
+        return self.fill(given[rows], values) if given.dtype == object else values
+
+    def new(self, rows: NDArray[np.int64], columns: dict[str, Any]) -> Any:
+        """Make a frame of other columns for the listed rows, in the library of the table."""
+        frame = as_frame(self.table)
+        if frame is not None:
+            taken = as_frame(frame.taking(rows))
+            return taken.beside(columns) if taken is not None else None
+        made = new_frame(columns)
+        return made.set_index(rows) if hasattr(made, "set_index") else made
 
 
 @final
@@ -32,8 +58,11 @@ class CounterfactualBatch:
 
     Attributes
     ----------
-    X, original : ndarray of shape (n, d)
-        Counterfactuals (NaN where there is none) and inputs.
+    X : table of n rows
+        Counterfactuals, as the inputs were given: a frame of the same kind with types and other
+        columns kept, or an array of shape (n, d); NaN or a gap where there is none.
+    values, original_values : ndarray of shape (n, d)
+        Counterfactuals and inputs as numbers, levels by their positions.
     cost, lower_bound, gap : ndarray of shape (n,)
         As in `Counterfactual`.
     status : ndarray of str, shape (n,)
@@ -59,8 +88,8 @@ class CounterfactualBatch:
     (Change(feature='x0', before=0.0, after=2.0...),)
     """
 
-    X: Floats
-    original: Floats
+    values: Floats
+    original_values: Floats
     cost: Floats
     lower_bound: Floats
     gap: Floats
@@ -69,9 +98,10 @@ class CounterfactualBatch:
     original_prototype: NDArray[np.int64]
     second_engine: NDArray[np.bool_]
     labels: NDArray[Any]  # of all prototypes
-    feature_names: tuple[str, ...]
+    features: Features
     rows: NDArray[np.int64]  # positions in the batch that was asked for
     ask: Callable[[int], Counterfactual] = field(compare=False)
+    given: GivenTable = field(compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -97,8 +127,8 @@ class CounterfactualBatch:
             return self.ask(int(self.rows[index]))
         at = index if isinstance(index, slice) else np.asarray(index)
         return CounterfactualBatch(
-            self.X[at],
-            self.original[at],
+            self.values[at],
+            self.original_values[at],
             self.cost[at],
             self.lower_bound[at],
             self.gap[at],
@@ -107,15 +137,34 @@ class CounterfactualBatch:
             self.original_prototype[at],
             self.second_engine[at],
             self.labels,
-            self.feature_names,
+            self.features,
             self.rows[at],
             self.ask,
+            self.given,
         )
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X
+        """Counterfactuals as the inputs were given; a gap or NaN where there is none."""
+        return self.given.holding(self.rows, self.values)
+
+    @property
+    def original(self) -> Any:
+        """The inputs as they were given."""
+        return self.given.holding(self.rows, self.original_values)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features, d of them."""
+        return self.features.names
 
     @property
     def delta(self) -> Floats:
-        """The changes, (n, d); NaN where there is no answer."""
-        return self.X - self.original
+        """The changes, (n, d).
+
+        NaN where there is no answer, and for levels that change: they have no distance.
+        """
+        return difference(self.values, self.original_values, self.features)
 
     @property
     def prediction(self) -> NDArray[Any]:
@@ -138,42 +187,39 @@ class CounterfactualBatch:
         """How many rows were solved by a second engine."""
         return int(self.second_engine.sum())
 
-    def to_frame(self) -> pd.DataFrame:
-        """Put everything in a pandas DataFrame, one row per input.
+    def to_frame(self) -> Any:
+        """Put everything in a DataFrame, one row per input.
 
-        For each feature f there are the columns f_before, f_after and f_change; then cost,
-        lower_bound, gap, status, prediction, original_prediction and prototype.
+        For each feature f there are the columns f_before, f_after and, for numbers, f_change;
+        then cost, lower_bound, gap, status, prediction, original_prediction and prototype. It
+        is a frame of the library that the inputs came in, of pandas for arrays.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            raise NotSupportedError(
-                "to_frame() needs pandas, which is not installed; install it with "
-                'pip install "counterlvq[frames]".'
-            ) from None
         delta = self.delta
         columns: dict[str, Any] = {}
-        for j, name in enumerate(self.feature_names):
-            columns[f"{name}_before"] = self.original[:, j]
-            columns[f"{name}_after"] = self.X[:, j]
-            columns[f"{name}_change"] = delta[:, j]
+        for j, feature in enumerate(self.features):
+            columns[f"{feature.name}_before"] = written(self.original_values[:, j], feature)
+            columns[f"{feature.name}_after"] = written(self.values[:, j], feature)
+            if feature.is_number:
+                columns[f"{feature.name}_change"] = delta[:, j]
         for name in ("cost", "lower_bound", "gap", "status", "prediction"):
             columns[name] = getattr(self, name)
         columns["original_prediction"] = self.original_prediction
         columns["prototype"] = self.prototype
-        return pd.DataFrame(columns, index=self.rows)
+        return self.given.new(self.rows, columns)
 
     def summary(self) -> BatchSummary:
         """Say how the batch went, and which features change most."""
         answered = np.isfinite(self.cost)
-        changed = (self.X[answered] != self.original[answered]) if answered.any() else None
+        before, after = self.original_values[answered], self.values[answered]
+        changed = (after != before) if answered.any() else None
         uses = []
-        for j, name in enumerate(self.feature_names):
+        for j, feature in enumerate(self.features):
             moved = np.zeros(0)
             if changed is not None:
-                moved = (self.X[answered, j] - self.original[answered, j])[changed[:, j]]
+                moved = (after[:, j] - before[:, j])[changed[:, j]]
             share = moved.size / max(int(answered.sum()), 1)
-            uses.append(FeatureUse(name, share, float(np.abs(moved).mean()) if moved.size else 0.0))
+            size = float(np.abs(moved).mean()) if moved.size else 0.0
+            uses.append(FeatureUse(feature.name, share, size if feature.is_number else np.nan))
         return BatchSummary(
             rows=len(self),
             shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
@@ -191,7 +237,7 @@ class CounterfactualBatch:
 @final
 @dataclass(frozen=True)
 class FeatureUse:
-    """How often a feature changes, and by how much when it does."""
+    """How often a feature changes, and by how much when it does; NaN for levels."""
 
     feature: str
     share: float
@@ -237,7 +283,11 @@ class BatchSummary:
             width = max(len(use.feature) for use in used[:_SHOWN_FEATURES])
             lines.append(f"  {'feature':<{max(width, 7)}}  changed  mean change")
             lines += [
-                f"  {use.feature:<{max(width, 7)}}  {use.share:>7.1%}  {use.mean_change:>11.4g}"
+                f"  {use.feature:<{max(width, 7)}}  {use.share:>7.1%}  {_size(use):>11}"
                 for use in used[:_SHOWN_FEATURES]
             ]
         return "\n".join(lines)
+
+
+def _size(use: FeatureUse) -> str:
+    return "level" if np.isnan(use.mean_change) else f"{use.mean_change:.4g}"

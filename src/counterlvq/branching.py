@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces
+from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.certificates import Evidence
 from counterlvq.lifting import (
     Box,
@@ -34,7 +34,7 @@ from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.solution import Outcome
 from counterlvq.trees import Forest, LocalQuestion, Tree
 
-__all__ = ["Branching", "Progress"]
+__all__ = ["Branching", "Node", "Progress"]
 
 _CCP = "convex-concave search"
 _TREE = "branch and bound over semidefinite relaxations"
@@ -76,7 +76,9 @@ class Progress(NamedTuple):
 
 @final
 @dataclass(eq=False)
-class _Node:
+class Node:
+    """A box of the tree, with the best that is known of it."""
+
     prototype: int
     box: Box
     prices: LiftedPrices
@@ -89,22 +91,21 @@ class _Node:
     high: int = -1
 
 
-@final
 @dataclass(eq=False)
 class Branching:
-    """One run for one question."""
+    """One run for one question, in which any number will do for each feature."""
 
     question: LocalQuestion
-    frames: Frames  # of the question's cost and constraints
     margin: float | None
     judge: Judge
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
+    frames: Frames | None = None  # of the question's cost and constraints, if they are kept
 
     _best: Floats | None = field(init=False, default=None)
     _cost: float = field(init=False, default=np.inf)
-    _nodes: list[_Node] = field(init=False, default_factory=list)
+    _nodes: list[Node] = field(init=False, default_factory=list)
     _roots: dict[int, int] = field(init=False, default_factory=dict)
     _descents: dict[int, Descent] = field(init=False, default_factory=dict)
     _inside: dict[int, Floats] = field(init=False, default_factory=dict)
@@ -146,14 +147,14 @@ class Branching:
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
-            problem = self._problem(prototype)
+            problem = self._problem(prototype, box)
             prices = LiftedPrices.none(problem)
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = lifted_bound(problem, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
-            self._push(queue, _Node(prototype, box, prices, bound, cap, everyone))
+            self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
         return queue
 
     @property
@@ -161,9 +162,9 @@ class Branching:
         """How exactly relaxations are worth solving."""
         return float(np.clip(_SHARE_OF_GAP * self.gap, _FINEST_GAP, 1e-6))
 
-    def _problem(self, prototype: int) -> Nonconvex:
-        """Conditions of a cell, with the margin that the user asks for."""
-        problem = self.question.problem(prototype)
+    def _problem(self, prototype: int, box: Box) -> Nonconvex:
+        """Conditions of a cell in a box, with the margin that the user asks for."""
+        problem = self.question.problem(prototype, box)
         return problem if not self.margin else problem.tightened(self.margin)
 
     def _is_over(self, bound: float) -> bool:
@@ -175,7 +176,7 @@ class Branching:
         wanted = max(_CLOSED * self.gap, _FINEST_GAP)
         return bool(np.isfinite(self._cost) and bound >= (1.0 - wanted) * self._cost)
 
-    def _push(self, queue: list[tuple[float, int]], node: _Node) -> int:
+    def _push(self, queue: list[tuple[float, int]], node: Node) -> int:
         self._nodes.append(node)
         heapq.heappush(queue, (node.bound, len(self._nodes) - 1))
         return len(self._nodes) - 1
@@ -190,11 +191,12 @@ class Branching:
     def _look(self, queue: list[tuple[float, int]], number: int) -> None:
         """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
         node = self._nodes[number]
-        problem, cap = self._problem(node.prototype), self._cost
-        box = node.box.within(self.question.root(cap))
-        if box.is_empty:
-            node.cap = cap
+        cap = self._cost
+        box = self.question.inside(node.box, cap)
+        if box.is_empty or self.question.is_ruled_out(box):
+            node.bound, node.cap = np.inf, cap
             return
+        problem = self._problem(node.prototype, box)
         relaxed = self._relaxed(node, problem, box, cap)
         self._solved += 1
         if relaxed.outcome is Outcome.INFEASIBLE:
@@ -207,12 +209,16 @@ class Branching:
                 node.prices, node.bound, node.cap = relaxed.prices, bound, cap
         if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
             self._search_from(node.prototype, relaxed.prices.point)
-        if not self._closes(node.bound):
+        if not self._closes(node.bound) and not self._only_ties(node, box):
             self._cut(queue, node, box, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
 
-    def _relaxed(self, node: _Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+    def _only_ties(self, node: Node, box: Box) -> bool:
+        """Whether a box holds nothing but ties that are lost; without a grid none does."""
+        return False
+
+    def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
         """Solve the relaxation with the rivals that matter: others are taken in once broken.
 
         Those that matter here, or nearly, are kept for the parts of the box. What is left out
@@ -222,7 +228,7 @@ class Branching:
             some = problem.only(node.rivals)
             relaxed = relax(some, box, cap, self._tolerance, self.judge.seconds_left())
             prices, miss = relaxed.prices, relaxed.miss
-            if not _is_usable(prices.forms, prices.point, miss):
+            if not relaxed.is_usable:
                 return Relaxed.failed(problem, box)
             charged = np.zeros(node.rivals.size)
             charged[node.rivals] = prices.forms
@@ -235,16 +241,32 @@ class Branching:
             if not broken.any() or self.judge.out_of_time():
                 paid = charged > _UNPAID * charged.max(initial=0.0)
                 node.rivals = paid | (over > -_NEAR * forms.r_size)
+                node.rivals[problem.rivals :] = True
                 return relaxed
             node.rivals = node.rivals | broken
 
-    def _cut(self, queue: list[tuple[float, int]], node: _Node, box: Box, relaxed: Relaxed) -> None:
-        """Cut across the feature that the relaxation gains most from missing, at 0 first."""
+    def _cut(self, queue: list[tuple[float, int]], node: Node, box: Box, relaxed: Relaxed) -> None:
+        """Cut a box in two, unless it is too narrow for that."""
+        where = self._where_to_cut(node, box, relaxed)
+        if where is None:
+            return
+        node.feature, node.at = where
+        children = []
+        for part in self.question.split(box, *where):
+            inner = self.question.inside(part, node.cap)
+            problem = self._problem(node.prototype, inner)
+            bound = max(node.bound, lifted_bound(problem, node.prices, inner, node.cap))
+            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
+            children.append(self._push(queue, child))
+        node.low, node.high = children
+
+    def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
+        """Choose the feature that the relaxation gains most from missing, at 0 first."""
         point = relaxed.prices.point
         root = self.question.root(self._cost).half
         share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
         wide = share > _NARROW
-        problem = self._problem(node.prototype)
+        problem = self._problem(node.prototype, box)
         prices = np.maximum(relaxed.prices.forms, 0.0)
         gain = np.abs(np.einsum("k,kij->ij", prices, problem.forms.Q) * relaxed.miss).sum(axis=1)
         size = np.divide(
@@ -255,17 +277,10 @@ class Branching:
             worth = np.where(wide, share, -1.0)
         j = int(worth.argmax())
         if worth[j] <= 0:
-            return
+            return None
         low, high = float(box.lower[j]), float(box.upper[j])
         edge = _EDGE * (high - low)
-        at = 0.0 if low < 0.0 < high else float(np.clip(point[j], low + edge, high - edge))
-        node.feature, node.at = j, at
-        cap, children = node.cap, []
-        for part in box.split(j, at):
-            bound = max(node.bound, lifted_bound(problem, node.prices, part, cap))
-            child = _Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
-            children.append(self._push(queue, child))
-        node.low, node.high = children
+        return j, 0.0 if low < 0.0 < high else float(np.clip(point[j], low + edge, high - edge))
 
     def _forest(self) -> Forest:
         return Forest(tuple(self._tree(prototype, at) for prototype, at in self._roots.items()))
@@ -289,6 +304,14 @@ class Branching:
             tuple(node.prices for node in nodes),
             np.array([node.cap for node in nodes]),
         )
+
+    def look_around(self, point: Floats) -> tuple[Floats | None, float]:
+        """Search from the usual starts and from one point more; returns point and cost."""
+        self._start(from_input=True)
+        for prototype in self.question.cells.targets.tolist():
+            if not self.judge.out_of_time():
+                self._search_from(prototype, point)
+        return self._best, self._cost
 
     def _start(self, *, from_input: bool) -> None:
         """Search from each target prototype, and from where the input's way enters its cell."""
@@ -422,9 +445,11 @@ class Branching:
     def _descent(self, prototype: int) -> Descent:
         known = self._descents.get(prototype)
         if known is None:
-            question = self.question
+            question, cells = self.question, self.question.cells
+            assert isinstance(cells, LocalCells)  # shared cells are convex: nothing to descend
             scores = Scores(*question.view.distances(prototype))
-            known = Descent.of(question.convex, scores, question.spread, self.frames)
+            frames = self.frames or Frames(cells.rival_metrics)
+            known = Descent.of(question.convex, scores, question.spread, frames)
             self._descents[prototype] = known
         return known
 

@@ -88,7 +88,7 @@ class Table:
 
     def put(self, i: int, answer: Counterfactual) -> None:
         """Take over an answer that was found on its own."""
-        self.X[i], self.cost[i] = answer.x, answer.cost
+        self.X[i], self.cost[i] = answer.values, answer.cost
         self.bound[i], self.gap[i] = answer.lower_bound, answer.gap
         self.code[i], self.prototype[i] = _CODE[answer.status], answer.prototype
 

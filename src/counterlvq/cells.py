@@ -61,6 +61,11 @@ class Forms(NamedTuple):
     q_size: Floats  # (m, d)
     r_size: Floats  # (m,)
 
+    def and_also(self, Q: Floats, q: Floats, r: Floats) -> Forms:
+        """Add more conditions, whose numbers are exact."""
+        more = (Q, q, r, np.abs(Q), np.abs(q), np.abs(r))
+        return Forms(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -106,6 +111,12 @@ class SharedCells:
         """Cell of `prototype` seen from `x`, against all rivals or the listed ones."""
         others = self._rival_anchors if rivals is None else self.model.anchors[rivals]
         return self._halfspaces(self.model.anchors[prototype][None, :], others, x)
+
+    def forms(self, prototype: int, x: Floats) -> Forms:
+        """Cell of `prototype` seen from `x`, as forms without quadratic terms."""
+        normals, leads = self.halfspaces(prototype, x)
+        flat = np.broadcast_to(0.0, (leads.size, x.size, x.size))
+        return Forms(flat, normals, leads, flat, np.abs(normals), np.abs(leads))
 
     def pairs(
         self, prototypes: NDArray[np.int64], rivals: NDArray[np.int64], x: Floats

@@ -182,15 +182,16 @@ def cost_limits(w: Floats, L: Floats, cap: float) -> Floats:
     if not np.isfinite(cap):
         return limits
     np.divide(cap, w, out=limits, where=w > 0)
-    if L.shape[0] >= L.shape[1]:
-        triangle = np.linalg.qr(L, mode="r")
-        lengths = np.sqrt(np.einsum("ij,ij->j", L, L))
+    seen = np.flatnonzero(L.any(axis=0))  # the rest the quadratic part says nothing about
+    if seen.size and L.shape[0] >= seen.size:
+        triangle = np.linalg.qr(L[:, seen], mode="r")
+        lengths = np.sqrt(np.einsum("ij,ij->j", L[:, seen], L[:, seen]))
         if (np.abs(np.diag(triangle)) > 1e-12 * lengths).all():
             inverse = np.linalg.inv(triangle)
             stretch = np.sqrt(np.einsum("ij,ij->i", inverse, inverse))
             # What rounding in the inverse can hide: more, the nearer the cost is to flat.
             blurred = 1.0 + _ROUNDING * (np.abs(inverse) @ np.abs(triangle)).sum(axis=1)
-            limits = np.minimum(limits, np.sqrt(cap) * stretch * blurred)
+            limits[seen] = np.minimum(limits[seen], np.sqrt(cap) * stretch * blurred)
     return limits * (1.0 + 1e-9)
 
 

@@ -7,10 +7,10 @@ of the tests. Constraints are given as objects or as strings (see `expressions`)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,8 +26,8 @@ from counterlvq.arrays import (
     real_number,
 )
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
-from counterlvq.features import FeatureKey, Features
-from counterlvq.rows import Quadric, Rows
+from counterlvq.features import Feature, FeatureKey, Features
+from counterlvq.rows import Implication, LevelRule, Quadric, Rows
 
 __all__ = [
     "Bounds",
@@ -38,16 +38,19 @@ __all__ = [
     "Increase",
     "Linear",
     "MaxChange",
+    "OneOf",
     "Quadratic",
     "as_constraint",
 ]
+
+Condition = Rows | Quadric | LevelRule | Implication
 
 
 class Constraint(ABC):
     """A condition on the counterfactual, possibly relative to the factual input."""
 
     @abstractmethod
-    def conditions(self, features: Features) -> tuple[Rows | Quadric, ...]:
+    def conditions(self, features: Features) -> tuple[Condition, ...]:
         """State the condition in numbers for the given columns."""
 
 
@@ -78,15 +81,19 @@ class _PerFeature(Constraint):
     def _rows(self, at: list[int], width: int) -> Rows:
         """State the condition for columns `at` of `width`."""
 
+    def _position(self, key: FeatureKey, features: Features) -> int:
+        return features.number(key, type(self).__name__)
+
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """State the condition in numbers for the given columns."""
-        return (self._rows([features.position(key) for key in self.features], len(features)),)
+        at = [self._position(key, features) for key in self.features]
+        return (self._rows(at, len(features)),)
 
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class Freeze(_PerFeature):
-    """Keep features as they are.
+    """Keep features as they are, numbers or levels.
 
     Parameters
     ----------
@@ -98,6 +105,9 @@ class Freeze(_PerFeature):
     >>> Freeze("age", "sex")
     Freeze('age', 'sex')
     """
+
+    def _position(self, key: FeatureKey, features: Features) -> int:
+        return features.position(key)
 
     def _rows(self, at: list[int], width: int) -> Rows:
         return Rows.on_features(at, width, new=1, old=-1, value=0, equality=True)
@@ -182,7 +192,7 @@ class Bounds(Constraint):
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """``y_j <= upper`` and ``-y_j <= -lower``."""
-        at, width = [features.position(self.feature)], len(features)
+        at, width = [features.number(self.feature, "Bounds")], len(features)
         above = Rows.on_features(at, width, new=-1, old=0, value=-self.lower)
         below = Rows.on_features(at, width, new=1, old=0, value=self.upper)
         return tuple(rows for rows in (above, below) if np.isfinite(rows.v).all())
@@ -221,7 +231,7 @@ class MaxChange(Constraint):
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """``|y_j - x_j| <= by``."""
-        at, width = [features.position(self.feature)], len(features)
+        at, width = [features.number(self.feature, "MaxChange")], len(features)
         return (
             Rows.on_features(at, width, new=1, old=-1, value=self.by),
             Rows.on_features(at, width, new=-1, old=1, value=self.by),
@@ -278,9 +288,11 @@ class Linear(Constraint):
         if isinstance(self.coefficients, Mapping):
             row = np.zeros(len(features))
             for key, coefficient in self.coefficients.items():
-                row[features.position(key)] += coefficient
+                row[features.number(key, "Linear")] += coefficient
         else:
             row = finite_vector("Linear: coefficients", self.coefficients, len(features))
+            for j in np.flatnonzero(row):
+                features.number(int(j), "Linear")
         return (_comparison(row, np.zeros(len(features)), self.value, self.sense),)
 
 
@@ -362,7 +374,7 @@ class Quadratic(Constraint):
                 f"feature. Name the features it is about with features=[...]."
             )
         keys = range(width) if self.features is None else self.features
-        at = [features.position(key) for key in keys]
+        at = [features.number(key, "Quadratic") for key in keys]
         for j in at:
             if at.count(j) > 1:
                 raise InvalidInputError(
@@ -377,15 +389,56 @@ class Quadratic(Constraint):
 
 
 @final
+@dataclass(frozen=True, init=False, repr=False)
+class OneOf(Constraint):
+    """Keep a feature of levels to some of them.
+
+    Parameters
+    ----------
+    feature : str or int
+        Name or position.
+    levels : sequence
+        The levels that a counterfactual may have.
+
+    Examples
+    --------
+    >>> OneOf("job", ["clerk", "nurse"])
+    OneOf('job', ['clerk', 'nurse'])
+    """
+
+    feature: FeatureKey
+    levels: tuple[Any, ...]
+
+    def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
+        listed: Any = levels
+        if isinstance(levels, str) or not np.iterable(listed) or not list(listed):
+            raise InvalidInputError(
+                f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
+            )
+        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "levels", tuple(plain(level) for level in levels))
+
+    def __repr__(self) -> str:
+        return _call("OneOf", self.feature, list(self.levels))
+
+    def conditions(self, features: Features) -> tuple[LevelRule, ...]:
+        """Name the positions of the levels."""
+        at = features.position(self.feature)
+        return (_level_rule(features[at], at, self.levels, negated=False, asked=repr(self)),)
+
+
+@final
 @dataclass(frozen=True)
 class Expression(Constraint):
-    """A linear condition written as text.
+    """A condition written as text.
 
     Parameters
     ----------
     text : str
-        Such as ``"second_floor <= first_floor"`` or ``"income <= 1.2 * original(income)"``,
-        where ``original(f)`` is the factual value. Names with spaces go in `backticks`.
+        Linear, such as ``"second_floor <= first_floor"`` or ``"income <= 1.2 *
+        original(income)"``, where ``original(f)`` is the factual value; about levels, such as
+        ``"housing != 'rent'"`` or ``"job in ['clerk', 'nurse']"``; or one where the other
+        holds, ``"if student == 'yes' then age <= 30"``. Names with spaces go in `backticks`.
 
     Examples
     --------
@@ -398,9 +451,29 @@ class Expression(Constraint):
     def __repr__(self) -> str:
         return repr(self.text)
 
-    def conditions(self, features: Features) -> tuple[Rows, ...]:
+    def conditions(self, features: Features) -> tuple[Condition, ...]:
         """Read the text and look its features up."""
-        form, sense = expressions.parse(self.text)
+        parsed = expressions.parse(self.text)
+        if not isinstance(parsed, expressions.Promise):
+            return (self._condition(parsed, features),)
+        when = self._condition(parsed.when, features)
+        if not isinstance(when, LevelRule):
+            raise ConstraintSyntaxError(
+                f"constraint {self.text!r}: what stands behind 'if' is about a number; expected a "
+                f"test of levels, such as \"if student == 'yes' then age <= 30\"."
+            )
+        return (Implication(when, self._condition(parsed.then, features)),)
+
+    def _condition(
+        self, parsed: expressions.Comparison | expressions.LevelTest, features: Features
+    ) -> Rows | LevelRule:
+        if isinstance(parsed, expressions.LevelTest):
+            return self._test(parsed.feature, parsed.levels, parsed.negated, features)
+        form, sense = parsed
+        if sense == "==" and len(form.new) == 1 and not form.old:
+            ((name, factor),) = form.new.items()
+            if not features.columns[self._position(name, features)].is_number:
+                return self._test(name, (-form.constant / factor,), False, features)
         new = self._row(form.new, features)
         old = self._row(form.old, features)
         if not new.any():
@@ -408,16 +481,48 @@ class Expression(Constraint):
                 f"constraint {self.text!r} names no feature of the counterfactual; expected "
                 f"at least one feature outside original(...)."
             )
-        return (_comparison(new, old, -form.constant, sense),)
+        return _comparison(new, old, -form.constant, sense)
+
+    def _test(
+        self, name: str, levels: tuple[Any, ...], negated: bool, features: Features
+    ) -> LevelRule:
+        at = self._position(name, features)
+        asked = f"constraint {self.text!r}"
+        return _level_rule(features.columns[at], at, levels, negated=negated, asked=asked)
 
     def _row(self, named: Mapping[str, float], features: Features) -> Floats:
         row = np.zeros(len(features))
         for name, coefficient in named.items():
-            try:
-                row[features.position(name)] += coefficient
-            except UnknownFeatureError as error:
-                raise UnknownFeatureError(f"constraint {self.text!r}: {error}") from None
+            self._position(name, features)
+            row[features.number(name, f"constraint {self.text!r}")] += coefficient
         return row
+
+    def _position(self, name: str, features: Features) -> int:
+        try:
+            return features.position(name)
+        except UnknownFeatureError as error:
+            raise UnknownFeatureError(f"constraint {self.text!r}: {error}") from None
+
+
+def _level_rule(
+    feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
+) -> LevelRule:
+    if feature.is_number:
+        raise InvalidInputError(
+            f"{asked}: feature {feature.name!r} is a number; expected one with levels. Compare "
+            f"numbers with <=, >= or ==."
+        )
+    codes = set()
+    for level in levels:
+        code = feature.code(level)
+        if code < 0:
+            shown = ", ".join(map(repr, feature.levels[:8]))
+            raise InvalidInputError(
+                f"{asked}: {level!r} is no level of {feature.name!r}; expected one of: {shown}."
+            )
+        codes.add(code)
+    every = set(range(len(feature.levels)))
+    return LevelRule(at, frozenset(every - codes if negated else codes))
 
 
 def as_constraint(item: Constraint | str) -> Constraint:

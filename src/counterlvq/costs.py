@@ -3,27 +3,44 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.arrays import Floats, finite_matrix, finite_vector, psd_factor, read_only
 from counterlvq.errors import InvalidInputError
+from counterlvq.tables import Frame, as_frame
+from counterlvq.types import Kind
 
-__all__ = ["Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"]
+__all__ = ["Cost", "Euclidean", "Mahalanobis", "Manhattan", "Switches", "mad_weights"]
 
 # Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
 _MEDIAN_TO_MEAN_DEVIATION = 0.845348
 
 
+# Prices of switches: by feature, one for all pairs of levels or one for each pair.
+Switches = Mapping[str, float | Mapping[tuple[Any, Any], float]]
+
+
 class Cost(ABC):
     """A convex cost ``sum_j weights_j |delta_j| + |L delta|^2`` of a change `delta`.
 
-    A cost states its two parts; what is computed with them is the same for all costs.
+    A cost states its two parts; what is computed with them is the same for all costs. Another
+    level of a categorical feature adds its price, whatever the cost: see `switches`.
+
+    Attributes
+    ----------
+    switches : mapping from feature to price
+        What another level costs, where it is not 1: one price for the feature, or a mapping
+        from pairs of levels, ``{("rent", "own"): 3.0}``. A pair holds for both directions
+        unless the other is given too; pairs that are not given cost the feature's weight, or 1.
     """
+
+    switches: Switches
 
     @abstractmethod
     def l1_weights(self, width: int) -> Floats:
@@ -53,18 +70,25 @@ class Manhattan(Cost):
     Parameters
     ----------
     weights : array-like of shape (d,), optional
-        Positive price of one unit of change per feature; 1 for all by default.
+        Positive price of one unit of change per feature; 1 for all by default. That of a
+        categorical feature is its price per switch.
         See `mad_weights` for weights that make features comparable.
+    switches : mapping from feature to price, optional
+        What another level costs, for the feature or for each pair of levels; see `Cost`.
 
     Examples
     --------
     >>> Manhattan(weights=[1.0, 10.0]).value([3.0, -0.5])
     8.0
+    >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5})
+    Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5})
     """
 
     weights: Floats | None  # (d,)
+    switches: Switches
 
-    def __init__(self, weights: ArrayLike | None = None) -> None:
+    def __init__(self, weights: ArrayLike | None = None, switches: Switches | None = None) -> None:
+        object.__setattr__(self, "switches", _checked_switches(switches))
         prices = None if weights is None else finite_vector("weights", weights)
         if prices is not None and not (prices > 0).all():
             j = int((prices <= 0).argmax())
@@ -76,7 +100,8 @@ class Manhattan(Cost):
         object.__setattr__(self, "weights", prices)
 
     def __repr__(self) -> str:
-        return "Manhattan()" if self.weights is None else f"Manhattan({self.weights.tolist()})"
+        shown = [] if self.weights is None else [str(self.weights.tolist())]
+        return f"Manhattan({', '.join(shown + _shown_switches(self))})"
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""
@@ -94,15 +119,28 @@ class Manhattan(Cost):
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False, eq=False)
 class Euclidean(Cost):
     """Squared Euclidean distance, ``|delta|^2``; spreads a change over many features.
+
+    Parameters
+    ----------
+    switches : mapping from feature to price, optional
+        What another level costs, for the feature or for each pair of levels; see `Cost`.
 
     Examples
     --------
     >>> Euclidean().value([3.0, 4.0])
     25.0
     """
+
+    switches: Switches
+
+    def __init__(self, switches: Switches | None = None) -> None:
+        object.__setattr__(self, "switches", _checked_switches(switches))
+
+    def __repr__(self) -> str:
+        return f"Euclidean({', '.join(_shown_switches(self))})"
 
     def l1_weights(self, width: int) -> Floats:
         """No absolute part, (d,)."""
@@ -121,7 +159,10 @@ class Mahalanobis(Cost):
     Parameters
     ----------
     matrix : array-like of shape (d, d)
-        Symmetric positive semidefinite. Along directions it does not see, changes are free.
+        Symmetric positive semidefinite, for the d features that are numbers. Along directions
+        it does not see, changes are free.
+    switches : mapping from feature to price, optional
+        What another level costs, for the feature or for each pair of levels; see `Cost`.
 
     Examples
     --------
@@ -131,13 +172,15 @@ class Mahalanobis(Cost):
 
     matrix: Floats  # (d, d)
     root: Floats  # (rank, d), root' root = matrix
+    switches: Switches
 
-    def __init__(self, matrix: ArrayLike) -> None:
+    def __init__(self, matrix: ArrayLike, switches: Switches | None = None) -> None:
         object.__setattr__(self, "root", psd_factor("matrix", matrix))
         object.__setattr__(self, "matrix", finite_matrix("matrix", matrix))
+        object.__setattr__(self, "switches", _checked_switches(switches))
 
     def __repr__(self) -> str:
-        return f"Mahalanobis({self.matrix.tolist()})"
+        return f"Mahalanobis({', '.join([str(self.matrix.tolist()), *_shown_switches(self)])})"
 
     def l1_weights(self, width: int) -> Floats:
         """No absolute part, (d,)."""
@@ -167,8 +210,9 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
 
     Parameters
     ----------
-    X : array-like of shape (n, d)
-        Typically the training rows.
+    X : array-like of shape (n, d), or DataFrame
+        Typically the training rows. Columns of a frame that are no numbers get the weight 1,
+        the price of a switch.
     constant : float, optional
         Positive weight of features that never vary.
 
@@ -181,6 +225,9 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     >>> mad_weights([[1.0, 0.0], [2.0, 10.0], [3.0, 40.0]])
     array([1. , 0.1])
     """
+    frame = as_frame(X)
+    if frame is not None:
+        return _frame_weights(frame, constant)
     rows = finite_matrix("X", X)
     if constant is not None and not _is_positive(constant):
         raise InvalidInputError(f"constant is {constant!r}; expected a positive weight or None.")
@@ -197,6 +244,57 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
     np.divide(1.0, unit, out=weights, where=unit > 0)
     return read_only(weights)
+
+
+def _frame_weights(frame: Frame, constant: float | None) -> Floats:
+    weights = np.ones(len(frame.names))
+    numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE) for name in frame.names]
+    if any(numeric):
+        chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
+        rows = np.stack([frame.numbers(name) for name in chosen], axis=1)
+        for j, name in enumerate(chosen):
+            if not np.isfinite(rows[:, j]).all():
+                i = int((~np.isfinite(rows[:, j])).argmax())
+                raise InvalidInputError(
+                    f"column {name!r}, {frame.row(i)} is missing or not finite; expected a number "
+                    f"in each row. Fill in or remove such rows first."
+                )
+        try:
+            weights[numeric] = mad_weights(rows, constant)
+        except InvalidInputError:
+            still = [name for j, name in enumerate(chosen) if np.ptp(rows[:, j]) == 0]
+            if not still:
+                raise
+            raise InvalidInputError(
+                f"column {still[0]!r} never varies ({len(still)} such column(s) in all), so it has "
+                f"no deviation to weigh by; expected features that vary. Freeze or drop it, or "
+                f"pass constant=1.0 to give it a weight of its own."
+            ) from None
+    return read_only(weights)
+
+
+def _checked_switches(switches: Switches | None) -> Switches:
+    if switches is None:
+        return {}
+    if not isinstance(switches, Mapping):
+        raise InvalidInputError(
+            f"switches is {switches!r}; expected a mapping from feature to price, such as "
+            f"{{'job': 2.0}} or {{'job': {{('clerk', 'nurse'): 2.0}}}}."
+        )
+    pairs: Iterable[tuple[Any, Any]]
+    for feature, price in switches.items():
+        pairs = price.items() if isinstance(price, Mapping) else [(None, price)]
+        for pair, one in pairs:
+            where = f"switches[{feature!r}]" + ("" if pair is None else f"[{pair!r}]")
+            if pair is not None and (not isinstance(pair, tuple) or len(pair) != 2):
+                raise InvalidInputError(f"{where}: expected a pair of levels (before, after).")
+            if not _is_positive(one):
+                raise InvalidInputError(f"{where} is {one!r}; expected a positive price.")
+    return dict(switches)
+
+
+def _shown_switches(cost: Cost) -> list[str]:
+    return [f"switches={dict(cost.switches)!r}"] if cost.switches else []
 
 
 def _is_positive(value: object) -> bool:

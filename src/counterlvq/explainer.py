@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import Answers, LocalAnswers, SharedAnswers, judge_by
-from counterlvq.arrays import Floats, finite_scalar, plain
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.answers import Answers, LocalAnswers, MixedAnswers, SharedAnswers, judge_by
+from counterlvq.arrays import Floats, finite_scalar, plain, read_only
+from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
 from counterlvq.constraints import Constraint, as_constraint
+from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
 from counterlvq.families import Family
+from counterlvq.features import Features
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
@@ -34,6 +36,9 @@ from counterlvq.waiting import answer_rows, reporter
 
 __all__ = ["Explainer"]
 
+# Combinations of levels for which everything is kept prepared.
+_MOST_VIEWS = 256
+
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -45,9 +50,9 @@ class Explainer:
     model : PrototypeModel, fitted estimator or fitted Pipeline
         With one metric for all prototypes, or one for each. An estimator is read by
         `as_prototype_model`, and its own `predict` has the last word on every counterfactual.
-        A scikit-learn pipeline of affine steps (scalers, PCA, column selection, ...) that ends
-        in one is explained in the columns and units of the table that it takes: cost,
-        constraints and answers are stated there.
+        A scikit-learn pipeline that ends in one, of steps that are affine (scalers, PCA,
+        column selection, ...) or encode categories, is explained in the columns and units of
+        the table that it takes: cost, constraints and answers are stated there.
     cost : Cost, default Manhattan()
         What a change costs.
     constraints : sequence of Constraint or str
@@ -67,6 +72,10 @@ class Explainer:
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
+    features : Features or DataFrame, optional
+        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table
+        whose dtypes say so. Without it, columns that a pipeline encodes have the levels that
+        the encoder knows, and all others are real numbers.
 
     Examples
     --------
@@ -93,10 +102,10 @@ class Explainer:
     method: Method
     time_limit: float | None
     gap: float
+    features: Features
     _source: Source
-    _blueprint: Blueprint
-    _rules: Rules
-    _answers: Answers
+    _prices: Prices
+    _views: dict[tuple[float, ...], _View]
 
     def __init__(
         self,
@@ -107,19 +116,21 @@ class Explainer:
         method: str = "auto",
         time_limit: float | None = None,
         gap: float = 1e-4,
+        features: Any = None,
     ) -> None:
         put = partial(object.__setattr__, self)
-        put("_source", source_of(model))
+        put("_source", source_of(model, features))
         put("model", self._source.model)
+        put("features", self._source.features)
         put("cost", _checked_cost(cost))
         put("constraints", _checked_constraints(constraints))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
-        put("_blueprint", self._prepared(range(len(self.constraints))))
-        put("_rules", Rules(self.model, self._blueprint, self.margin, self._source.says))
-        put("_answers", self._way())
+        put("_prices", Prices.of(self.cost, self.features, self._source.columns))
+        put("_views", {})
+        _ = self._view().blueprint  # what is wrong with the constraints is said at once
 
     def __repr__(self) -> str:
         return (
@@ -156,18 +167,28 @@ class Explainer:
         >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
         >>> cf = clvq.Explainer(model, cost=clvq.Euclidean()).explain([1.0, 0.0], target="yes")
         >>> print(cf.text())
-        The answer would have been 'yes' instead of 'no' if x0 were 1 higher (2 instead of 1).
+        The answer would have been yes if x0 were 1 higher (2 instead of 1).
         """
-        factual = self._source.row(x)
-        nearest = int(self.model.nearest(factual[None, :])[0])
-        wished = wished_prototypes(self.model, target, nearest)
-        self._answers.get_ready()
-        judge = judge_by(self._rules, factual, wished, self.time_limit)
+        answer = self._answer(self._source.row(x), target, progress)
+        if isinstance(x, Mapping) or hasattr(x, "to_frame") or hasattr(x, "columns"):
+            return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
+        return answer
+
+    def _answer(
+        self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False
+    ) -> Counterfactual:
+        """Answer for one input that has been read."""
+        view = self._view(row)
+        factual = view.inner(row)
+        nearest = int(view.model.nearest(factual[None, :])[0])
+        wished = wished_prototypes(view.model, target, nearest)
+        view.answers.get_ready()
+        judge = judge_by(view.rules, factual, wished, self.time_limit)
         if wished[nearest] and judge.is_valid(factual, True):
-            return self._unchanged(factual, nearest, wished)
+            return self._unchanged(row, nearest, wished)
         with reporter(progress) as report:
-            find = self._answers.find(factual, wished, judge, report)
-        return self._result(factual, find, nearest, wished)
+            find = view.answers.find(factual, wished, judge, report)
+        return self._result(row, view, find, nearest, wished)
 
     def explain_batch(
         self,
@@ -184,7 +205,8 @@ class Explainer:
         Parameters
         ----------
         X : array-like of shape (n, d), or DataFrame
-            The factual inputs. In a pandas or polars frame columns are found by name.
+            The factual inputs. In a pandas or polars frame columns are found by name, and
+            the answers come back in a frame of the same kind.
         target : label, set of labels, sequence of n labels, or None
             One wish for all rows (a label, or a set of labels of which any will do), or one
             label per row (None in it for any other class).
@@ -213,15 +235,16 @@ class Explainer:
 
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
-        if isinstance(self._answers, SharedAnswers):
-            bulk = Bulk(self.model, self._rules, rows, asker.wish, self._family_for, ask)
+        view = self._view()
+        if isinstance(view.answers, SharedAnswers):
+            bulk = Bulk(view.model, view.rules, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
-            table, ask = Table.of(rows, kept, self.model.nearest(rows)), kept.__getitem__
+            table, ask = Table.of(rows, kept, self._nearest(rows)), kept.__getitem__
         return CounterfactualBatch(
-            X=table.X,
-            original=rows,
+            values=table.X,
+            original_values=rows,
             cost=table.cost,
             lower_bound=table.bound,
             gap=table.gap,
@@ -230,9 +253,10 @@ class Explainer:
             original_prototype=table.nearest,
             second_engine=table.second,
             labels=self.model.labels,
-            feature_names=self.model.features.names,
+            features=self.features,
             rows=np.arange(rows.shape[0]),
             ask=ask,
+            given=GivenTable(X, self._source.like),
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -258,32 +282,44 @@ class Explainer:
         True
         """
         wished = wished_prototypes(self.model, counterfactual.target, -1)
-        question = self._answers.question(counterfactual.original, wished)
+        row = counterfactual.original_values
+        view = self._view(row)
+        question = view.answers.question(view.inner(row), wished)
         return counterfactual.certificate.lower_bound(question, counterfactual.cost)
 
-    def _prepared(self, kept: Sequence[int]) -> Blueprint:
-        """Cost and the listed constraints in numbers."""
-        features = self.model.features
-        chosen = [as_constraint(self.constraints[k]) for k in kept]
-        conditions = [part for item in chosen for part in item.conditions(features)]
-        return Blueprint.of(self.cost, conditions, len(features))
+    def _view(self, row: Floats | None = None) -> _View:
+        """Everything seen from rows with the levels of this one, prepared once."""
+        key = self._source.coordinates.levels
+        if row is not None:
+            key = self._source.coordinates.seen_from(row).levels
+        known = self._views.get(key)
+        if known is None:
+            source = self._source if row is None else self._source.seen_from(row)
+            known = _View(self, source)
+            while len(self._views) >= _MOST_VIEWS:
+                self._views.pop(next(iter(self._views)), None)
+            self._views[key] = known
+        return known
 
-    def _way(self) -> Answers:
-        if self.model.is_local:
-            return LocalAnswers(self.model, self._blueprint, self.margin, self.method, self.gap)
-        return SharedAnswers(self.model, self._blueprint, self.margin)
+    def _nearest(self, rows: Floats) -> NDArray[np.intp]:
+        """Nearest prototype of each input, (n,)."""
+        if not self._source.coordinates.has_levels:
+            return self._view().model.nearest(rows)
+        views = ((self._view(row), row) for row in rows)
+        return np.array([int(view.model.nearest(view.inner(row)[None])[0]) for view, row in views])
 
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
-        if self.time_limit == 0 or not isinstance(self._answers, SharedAnswers):
+        answers = self._view().answers
+        if self.time_limit == 0 or not isinstance(answers, SharedAnswers):
             return None
-        return self._answers.prepared(wished)[1]
+        return answers.prepared(wished)[1]
 
-    def _unchanged(self, x: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
+    def _unchanged(self, row: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
         label = plain(self.model.labels[nearest])
         return Counterfactual(
-            x=x,
-            original=x,
+            values=row,
+            original_values=row,
             status=Status.OPTIMAL,
             cost=0.0,
             lower_bound=0.0,
@@ -292,32 +328,35 @@ class Explainer:
             original_prediction=label,
             target=labels_of(self.model, wished),
             prototype=nearest,
-            feature_names=self.model.features.names,
+            features=self.features,
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
         )
 
     def _result(
-        self, x: Floats, find: Find, nearest: int, wished: NDArray[np.bool_]
+        self, row: Floats, view: _View, find: Find, nearest: int, wished: NDArray[np.bool_]
     ) -> Counterfactual:
-        question = self._answers.question(x, wished)
+        x = view.inner(row)
+        question = view.answers.question(x, wished)
         bound = find.certificate.lower_bound(question, find.cost)
-        status, gap = self._status(question, find, bound)
-        x_cf = np.full(question.x.shape, np.nan) if find.y is None else find.y
-        x_cf.setflags(write=False)
-        prototype = -1 if find.y is None else int(self.model.nearest(x_cf[None, :])[0])
+        status, gap = view.status(question, find, bound)
+        values, prototype = np.full(row.shape, np.nan), -1
+        if find.y is not None:
+            values = view.source.coordinates.outer(find.y[None, :])[0]
+            prototype = int(view.model.nearest(find.y[None, :])[0])
+        read_only(values)
         conflict: tuple[Constraint | str, ...] = ()
         reason = "; ".join(find.engines)
         if status is Status.INFEASIBLE:
             bound = np.inf
-            found = self._answers.conflict(x, wished, len(self.constraints), self._prepared)
+            found = view.answers.conflict(x, wished, len(self.constraints), view.prepared)
             conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
         with_margin = bound
         if self.margin and status.has_answer:
             with_margin = find.certificate.lower_bound(question, find.cost, self.margin)
         return Counterfactual(
-            x=x_cf,
-            original=question.x,
+            values=values,
+            original_values=row,
             status=status,
             cost=find.cost,
             lower_bound=bound,
@@ -326,22 +365,68 @@ class Explainer:
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, wished),
             prototype=prototype,
-            feature_names=self.model.features.names,
+            features=self.features,
             reason=reason,
             bound_with_margin=with_margin,
             conflict=conflict,
             certificate=find.certificate,
         )
 
-    def _status(
+
+@final
+@dataclass(frozen=True, eq=False)
+class _View:
+    """What an explainer knows, seen from rows with certain levels."""
+
+    explainer: Explainer
+    source: Source
+
+    @property
+    def model(self) -> PrototypeModel:
+        return self.source.model
+
+    def inner(self, row: Floats) -> Floats:
+        """Coordinates of a row."""
+        found: Floats = self.source.coordinates.inner(row[None, :])[0]
+        return found
+
+    def prepared(self, kept: Sequence[int]) -> Blueprint:
+        """State the cost and the listed constraints in numbers."""
+        asked, coordinates = self.explainer, self.source.coordinates
+        chosen = [as_constraint(asked.constraints[k]) for k in kept]
+        stated = [part for item in chosen for part in item.conditions(asked.features)]
+        conditions = [part for item in stated for part in coordinates.spread(item)]
+        conditions += coordinates.own_conditions
+        return Blueprint.of(*asked._prices.over(coordinates), conditions, coordinates.grid)
+
+    @cached_property
+    def blueprint(self) -> Blueprint:
+        return self.prepared(range(len(self.explainer.constraints)))
+
+    @cached_property
+    def rules(self) -> Rules:
+        says = self.source.predictor()
+        return Rules(self.model, self.blueprint, self.explainer.margin, says)
+
+    @cached_property
+    def answers(self) -> Answers:
+        asked, model, blueprint = self.explainer, self.model, self.blueprint
+        if not blueprint.is_continuous:
+            return MixedAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+        if model.is_local:
+            return LocalAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+        return SharedAnswers(model, blueprint, asked.margin)
+
+    def status(
         self, question: Question | LocalQuestion, find: Find, bound: float
     ) -> tuple[Status, float]:
+        """Say what a find amounts to, and the share of its cost that is not proved."""
         if find.y is None:
             if find.certificate.excludes_all(question):
                 return Status.INFEASIBLE, 0.0
             return Status.UNKNOWN, np.inf
-        gap = float(self._rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
-        closed = gap <= self._answers.closing_gap
+        gap = float(self.rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
+        closed = gap <= self.answers.closing_gap
         return (Status.OPTIMAL if closed else Status.FEASIBLE), gap
 
 
@@ -359,7 +444,7 @@ class _Asker:
         return self.target if self.wishes is None else self.wishes.of(i)
 
     def __call__(self, i: int) -> Counterfactual:
-        return self.explainer.explain(self.rows[i], self.wish(i))
+        return self.explainer._answer(self.rows[i], self.wish(i))
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

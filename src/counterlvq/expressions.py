@@ -2,14 +2,18 @@ r"""Read constraints that people write: ``"second_floor <= 1.2 * original(first_
 
 The grammar, over features of the counterfactual and ``original(...)`` values of the input::
 
-    constraint := sum ("<=" | ">=" | "==") sum
+    constraint := ["if" test "then"] (comparison | test)
+    comparison := sum ("<=" | ">=" | "==") sum
+    test       := feature ("==" | "!=") level | feature ["not"] "in" "[" level ("," level)* "]"
+    level      := 'text' | "text" | number | "True" | "False"
     sum        := ["+" | "-"] product (("+" | "-") product)*
     product    := factor (("*" | "/") factor)*
     factor     := number | feature | "original" "(" feature ")" | "(" sum ")" | ("+" | "-") factor
     feature    := a name of letters, digits, "_" and ".", or any name in `backticks`
 
 Values are linear forms, so a product needs a number on one side and a division a number
-below. Nothing is ever evaluated as code.
+below. ``f == 2`` is read as a comparison; whoever knows that f has levels takes it as a test.
+Nothing is ever evaluated as code.
 """
 
 from __future__ import annotations
@@ -22,18 +26,21 @@ from typing import NamedTuple, NoReturn, final
 
 from counterlvq.errors import ConstraintSyntaxError
 
-__all__ = ["Comparison", "LinearForm", "parse"]
+__all__ = ["Comparison", "LevelTest", "LinearForm", "Promise", "parse"]
 
 _TOKEN = re.compile(
     r"""\s*(?:
       (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
     | (?P<name>[^\W\d][\w.]*)
     | `(?P<quoted>[^`]*)`
-    | (?P<symbol><=|>=|==|!=|[-+*/()<>=])
+    | '(?P<single>[^']*)'
+    | "(?P<double>[^"]*)"
+    | (?P<symbol><=|>=|==|!=|[-+*/()<>=,\[\]])
     )""",
     re.VERBOSE,
 )
 _SENSES = ("<=", ">=", "==")
+_BOOLEANS = {"True": True, "False": False}
 # Parentheses and signs within each other: far more than anyone writes, far less than the stack.
 _DEPTH = 100
 
@@ -89,13 +96,28 @@ class Comparison(NamedTuple):
     sense: str
 
 
+class LevelTest(NamedTuple):
+    """Whether a feature has one of some levels, or none of them."""
+
+    feature: str
+    levels: tuple[str | float | bool, ...]
+    negated: bool
+
+
+class Promise(NamedTuple):
+    """Where the first holds, the second has to."""
+
+    when: LevelTest | Comparison
+    then: LevelTest | Comparison
+
+
 class _Token(NamedTuple):
-    kind: str  # number, name, quoted, symbol or end
+    kind: str  # number, name, quoted, text, symbol or end
     text: str
     start: int
 
 
-def parse(text: str) -> Comparison:
+def parse(text: str) -> Comparison | LevelTest | Promise:
     """Read a constraint string.
 
     Examples
@@ -103,8 +125,10 @@ def parse(text: str) -> Comparison:
     >>> form, sense = parse("2 * a <= `b c` + 3")
     >>> form.new, form.constant, sense
     ({'a': 2.0, 'b c': -1.0}, -3.0, '<=')
+    >>> parse("job in ['clerk', 'nurse']")
+    LevelTest(feature='job', levels=('clerk', 'nurse'), negated=False)
     """
-    return _Parser(text).comparison()
+    return _Parser(text).constraint()
 
 
 def _merged(one: dict[str, float], two: dict[str, float], sign: float) -> dict[str, float]:
@@ -123,12 +147,85 @@ class _Parser:
         self._next = 0
         self._depth = 0
 
-    def comparison(self) -> Comparison:
+    def constraint(self) -> Comparison | LevelTest | Promise:
+        found: Comparison | LevelTest | Promise
+        if self._begins_with_if():
+            self._take()
+            when = self._condition()
+            word = self._take()
+            if (word.kind, word.text) != ("name", "then"):
+                shown = "the end" if word.kind == "end" else repr(word.text)
+                self._refuse(word, shown, "'then' and what has to hold")
+            found = Promise(when, self._condition())
+        else:
+            found = self._condition()
+        self._expect_end()
+        return found
+
+    def _begins_with_if(self) -> bool:
+        """Whether "if" is the word here, rather than a feature of that name."""
+        here, then = self._tokens[0], self._tokens[min(1, len(self._tokens) - 1)]
+        return (here.kind, here.text) == ("name", "if") and then.kind in ("name", "quoted")
+
+    def _condition(self) -> Comparison | LevelTest:
+        return self._test() or self._comparison()
+
+    def _test(self) -> LevelTest | None:
+        """Read a comparison with levels; None, and nothing read, if there is none here."""
+        start = self._next
+        feature, sense = self._take(), self._take()
+        if feature.kind in ("name", "quoted"):
+            if sense.kind == "symbol" and sense.text in ("==", "!="):
+                level = self._peek()
+                if sense.text == "!=" or level.kind == "text" or level.text in _BOOLEANS:
+                    return LevelTest(feature.text, (self._level(),), sense.text == "!=")
+            elif sense.kind == "name" and sense.text == "in":
+                return LevelTest(feature.text, self._levels(), False)
+            elif sense.kind == "name" and sense.text == "not":
+                after = self._take()
+                if (after.kind, after.text) == ("name", "in"):
+                    return LevelTest(feature.text, self._levels(), True)
+        self._next = start
+        return None
+
+    def _level(self) -> str | float | bool:
+        token = self._take()
+        if token.kind == "text":
+            return token.text
+        if token.kind == "name" and token.text in _BOOLEANS:
+            return _BOOLEANS[token.text]
+        sign = 1.0
+        if token.kind == "symbol" and token.text == "-":
+            sign, token = -1.0, self._take()
+        if token.kind == "number":
+            return sign * self._number(token).constant
+        shown = "the end" if token.kind == "end" else repr(token.text)
+        return self._refuse(token, shown, "a level: 'text' in quotes, a number, True or False")
+
+    def _levels(self) -> tuple[str | float | bool, ...]:
+        token = self._take()
+        if (token.kind, token.text) != ("symbol", "["):
+            shown = "the end" if token.kind == "end" else repr(token.text)
+            self._refuse(token, shown, "a list of levels such as ['clerk', 'nurse']")
+        found = [self._level()]
+        while self._sees(","):
+            self._take()
+            found.append(self._level())
+        token = self._take()
+        if (token.kind, token.text) != ("symbol", "]"):
+            shown = "the end" if token.kind == "end" else repr(token.text)
+            self._refuse(token, shown, "a comma or the closing bracket of the list")
+        return tuple(found)
+
+    def _comparison(self) -> Comparison:
         left = self._sum()
         sense = self._take()
         if sense.text not in _SENSES or sense.kind != "symbol":
             self._refuse_sense(sense)
         right = self._sum()
+        return Comparison(self._finite(left.plus(right, -1.0), sense), sense.text)
+
+    def _expect_end(self) -> None:
         end = self._take()
         if end.text in _SENSES and end.kind == "symbol":
             self._refuse(
@@ -138,7 +235,6 @@ class _Parser:
             )
         if end.kind != "end":
             self._refuse(end, repr(end.text), "an operator (+ - * /) or the end")
-        return Comparison(self._finite(left.plus(right, -1.0), sense), sense.text)
 
     def _sum(self) -> LinearForm:
         start, total = self._peek(), self._product()
@@ -193,8 +289,11 @@ class _Parser:
             inner = self._sum()
             self._expect_closing()
             return inner
+        expected = "a number, a feature or original(feature)"
+        if token.kind == "text":
+            expected += ". Put the name of a feature in `backticks`; text is for levels"
         shown = "the end" if token.kind == "end" else repr(token.text)
-        return self._refuse(token, shown, "a number, a feature or original(feature)")
+        return self._refuse(token, shown, expected)
 
     def _number(self, token: _Token) -> LinearForm:
         number = LinearForm(constant=float(token.text))
@@ -233,8 +332,9 @@ class _Parser:
                 self._refuse(
                     bad, repr(bad.text), "numbers, features, + - * / ( ) and one of <= >= =="
                 )
-            kind = match.lastgroup
-            yield _Token(kind, match.group(kind), match.start(kind))
+            group = match.lastgroup
+            kind = "text" if group in ("single", "double") else group
+            yield _Token(kind, match.group(group), match.start(group) - (kind == "text"))
             position = match.end()
         yield _Token("end", "", len(stripped))
 

@@ -105,6 +105,11 @@ class Feature:
         return self.kind in (Kind.REAL, Kind.WHOLE)
 
     @property
+    def is_real(self) -> bool:
+        """Whether any number will do."""
+        return self.kind is Kind.REAL and self.decimals is None
+
+    @property
     def grid(self) -> float | None:
         """Distance of neighbouring values, all of them multiples of it; None without a grid."""
         if self.kind is Kind.WHOLE:
@@ -334,6 +339,18 @@ class Features:
                 f"{len(self) - 1}, for {len(self)} features."
             )
         return position % len(self)
+
+    def number(self, key: FeatureKey, asked: str) -> int:
+        """As `position`, for a feature that has to be a number; `asked` says by whom."""
+        position = self.position(key)
+        feature = self.columns[position]
+        if not feature.is_number:
+            level = feature.levels[0]
+            raise InvalidInputError(
+                f"{asked}: feature {feature.name!r} is {feature.kind}; expected a number. Levels "
+                f'are compared as in "{feature.name} != {level!r}", and kept with Freeze.'
+            )
+        return position
 
     def _position_of_name(self, name: str) -> int:
         try:

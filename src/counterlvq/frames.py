@@ -21,7 +21,7 @@ from counterlvq.features import Feature, Features
 from counterlvq.tables import Table, as_frame, is_missing, numbers_among
 from counterlvq.types import Kind
 
-__all__ = ["like", "rows_of"]
+__all__ = ["like", "rows_of", "written"]
 
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
@@ -113,7 +113,7 @@ def like(
         )
     _refuse_missing_columns(source.names, features)
     return source.with_columns(
-        {feature.name: _values(matrix[:, j], feature) for j, feature in enumerate(features)}
+        {feature.name: written(matrix[:, j], feature) for j, feature in enumerate(features)}
     )
 
 
@@ -253,8 +253,15 @@ def _codes(table: Table, feature: Feature) -> Floats:
     )
 
 
-def _values(column: Floats, feature: Feature) -> NDArray[Any]:
-    """Write one column in the values of its feature."""
+def written(column: Floats, feature: Feature) -> NDArray[Any]:
+    """Write one column of numbers in the values of its feature; NaN leaves a gap.
+
+    Examples
+    --------
+    >>> from counterlvq.features import Feature
+    >>> written(np.array([1.0, 0.0]), Feature("job", levels=["clerk", "nurse"])).tolist()
+    ['nurse', 'clerk']
+    """
     gaps = np.isnan(column)
     if feature.is_number:
         if feature.kind is Kind.REAL or (column[~gaps] != np.rint(column[~gaps])).any():

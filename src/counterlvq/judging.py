@@ -71,7 +71,19 @@ class Rules:
             for i in np.flatnonzero(out.good):
                 slack = give * quadric.magnitude(Y[i])
                 out.good[i] = quadric.excess(Y[i]) <= slack
+        if not self.blueprint.is_continuous:
+            for i in np.flatnonzero(out.good):
+                out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
+
+    def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
+        """Whether a point is on the grid, and meets the conditions that hold on its part of it."""
+        for item in self.blueprint.conditionals:
+            if item.applies(y, y):
+                excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
+                if not (excess <= give * item.rows.magnitude(y, x)).all():
+                    return False
+        return self.blueprint.grid.holds(y)
 
     def wins(
         self, Y: Floats, X: Floats, nearest: NDArray[np.intp], wished: NDArray[np.bool_]

@@ -17,7 +17,7 @@ bound, never a wrong one. No solver is imported here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -27,10 +27,19 @@ from counterlvq.arrays import Floats
 from counterlvq.cells import Forms
 from counterlvq.programs import Multipliers, Program
 
-__all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradiction"]
+__all__ = [
+    "Box",
+    "LiftedPrices",
+    "Nonconvex",
+    "lifted_bound",
+    "lifted_contradiction",
+    "lifted_tie",
+]
 
 # Rounding of the sums below, as a share of the largest terms; taken off every bound.
 _ROUNDING = 2.0**-48
+# The share of the terms within which nothing counts as nothing.
+_TIE = 2.0**-40
 # Larger numbers, and those that are none, are not worked with.
 _HUGE = 1e100
 
@@ -75,6 +84,11 @@ class Box(NamedTuple):
         """Keep what two boxes have in common."""
         return Box(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
 
+    def equals(self, other: Box) -> bool:
+        """Whether two boxes have the same sides."""
+        same = (self.lower == other.lower) & (self.upper == other.upper)
+        return bool(same.all())
+
     def split(self, feature: int, at: float) -> tuple[Box, Box]:
         """Cut across one feature."""
         low, high = self.upper.copy(), self.lower.copy()
@@ -86,18 +100,23 @@ class Box(NamedTuple):
 @final
 @dataclass(frozen=True, eq=False)
 class Nonconvex:
-    """A convex program in the change, and the quadratic forms of one cell on top."""
+    """A convex program in the change, and quadratic forms on top: of one cell, and of a grid."""
 
     convex: Program
     forms: Forms
 
+    rivals: int  # how many of the forms are about rivals: they come first
+
     def tightened(self, margin: float) -> Nonconvex:
         """Ask for `margin` more over every rival."""
-        return Nonconvex(self.convex, self.forms._replace(r=self.forms.r - margin))
+        r = self.forms.r.copy()
+        r[: self.rivals] -= margin
+        return replace(self, forms=self.forms._replace(r=r))
 
     def only(self, rivals: NDArray[np.bool_]) -> Nonconvex:
-        """Leave out some rivals, (m,)."""
-        return Nonconvex(self.convex, Forms(*(part[rivals] for part in self.forms)))
+        """Leave out some of the forms, (m,)."""
+        kept = Forms(*(part[rivals] for part in self.forms))
+        return Nonconvex(self.convex, kept, int(rivals[: self.rivals].sum()))
 
     def excess(self, delta: Floats) -> Floats:
         """By how much the prototype trails each rival after the change, (m,)."""
@@ -175,6 +194,20 @@ def lifted_contradiction(problem: Nonconvex, prices: LiftedPrices, box: Box, cap
     return bool(np.isfinite(value) and value > 0)
 
 
+def lifted_tie(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> bool:
+    """Whether changes of the cell within the box can at most tie with the rivals charged for.
+
+    Then any margin over them is a contradiction: what the prices amount to is nothing at the
+    least, to rounding, and would be that margin times the prices.
+    """
+    if box.is_empty:
+        return True
+    total = _charged(problem, prices, box, cap)
+    size = total.size + float(np.abs(total.h) @ box.most) + abs(total.constant)
+    value = _least(total, prices.point, box)
+    return bool(np.isfinite(value) and _prices(prices.forms).any() and value >= -_TIE * size)
+
+
 def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> _Sum:
     """Sum everything that is charged for, without the cost."""
     program, forms = problem.convex, problem.forms
@@ -191,7 +224,7 @@ def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> 
     _add_conditions(total, program, prices.linear, far)
     _add_products(total, prices, box)
     _add_cost_products(total, prices, program.w, cap, box)
-    _add_ball_products(total, prices, program.L, cap, box)
+    _add_ball_products(total, prices, program.L, cap - float(program.w @ box.least), box)
     return total
 
 
@@ -238,11 +271,14 @@ def _add_cost_products(total: _Sum, prices: LiftedPrices, w: Floats, cap: float,
     total.size += float(share @ most) * (2.0 * cap + float(w @ most))
 
 
-def _add_ball_products(total: _Sum, prices: LiftedPrices, L: Floats, cap: float, box: Box) -> None:
-    """Take off ``(|g| sqrt(cap) + g'L delta)`` times the distance to a side, for each side."""
-    if not np.isfinite(cap):
+def _add_ball_products(total: _Sum, prices: LiftedPrices, L: Floats, left: float, box: Box) -> None:
+    """Take off ``(|g| sqrt(left) + g'L delta)`` times the distance to a side, for each side.
+
+    `left` is what absolute changes leave of the cost of a known answer, at the most.
+    """
+    if not 0.0 < left < np.inf:
         return
-    ball = np.sqrt(cap) * (1.0 + _ROUNDING)
+    ball = np.sqrt(left) * (1.0 + _ROUNDING)
     for vectors, side, sign in (
         (prices.from_low, box.lower, 1.0),
         (prices.from_high, box.upper, -1.0),

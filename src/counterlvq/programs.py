@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
-from counterlvq.costs import Cost
-from counterlvq.rows import Quadric, Rows
+from counterlvq.grids import Grid
+from counterlvq.rows import Conditional, Quadric, Rows
 
 __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
 
@@ -102,26 +102,61 @@ class Blueprint:
     bounds: Rows  # one feature each, y_j <= or >= something
     fixed: Rows  # one feature each, y_j == something
     quadrics: tuple[Quadric, ...]
+    conditionals: tuple[Conditional, ...]
+    grid: Grid
 
     @classmethod
-    def of(cls, cost: Cost, conditions: Sequence[Rows | Quadric], width: int) -> Blueprint:
+    def of(
+        cls,
+        w: Floats,
+        L: Floats,
+        conditions: Sequence[Rows | Quadric | Conditional],
+        grid: Grid | None = None,
+    ) -> Blueprint:
         """Sort the conditions of all constraints by what a solver does with them."""
+        width = w.size
         linear = [item for item in conditions if isinstance(item, Rows)]
-        quadrics = tuple(item for item in conditions if isinstance(item, Quadric))
         return cls(
-            cost.l1_weights(width),
-            cost.l2_factor(width),
+            w,
+            L,
             _gathered(linear, width, equality=False, single=False),
             _gathered(linear, width, equality=True, single=False),
             _gathered(linear, width, equality=False, single=True),
             _gathered(linear, width, equality=True, single=True),
-            quadrics,
+            tuple(item for item in conditions if isinstance(item, Quadric)),
+            tuple(item for item in conditions if isinstance(item, Conditional)),
+            Grid.none(width) if grid is None else grid,
+        )
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether any number will do for each feature."""
+        return self.grid.is_trivial
+
+    def decided(self, y: Floats) -> Blueprint:
+        """Hold everything that lies on a grid where `y` has it: a continuous rest is left."""
+        at = self.grid.columns
+        held = Rows(np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True)
+        more = [item.rows for item in self.conditionals if item.applies(y, y)]
+        return replace(
+            self,
+            inequalities=_stacked([self.inequalities, *more]),
+            fixed=_stacked([self.fixed, held]),
+            conditionals=(),
+            grid=Grid.none(y.size),
         )
 
     @cached_property
     def inverse_square(self) -> Floats:
         """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
         return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
+
+    def _inequalities(self, applying: tuple[bool, ...] | None) -> Rows:
+        if not self.conditionals:
+            return self.inequalities
+        holds = applying or (False,) * len(self.conditionals)
+        pairs = zip(self.conditionals, holds, strict=True)
+        return _stacked([self.inequalities, *(item.rows.times(held) for item, held in pairs)])
 
     def box(self, x: Floats) -> tuple[Floats, Floats]:
         """Smallest and largest allowed value of each feature, (d,) each."""
@@ -138,13 +173,20 @@ class Blueprint:
         lower[touching] = upper[touching]
         return lower, upper
 
-    def at(self, x: Floats, cell: Halfspaces, spread: Floats) -> Program:
+    def at(
+        self,
+        x: Floats,
+        cell: Halfspaces,
+        spread: Floats,
+        applying: tuple[bool, ...] | None = None,
+    ) -> Program:
         """Program of one cell at `x`: the half-spaces of the cell first, then the constraints.
 
-        `spread` (d,) says how far the data reaches from `x`.
+        `spread` (d,) says how far the data reaches from `x`, and `applying` which of the
+        conditional rows hold, none by default; the others are left as rows that say nothing.
         """
         lower, upper = self.box(x)
-        ineq, eq = self.inequalities, self.equalities
+        ineq, eq = self._inequalities(applying), self.equalities
         far = [spread, np.abs(_finite(lower - x)), np.abs(_finite(upper - x))]
         far += [_forced(rows.A, rows.v - (rows.A + rows.R) @ x) for rows in (ineq, eq)]
         far += [_forced(q.G, q.g - q.G @ x) for q in self.quadrics]
@@ -208,6 +250,11 @@ def elastic(program: Program) -> Program:
 def _lengths(matrix: Floats) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
     return np.where(lengths > 0, lengths, 1.0)
+
+
+def _stacked(parts: Sequence[Rows]) -> Rows:
+    A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
+    return Rows(A, R, v, parts[0].equality)
 
 
 def _gathered(linear: Sequence[Rows], width: int, *, equality: bool, single: bool) -> Rows:

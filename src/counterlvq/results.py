@@ -6,14 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, plain
 from counterlvq.constraints import Constraint
+from counterlvq.features import Feature, Features
+from counterlvq.frames import written
 from counterlvq.proofs import Certificate
 from counterlvq.trees import Forest
 from counterlvq.types import Status
 
-__all__ = ["Change", "Counterfactual"]
+__all__ = ["Change", "Counterfactual", "difference"]
 
 _SHOWN_CHANGES = 20
 
@@ -23,34 +26,63 @@ _SHOWN_CHANGES = 20
 class Change:
     """One feature that differs between the input and its counterfactual.
 
+    Attributes
+    ----------
+    feature : str
+    before, after : float, int or level
+    unit : str
+        As it is read behind a number; empty without one.
+
     Examples
     --------
-    >>> change = Change("income", before=2400.0, after=2900.0)
+    >>> change = Change("income", before=2400.0, after=2900.0, unit="EUR")
     >>> change.difference
     500.0
     """
 
     feature: str
-    before: float
-    after: float
+    before: Any
+    after: Any
+    unit: str = ""
 
     @property
-    def difference(self) -> float:
-        """New value less old value."""
-        return self.after - self.before
+    def difference(self) -> Any:
+        """New value less old value; None between levels, which have no distance."""
+        return self.after - self.before if self.is_number else None
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number changes, rather than a level."""
+        return not any(isinstance(value, bool | str) for value in (self.before, self.after)) and (
+            isinstance(self.before, int | float) and isinstance(self.after, int | float)
+        )
 
     def text(self) -> str:
         """Say the change in words.
 
         Examples
         --------
-        >>> Change("income", 2400.0, 2900.0).text()
-        'income were 500 higher (2,900 instead of 2,400)'
+        >>> Change("income", 2400.0, 2900.0, "EUR").text()
+        'income were 500 higher (2,900 instead of 2,400 EUR)'
+        >>> Change("cards", 2, 1).text()
+        'cards were 1 instead of 2'
         """
-        direction = "higher" if self.difference > 0 else "lower"
+        if not self.is_number:
+            return f"{self.feature} were {self.after} instead of {self.before}"
+        unit = f" {self.unit}" if self.unit else ""
         before, after = _pair(self.before, self.after)
+        if not unit and isinstance(self.before, int) and isinstance(self.after, int):
+            return f"{self.feature} were {after} instead of {before}"
+        direction = "higher" if self.difference > 0 else "lower"
         by = _number(abs(self.difference))
-        return f"{self.feature} were {by} {direction} ({after} instead of {before})"
+        return f"{self.feature} were {by} {direction} ({after} instead of {before}{unit})"
+
+    def cells(self) -> tuple[str, str, str, str]:
+        """Name, old value, new value and difference, as a table shows them."""
+        if not self.is_number:
+            return self.feature, str(self.before), str(self.after), ""
+        name = f"{self.feature} ({self.unit})" if self.unit else self.feature
+        return name, *_pair(self.before, self.after), _signed(self.difference)
 
 
 @final
@@ -60,10 +92,11 @@ class Counterfactual:
 
     Attributes
     ----------
-    x : ndarray of shape (d,)
-        The counterfactual; NaN where there is none.
-    original : ndarray of shape (d,)
-        The factual input.
+    x, original : ndarray of shape (d,)
+        The counterfactual, NaN where there is none, and the factual input. Of objects, each in
+        the type of its feature, where some features have levels.
+    row : array, mapping, row of a frame or frame of one row
+        The counterfactual as the input was given: types and other columns are kept.
     status : Status
         OPTIMAL, FEASIBLE, INFEASIBLE or UNKNOWN.
     cost : float
@@ -93,11 +126,11 @@ class Counterfactual:
     >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
     >>> cf = clvq.Explainer(model).explain([0.5], target="yes")
     >>> cf.text()
-    "The answer would have been 'yes' instead of 'no' if income were 1.5 higher (2 instead of 0.5)."
+    'The answer would have been yes if income were 1.5 higher (2 instead of 0.5).'
     """
 
-    x: Floats
-    original: Floats
+    values: Floats  # (d,) as `frames.rows_of` reads them: positions for levels
+    original_values: Floats  # (d,)
     status: Status
     cost: float
     lower_bound: float
@@ -106,16 +139,40 @@ class Counterfactual:
     original_prediction: Any
     target: tuple[Any, ...]
     prototype: int
-    feature_names: tuple[str, ...]
+    features: Features
     reason: str
     bound_with_margin: float
     conflict: tuple[Constraint | str, ...] = ()
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
+    as_given: Any = None  # what `row` returns, where the input was no array of the features
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features, d of them."""
+        return self.features.names
+
+    @property
+    def x(self) -> NDArray[Any]:
+        """The counterfactual, (d,); NaN where there is none."""
+        return _in_types(self.values, self.features)
+
+    @property
+    def original(self) -> NDArray[Any]:
+        """The factual input, (d,)."""
+        return _in_types(self.original_values, self.features)
+
+    @property
+    def row(self) -> Any:
+        """The counterfactual as the input was given, with types and other columns kept."""
+        return self.x if self.as_given is None else self.as_given
 
     @property
     def delta(self) -> Floats:
-        """The change, counterfactual less input; NaN where there is no answer."""
-        return self.x - self.original
+        """The change, counterfactual less input, (d,).
+
+        NaN where there is no answer, and for levels that change: they have no distance.
+        """
+        return difference(self.values, self.original_values, self.features)
 
     @property
     def changes(self) -> tuple[Change, ...]:
@@ -123,22 +180,24 @@ class Counterfactual:
         if not self.status.has_answer:
             return ()
         return tuple(
-            Change(self.feature_names[j], float(self.original[j]), float(self.x[j]))
-            for j in np.flatnonzero(self.x != self.original)
+            Change(
+                self.features.columns[j].name,
+                _value(self.original_values[j], self.features.columns[j]),
+                _value(self.values[j], self.features.columns[j]),
+                self.features.columns[j].unit,
+            )
+            for j in np.flatnonzero(self.values != self.original_values)
         )
 
     def text(self) -> str:
         """Say the answer in one sentence."""
         if self.status.has_answer and not self.changes:
-            return f"The answer is {self.prediction!r} already; nothing needs to change."
+            return f"The answer is {self.prediction} already; nothing needs to change."
         if self.status.has_answer:
             parts = [change.text() for change in self.changes]
             what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-            return (
-                f"The answer would have been {self.prediction!r} instead of "
-                f"{self.original_prediction!r} if {what}."
-            )
-        wished = " or ".join(repr(label) for label in self.target)
+            return f"The answer would have been {self.prediction} if {what}."
+        wished = " or ".join(str(label) for label in self.target)
         if self.status is Status.UNKNOWN:
             return f"No counterfactual for {wished} was found; that there is none is not proved."
         return f"There is no counterfactual for {wished}: {self._clash()}."
@@ -158,14 +217,15 @@ class Counterfactual:
             "lower_bound": _jsonable(self.lower_bound),
             "gap": _jsonable(self.gap),
             "prototype": self.prototype,
-            "original": _named(self.feature_names, self.original),
-            "x": _named(self.feature_names, self.x) if self.status.has_answer else None,
+            "original": _named(self.features, self.original_values),
+            "x": _named(self.features, self.values) if self.status.has_answer else None,
             "changes": [
                 {
                     "feature": change.feature,
-                    "before": change.before,
-                    "after": change.after,
+                    "before": _plain_label(change.before),
+                    "after": _plain_label(change.after),
                     "difference": change.difference,
+                    "unit": change.unit,
                 }
                 for change in self.changes
             ],
@@ -193,7 +253,7 @@ class Counterfactual:
             return ["  nothing needs to change"]
         shown = changes[:_SHOWN_CHANGES]
         rows = [("feature", "before", "after", "change")]
-        rows += [(c.feature, *_pair(c.before, c.after), _signed(c.difference)) for c in shown]
+        rows += [change.cells() for change in shown]
         widths = [max(len(row[k]) for row in rows) for k in range(4)]
         lines = [
             "  " + row[0].ljust(widths[0]) + "".join(f"  {row[k]:>{widths[k]}}" for k in (1, 2, 3))
@@ -239,8 +299,33 @@ def _plain_label(label: Any) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def _named(names: tuple[str, ...], values: Floats) -> dict[str, float]:
-    return {name: float(value) for name, value in zip(names, values, strict=True)}
+def _named(features: Features, values: Floats) -> dict[str, Any]:
+    pairs = zip(features, values, strict=True)
+    return {feature.name: _plain_label(_value(value, feature)) for feature, value in pairs}
+
+
+def _value(value: float, feature: Feature) -> Any:
+    """One value in the type of its feature."""
+    return plain(written(np.array([value]), feature)[0])
+
+
+def _in_types(values: Floats, features: Features) -> NDArray[Any]:
+    """Values in the types of their features; floats where all of them are numbers."""
+    if all(feature.is_number for feature in features):
+        return values
+    out = np.empty(len(features), dtype=object)
+    out[:] = [_value(value, feature) for value, feature in zip(values, features, strict=True)]
+    return out
+
+
+def difference(after: Floats, before: Floats, features: Features) -> Floats:
+    """Subtract rows of values; NaN where a level has changed, which has no distance."""
+    delta = np.asarray(after - before)
+    levels = [not feature.is_number for feature in features]
+    if any(levels):
+        switched = np.array(levels) & (delta != 0)
+        delta = np.where(switched, np.nan, delta)
+    return delta
 
 
 def _jsonable(value: float) -> float | None:

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
 
-__all__ = ["Quadric", "Rows"]
+__all__ = ["Conditional", "Implication", "LevelRule", "Quadric", "Rows"]
 
 
 @final
@@ -42,6 +43,10 @@ class Rows:
         pick[np.arange(len(positions)), positions] = 1.0
         values = np.full(len(positions), value)
         return cls(read_only(new * pick), read_only(old * pick), read_only(values), equality)
+
+    def times(self, factor: float) -> Rows:
+        """Multiply by a factor of at least 0; by 0 nothing is said any more."""
+        return Rows(factor * self.A, factor * self.R, factor * self.v, self.equality)
 
     def magnitude(self, y: Floats, x: Floats) -> Floats:
         """Size of the numbers that meet in each condition, the measure of its rounding."""
@@ -77,3 +82,40 @@ class Quadric:
     def moved(self, x: Floats) -> Quadric:
         """Write the same condition for the change ``y - x``."""
         return Quadric(self.G, self.g - self.G @ x, self.h, float(self.c - self.h @ x))
+
+
+@final
+@dataclass(frozen=True)
+class LevelRule:
+    """A column of levels has one of the listed ones, by their positions."""
+
+    column: int
+    codes: frozenset[int]
+
+
+@final
+@dataclass(frozen=True)
+class Implication:
+    """Where a column has one of some levels, a condition holds."""
+
+    when: LevelRule
+    then: Rows | LevelRule
+
+
+@final
+@dataclass(frozen=True)
+class Conditional:
+    """Inequalities that hold where a feature has one of some levels.
+
+    It has, where all of the coordinates in `absent` are 0 or one of those in `present` is 1.
+    """
+
+    rows: Rows
+    absent: NDArray[np.intp] | None
+    present: NDArray[np.intp]
+
+    def applies(self, low: Floats, high: Floats) -> bool:
+        """Whether the inequalities have to hold at all points between two corners of a box."""
+        if (low[self.present] > 0.5).any():
+            return True
+        return self.absent is not None and bool((high[self.absent] < 0.5).all())

@@ -7,41 +7,54 @@ with the user's own `predict` and the way to read rows of that table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, final
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import as_prototype_model, predictor_of
 from counterlvq.arrays import Floats, finite_matrix
+from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
-from counterlvq.frames import rows_of
+from counterlvq.features import Feature, Features
+from counterlvq.frames import like, rows_of
 from counterlvq.model import PrototypeModel
-from counterlvq.pipelines import TableMap, read_pipeline
+from counterlvq.pipelines import NumericPart, TableMap, read_pipeline
 from counterlvq.pipelines.steps import is_kind
-from counterlvq.tables import new_frame
+from counterlvq.tables import as_frame, new_frame
 
 __all__ = ["Source", "source_of"]
 
 Predictor = Callable[[Floats], NDArray[Any]]
 
 
+class _Behind(NamedTuple):
+    table_map: TableMap
+    model: PrototypeModel  # in the space that the map leads to
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A model in the user's columns, and how to read and to ask in them."""
+    """A model in the coordinates of the user's columns, and how to read and to ask in them."""
 
     model: PrototypeModel
     says: Predictor | None  # the user's own `predict`, if it is another than the model's
     columns: tuple[str, ...]  # of the user's table, whether the model sees them or not
+    coordinates: Coordinates  # of those that it sees
+    behind: _Behind | None = None  # where there are levels: what the model was stated from
+
+    @property
+    def features(self) -> Features:
+        """The columns that the model sees."""
+        return self.coordinates.features
 
     def row(self, x: Any) -> Floats:
         """Read one input: an array in column order, a mapping, or a row of a frame."""
-        features = self.model.features
         if self._is_plain and not _has_names(x):
-            return features.vector("x", x)
-        rows = rows_of(x, features, self.columns)
+            return self.features.vector("x", x)
+        rows = rows_of(x, self.features, self.columns)
         if rows.shape[0] != 1:
             raise InvalidInputError(
                 f"x has {rows.shape[0]} rows; expected one. Use explain_batch for many."
@@ -51,38 +64,129 @@ class Source:
     def rows(self, X: Any) -> Floats:
         """Read many inputs; columns of a frame are found by name, in any order."""
         if self._is_plain and not _has_names(X):
-            return finite_matrix("X", X, self.model.n_features)
-        return rows_of(X, self.model.features, self.columns)
+            return finite_matrix("X", X, len(self.features))
+        return rows_of(X, self.features, self.columns)
+
+    def like(self, given: Any, rows: Floats) -> Any:
+        """Write rows as `rows` returns them into a table like the one that was given."""
+        if self._is_plain and not _has_names(given) and not isinstance(given, Mapping):
+            return rows if np.ndim(given) > 1 else rows[0]
+        return like(given, rows, self.features, self.columns)
+
+    def seen_from(self, row: Floats) -> Source:
+        """State the model in the coordinates of rows that have the levels of this one."""
+        if self.behind is None:
+            return self
+        coordinates = self.coordinates.seen_from(row)
+        table_map, model = self.behind
+        stated = table_map.pulled_back(model, seen=coordinates)
+        return replace(self, model=stated, coordinates=coordinates)
+
+    def predictor(self) -> Predictor | None:
+        """Return the user's own `predict`, for points in coordinates."""
+        says, outer = self.says, self.coordinates.outer
+        return says if says is None or not self.coordinates.has_levels else _After(says, outer)
 
     @property
     def _is_plain(self) -> bool:
         """Whether an array of the user has the columns of the model and no others."""
-        return self.columns == self.model.features.names
+        return self.columns == self.features.names and all(f.is_real for f in self.features)
 
 
-def source_of(model: Any) -> Source:
-    """Read a model, an estimator, or a pipeline of affine steps that ends in one."""
+def source_of(model: Any, features: Any = None) -> Source:
+    """Read a model, an estimator, or a pipeline that ends in one.
+
+    `features` describes the columns: `Features`, a DataFrame whose dtypes do, or None.
+    """
     if is_kind(model, "Pipeline"):
         table_map, last = read_pipeline(model)
-        pulled_back = table_map.pulled_back(as_prototype_model(last))
-        return Source(pulled_back, _pipeline_predictor(model, table_map), table_map.columns)
+        table_map = _described(table_map, features)
+        return _behind(table_map, as_prototype_model(last), _PipelineSays(model, table_map))
     read = as_prototype_model(model)
-    return Source(read, predictor_of(model), read.features.names)
+    if features is None:
+        coordinates = Coordinates(read.features)
+        return Source(read, predictor_of(model), read.features.names, coordinates)
+    table_map = _described(TableMap.identity(read.features.names), features)
+    own = predictor_of(model)
+    if table_map.has_levels:
+        return _behind(table_map, read, None if own is None else _After(own, table_map.image))
+    return Source(read, own, table_map.columns, Coordinates(table_map.features))
 
 
-def _pipeline_predictor(pipeline: Any, table_map: TableMap) -> Predictor:
-    """Ask the whole pipeline; columns that it never looks at are filled with zeros."""
-    seen = {name: j for j, name in enumerate(table_map.features.names)}
+def _behind(table_map: TableMap, model: PrototypeModel, says: Predictor | None) -> Source:
+    """State a model that sits behind a map."""
+    coordinates = Coordinates(table_map.features)
+    if table_map.parts and not coordinates.width:
+        raise InvalidInputError(
+            "every feature has one level only, so that nothing can change; expected one that can."
+        )
+    stated = table_map.pulled_back(model, seen=coordinates)
+    behind = _Behind(table_map, model) if table_map.has_levels else None
+    return Source(stated, says, table_map.columns, coordinates, behind)
 
-    def says(rows: Floats) -> NDArray[Any]:
-        unseen = np.zeros(rows.shape[0])
-        columns = {
-            name: rows[:, seen[name]] if name in seen else unseen for name in table_map.columns
+
+def _described(table_map: TableMap, features: Any) -> TableMap:
+    if features is None:
+        return table_map
+    if isinstance(features, Features):
+        return table_map.described(features)
+    # What an encoder has seen it knows better than the dtype of a column.
+    numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
+    frame = as_frame(features)
+    if frame is None:
+        raise InvalidInputError(
+            f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
+            f"of pandas or polars whose dtypes say what the columns are."
+        )
+    return table_map.described(Features.from_frame(features, only=numeric))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _After:
+    """One function after another, as a value that processes can hand to each other."""
+
+    last: Predictor
+    first: Callable[[Floats], Floats]
+
+    def __call__(self, rows: Floats) -> NDArray[Any]:
+        return self.last(self.first(rows))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _PipelineSays:
+    """Ask the whole pipeline; columns that it never looks at are filled."""
+
+    pipeline: Any
+    table_map: TableMap
+
+    def __call__(self, rows: Floats) -> NDArray[Any]:
+        table_map, n = self.table_map, rows.shape[0]
+        columns: dict[str, NDArray[Any]] = {
+            name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns
         }
-        table = new_frame(columns) if table_map.named else np.stack([*columns.values()], axis=1)
-        return np.asarray(pipeline.predict(table)).reshape(-1)
+        for j, feature in enumerate(table_map.features):
+            columns[feature.name] = rows[:, j] if feature.is_number else _named(rows[:, j], feature)
+        table = new_frame(columns) if table_map.named else _side_by_side([*columns.values()])
+        return np.asarray(self.pipeline.predict(table)).reshape(-1)
 
-    return says
+
+def _named(codes: Floats, feature: Feature) -> NDArray[Any]:
+    """Write the levels that positions stand for."""
+    levels = np.empty(len(feature.levels), dtype=object)
+    levels[:] = feature.levels
+    found = levels[codes.astype(np.intp)]
+    return (
+        found
+        if any(isinstance(level, str) for level in feature.levels)
+        else np.array(found.tolist())
+    )
+
+
+def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    is_mixed = any(column.dtype == object for column in columns)
+    return np.stack([column.astype(object) if is_mixed else column for column in columns], axis=1)
 
 
 def _has_names(table: Any) -> bool:

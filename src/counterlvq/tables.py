@@ -69,6 +69,14 @@ class Frame(Table):
         """Name the dtype of a column."""
 
     @abstractmethod
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        """Return the listed rows, as a frame of the same kind."""
+
+    @abstractmethod
+    def beside(self, columns: Mapping[str, Any]) -> Any:
+        """Make a frame of the same library, and with the same index, of other columns."""
+
+    @abstractmethod
     def declared_levels(self, name: str) -> list[Any] | None:
         """List the levels that a dtype carries, None where it carries none."""
 
@@ -103,6 +111,12 @@ class _Pandas(Frame):
 
     def dtype(self, name: str) -> str:
         return str(self.frame[name].dtype)
+
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        return self.frame.iloc[rows]
+
+    def beside(self, columns: Mapping[str, Any]) -> Any:
+        return self._library().DataFrame(columns, index=self.frame.index)
 
     def declared_levels(self, name: str) -> list[Any] | None:
         dtype = self.frame[name].dtype
@@ -176,6 +190,18 @@ class _Polars(Frame):
 
     def dtype(self, name: str) -> str:
         return str(self.frame.schema[name])
+
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        return self.frame[rows]
+
+    def beside(self, columns: Mapping[str, Any]) -> Any:
+        # polars takes no arrays of objects, but lists of what is in them.
+        return self._library().DataFrame(
+            {
+                name: list(column) if np.asarray(column).dtype.kind == "O" else column
+                for name, column in columns.items()
+            }
+        )
 
     def declared_levels(self, name: str) -> list[Any] | None:
         # The levels of a polars Categorical are those of the whole process: only an Enum has

@@ -9,7 +9,7 @@ with `lifting`. No solver is imported here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, final
 
@@ -17,9 +17,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces, LocalCells, LocalView
+from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates import cost_limits
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
+from counterlvq.grids import Ticks
+from counterlvq.lifting import (
+    Box,
+    LiftedPrices,
+    Nonconvex,
+    lifted_bound,
+    lifted_contradiction,
+    lifted_tie,
+)
 from counterlvq.programs import Blueprint, Program
 from counterlvq.rows import Quadric
 
@@ -27,6 +35,8 @@ __all__ = ["Forest", "LocalQuestion", "Tree"]
 
 # How often the linear conditions narrow the box of a question, and their rounding.
 _ROW_SWEEPS = 3
+# How often rows and grid narrow it in turn.
+_GRID_SWEEPS = 4
 _ROW_ROUNDING = 2.0**-44
 
 
@@ -36,9 +46,12 @@ class LocalQuestion:
     """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
 
     blueprint: Blueprint
-    cells: LocalCells
+    cells: LocalCells | SharedCells
     x: Floats  # (d,)
-    _problems: dict[int, Nonconvex] = field(init=False, default_factory=dict, repr=False)
+    _programs: dict[tuple[bool, ...], Program] = field(init=False, default_factory=dict, repr=False)
+    _problems: dict[tuple[int, tuple[bool, ...]], Nonconvex] = field(
+        init=False, default_factory=dict, repr=False
+    )
     _roots: dict[float, Box] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
@@ -49,6 +62,7 @@ class LocalQuestion:
     @cached_property
     def view(self) -> LocalView:
         """The cells seen from `x`."""
+        assert isinstance(self.cells, LocalCells)  # shared cells have half-spaces
         return self.cells.seen_from(self.x)
 
     @cached_property
@@ -57,17 +71,69 @@ class LocalQuestion:
         return self.blueprint.box(self.x)
 
     @cached_property
-    def convex(self) -> Program:
-        """Cost and constraints, without any cell."""
-        return self.blueprint.at(self.x, Halfspaces.none(self.x.size), self.spread)
+    def ticks(self) -> Ticks:
+        """The changes that end on the grid, where there is one."""
+        return self.blueprint.grid.seen_from(self.x)
 
-    def problem(self, prototype: int) -> Nonconvex:
-        """Conditions of one cell."""
-        known = self._problems.get(prototype)
+    @property
+    def convex(self) -> Program:
+        """Cost and constraints, without any cell, as far as they hold everywhere."""
+        return self._program((False,) * len(self.blueprint.conditionals))
+
+    def _program(self, applying: tuple[bool, ...]) -> Program:
+        known = self._programs.get(applying)
         if known is None:
-            known = Nonconvex(self.convex, self.view.forms(prototype))
-            self._problems[prototype] = known
+            nothing = Halfspaces.none(self.x.size)
+            known = self.blueprint.at(self.x, nothing, self.spread, applying)
+            self._programs[applying] = known
         return known
+
+    def problem(self, prototype: int, box: Box | None = None) -> Nonconvex:
+        """Conditions of one cell, with all that hold throughout the box."""
+        applying = self._applying(box)
+        known = self._problems.get((prototype, applying))
+        if known is None:
+            if isinstance(self.cells, SharedCells):
+                forms = self.cells.forms(prototype, self.x)
+            else:
+                forms = self.view.forms(prototype)
+            known = Nonconvex(self._program(applying), forms, forms.r.size)
+            self._problems[prototype, applying] = known
+        if box is None or self.blueprint.is_continuous or isinstance(self.cells, SharedCells):
+            return known
+        return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
+
+    def _grid_forms(self, box: Box) -> tuple[Floats, Floats, Floats]:
+        """Products that a grid makes positive: ``(delta - a) (delta - b)`` for neighbours a, b.
+
+        Two pairs of neighbours per feature, around no change or at the ends of the box, and
+        the product of two levels of one feature, which is zero.
+        """
+        at, d = self.ticks.columns, self.x.size
+        low, high = box.lower, box.upper
+        is_inside = (low < 0.0) & (high > 0.0)
+        up = self.ticks.next_above(np.where(is_inside, self.ticks.below(0.0 * low), low))
+        down = self.ticks.next_below(np.where(is_inside, self.ticks.above(0.0 * high), high))
+        pairs = [
+            (np.where(is_inside, self.ticks.below(0.0 * low), low)[at], up[at]),
+            (down[at], np.where(is_inside, self.ticks.above(0.0 * high), high)[at]),
+        ]
+        a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
+        twice = np.concatenate([at, at])
+        first, second = self.blueprint.grid.together
+        Q, q = np.zeros((twice.size + first.size, d, d)), np.zeros((twice.size + first.size, d))
+        rows, rest = np.arange(twice.size), twice.size + np.arange(first.size)
+        Q[rows, twice, twice], q[rows, twice] = -1.0, a + b
+        Q[rest, first, second] = Q[rest, second, first] = 0.5
+        return Q, q, np.concatenate([a * b, np.zeros(first.size)])
+
+    def _applying(self, box: Box | None) -> tuple[bool, ...]:
+        """Which conditional rows hold throughout a box."""
+        conditionals = self.blueprint.conditionals
+        if box is None or not conditionals:
+            return (False,) * len(conditionals)
+        low, high = self.x + box.lower, self.x + box.upper
+        return tuple(item.applies(low, high) for item in conditionals)
 
     def root(self, cap: float) -> Box:
         """Box of all changes that cost at most `cap`; where that is no limit, within reach."""
@@ -83,7 +149,58 @@ class LocalQuestion:
         box = Box(np.maximum(program.lower, -reach), np.minimum(program.upper, reach))
         for quadric in program.quadrics:
             box = box.within(_around(quadric))
-        return _within_rows(program, box)
+        return self._narrowed(box)
+
+    def inside(self, box: Box, cap: float) -> Box:
+        """Keep of a box what changes of cost at most `cap` can reach."""
+        inner = box.within(self.root(cap))
+        return inner if self.blueprint.is_continuous or inner.is_empty else self._narrowed(inner)
+
+    def _narrowed(self, box: Box) -> Box:
+        """Keep what the linear conditions leave, and end sides on the grid."""
+        if self.blueprint.is_continuous:
+            return _within_rows(self.convex, box)
+        for _ in range(_GRID_SWEEPS):
+            before = box
+            box = self._on_grid(box)
+            box = self._on_grid(_within_rows(self._program(self._applying(box)), box))
+            if box.is_empty or box.equals(before):
+                break
+        return box
+
+    def _on_grid(self, box: Box) -> Box:
+        return Box(self.ticks.above(box.lower), self.ticks.below(box.upper))
+
+    def is_ruled_out(self, box: Box) -> bool:
+        """Whether a box has shrunk to one point of the grid, where a rival is nearest.
+
+        Only the model can tell: on a grid a tie that is lost has no neighbour that wins.
+        """
+        if self.blueprint.is_continuous or box.is_empty or (box.lower < box.upper).any():
+            return False
+        point = self.ticks.values(box.lower)
+        return bool(self.cells.model.nearest(point[None, :])[0] in self.cells.rivals)
+
+    def loses_ties(self, prototype: int, prices: LiftedPrices, box: Box, cap: float) -> bool:
+        """Whether all that a box on the grid holds of a cell are ties with earlier rivals.
+
+        Elsewhere points that win lie next to a tie, and there is nothing to exclude.
+        """
+        at = self.ticks.columns
+        if not at.size or (box.lower < box.upper)[at].any():
+            return False
+        charged = self.cells.rivals[prices.forms[: self.cells.rivals.size] > 0]
+        if not (charged < prototype).all():
+            return False
+        return lifted_tie(self.problem(prototype, box), prices, box, cap)
+
+    def split(self, box: Box, feature: int, at: float) -> tuple[Box, Box]:
+        """Cut across one feature; between two values of a grid there is nothing."""
+        if self.blueprint.grid.step[feature] == 0:
+            return box.split(feature, at)
+        below = self.ticks.below(np.full(self.x.size, at))
+        low = box.split(feature, float(below[feature]))[0]
+        return low, box.split(feature, float(self.ticks.next_above(below)[feature]))[1]
 
 
 def _around(quadric: Quadric) -> Box:
@@ -143,16 +260,22 @@ class Tree:
 
     def fits(self, question: LocalQuestion) -> bool:
         """Whether the prices are for as many conditions as the question has."""
-        nothing = _shapes(LiftedPrices.none(question.problem(self.prototype)))
+        whole = question.root(np.inf)
+        nothing = _shapes(LiftedPrices.none(question.problem(self.prototype, whole)))
         return all(_shapes(prices) == nothing for prices in self.prices)
 
     def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
         """Cost that no change of the cell undercuts, at most `cap`."""
-        problem = question.problem(self.prototype).tightened(margin)
 
         def bound(part: _Part) -> float:
+            if question.is_ruled_out(part.box):
+                return cap
+            problem = question.problem(self.prototype, part.box).tightened(margin)
             value = lifted_bound(problem, part.prices, part.box, part.cap)
-            if value < cap and lifted_contradiction(problem, part.prices, part.box, part.cap):
+            if value < cap and (
+                lifted_contradiction(problem, part.prices, part.box, part.cap)
+                or question.loses_ties(self.prototype, part.prices, part.box, part.cap)
+            ):
                 return cap
             return value
 
@@ -160,10 +283,13 @@ class Tree:
 
     def is_empty(self, question: LocalQuestion) -> bool:
         """Whether the prices show that no change within reach is in the cell by the margin."""
-        problem = question.problem(self.prototype).tightened(self.margin)
 
         def bound(part: _Part) -> float:
+            if question.is_ruled_out(part.box):
+                return np.inf
+            problem = question.problem(self.prototype, part.box).tightened(self.margin)
             empty = lifted_contradiction(problem, part.prices, part.box, np.inf)
+            empty = empty or question.loses_ties(self.prototype, part.prices, part.box, np.inf)
             return np.inf if empty else 0.0
 
         return self._least(question, np.inf, bound) == np.inf
@@ -180,14 +306,15 @@ class Tree:
         while waiting:
             node, box, floor = waiting.pop()
             own = max(float(self.caps[node]), cap)
-            part = _Part(box.within(question.root(own)), self.prices[node], own)
+            part = _Part(question.inside(box, own), self.prices[node], own)
             floor = max(floor, bound(part))
             if floor >= least:
                 continue
             if self.feature[node] < 0:
                 least = floor
                 continue
-            below, above = box.split(int(self.feature[node]), float(self.at[node]))
+            cut = int(self.feature[node]), float(self.at[node])
+            below, above = question.split(part.box, *cut)
             waiting += [
                 (int(self.low[node]), below, floor),
                 (int(self.high[node]), above, floor),

@@ -43,6 +43,7 @@ from sklearn.preprocessing import (
 )
 
 import counterlvq as clvq
+from counterlvq.coordinates import Coordinates
 from counterlvq.pipelines import LevelsPart, NumericPart, read_pipeline, read_transformer
 
 ROWS = 60
@@ -628,11 +629,17 @@ def test_steps_that_do_not_fit_together_are_refused() -> None:
         read_pipeline(Pipeline([("a", first), ("b", second), ("model", model)]))
 
 
-def test_levels_cannot_be_pulled_back() -> None:
+def test_levels_are_pulled_back_to_one_column_each() -> None:
     table_map = read_transformer(OneHotEncoder().fit(people()[["job"]]))
-    model = clvq.PrototypeModel(np.eye(3), [0, 1, 2])
-    with pytest.raises(clvq.NotSupportedError, match="column 'job' has levels"):
-        table_map.pulled_back(model)
+    model = clvq.PrototypeModel(np.eye(3) + 0.5, [0, 1, 2])
+    pulled_back = table_map.pulled_back(model)
+    levels = table_map.parts[0].levels
+    assert pulled_back.features.names == tuple(f"job == {level!r}" for level in levels[1:])
+    others = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])  # of the first level, second, third
+    np.testing.assert_allclose(pulled_back.distances(others), model.distances(np.eye(3)))
+    seen = Coordinates(table_map.features, (1.0,))
+    pulled_back = table_map.pulled_back(model, seen=seen)
+    np.testing.assert_allclose(pulled_back.distances(others), model.distances(np.eye(3)[[1, 0, 2]]))
 
 
 def test_model_of_other_width_cannot_be_pulled_back() -> None:

@@ -2,16 +2,25 @@
 
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["AmesHouses", "load_ames"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["AmesHouses", "load_ames", "load_ames_mixed"]
 
 PRICE_LIMIT: Final = 160_000  # dollars: where the paper splits cheap from expensive
 CHEAPER: Final = "below 160k"
 DEARER: Final = "160k or more"
+_QUALITY: Final = ["poor", "fair", "typical", "good", "excellent"]
+_ORDERED: Final = {
+    "kitchen": _QUALITY,
+    "exterior": _QUALITY[1:],
+    "drive": ["dirt", "partly paved", "paved"],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,3 +88,32 @@ def load_ames() -> AmesHouses:
     for array in (X, price, target):
         array.setflags(write=False)
     return AmesHouses(X=X, feature_names=tuple(names[:-1]), price=price, target=target)
+
+
+def load_ames_mixed() -> "tuple[pd.DataFrame, NDArray[np.str_]]":
+    """Load the same houses with ten mixed columns: whole numbers, levels, a yes or no.
+
+    Needs pandas. Ordered qualities are ordered categories.
+
+    Returns
+    -------
+    table : DataFrame of 2930 rows
+    target : ndarray of shape (2930,)
+        As in `load_ames`.
+
+    Examples
+    --------
+    >>> from counterlvq.datasets import load_ames_mixed
+    >>> table, target = load_ames_mixed()
+    >>> print(table.loc[0, "living_area"], table.loc[0, "kitchen"], table.loc[0, "central_air"])
+    1656 typical True
+    """
+    import pandas as pd
+
+    with (files(__name__) / "ames_mixed.csv").open(encoding="ascii") as file:
+        table = pd.read_csv(file)
+    price = table.pop("sale_price").to_numpy()
+    for name, levels in _ORDERED.items():
+        table[name] = pd.Categorical(table[name], levels, ordered=True)
+    table["central_air"] = table["central_air"] == "yes"
+    return table, np.where(price >= PRICE_LIMIT, DEARER, CHEAPER)

@@ -114,10 +114,11 @@ def _read(steps: list[Any], model: Any, probe: Any) -> TableMap:
     for step in steps:
         flow = passed(step, flow)
     parts = [_part(flow, j, name) for j, name in enumerate(columns)]
-    table_map = TableMap(columns, tuple(p for p in parts if p is not None), flow.offset, named)
     # Columns that came to nothing may still have to be valid on the way.
-    unseen = {columns[j]: part.levels[0] for j, part in flow.encoded.items() if part.levels}
-    prove(table_map, steps, unseen, probe)
+    fillers = {columns[j]: part.levels[0] for j, part in flow.encoded.items() if part.levels}
+    seen = tuple(part for part in parts if part is not None)
+    table_map = TableMap(columns, seen, flow.offset, named, fillers)
+    prove(table_map, steps, fillers, probe)
     return table_map
 
 

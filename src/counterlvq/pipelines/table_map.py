@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
 
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.arrays import Floats, finite_vector, read_only
-from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.coordinates import Coordinates
+from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import rows_of
 from counterlvq.model import PrototypeModel
@@ -52,6 +54,10 @@ class TableMap:
         The constant c.
     named : bool
         Whether the columns had names in `fit`; otherwise they are called x0, x1, ...
+    fillers : mapping from str to value
+        For columns that contribute nothing but have to be valid: a value that is.
+    described_as : Features, optional
+        The columns that matter, where more is known of them than the pipeline says.
 
     Examples
     --------
@@ -68,6 +74,15 @@ class TableMap:
     parts: tuple[NumericPart | LevelsPart, ...]
     offset: Floats  # (k,)
     named: bool
+    fillers: Mapping[str, Any] = field(default_factory=dict)
+    described_as: Features | None = None
+
+    @classmethod
+    def identity(cls, columns: tuple[str, ...]) -> TableMap:
+        """Take a table of numbers to itself."""
+        each = zip(columns, np.eye(len(columns)), strict=True)
+        parts = tuple(NumericPart(name, row.copy()) for name, row in each)
+        return cls(columns, parts, np.zeros(len(columns)), named=True)
 
     def __post_init__(self) -> None:
         for array in (self.offset, *(part.weights for part in self.parts)):
@@ -87,8 +102,42 @@ class TableMap:
 
     @cached_property
     def features(self) -> Features:
-        """The columns that matter, as far as the pipeline knows them."""
+        """The columns that matter, as far as anybody has said what they are."""
+        if self.described_as is not None:
+            return self.described_as
         return Features(_feature(part) for part in self.parts)
+
+    def described(self, features: Features) -> TableMap:
+        """Say more about the columns: what is whole, what has which levels, in which units.
+
+        Parameters
+        ----------
+        features : Features
+            Of all columns or some, in any order.
+
+        Examples
+        --------
+        >>> from counterlvq.features import Feature, Features
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from counterlvq.pipelines import read_transformer
+        >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
+        >>> table_map.described(Features([Feature("x0", levels=["yes", "no"])])).parts[0].levels
+        ('yes', 'no')
+        """
+        strangers = [name for name in features.names if name not in self.columns]
+        if strangers:
+            Features(self.columns).position(strangers[0])  # says which names there are
+        parts, known = [], []
+        for part in self.parts:
+            said = features[part.column] if part.column in features.names else _feature(part)
+            parts.append(_matched(part, said))
+            known.append(said)
+        return replace(self, parts=tuple(parts), described_as=Features(known))
+
+    @property
+    def has_levels(self) -> bool:
+        """Whether some column has levels."""
+        return any(isinstance(part, LevelsPart) for part in self.parts)
 
     def transform(self, table: Any) -> Floats:
         """Take rows of the user's table to the space of the model.
@@ -114,8 +163,16 @@ class TableMap:
                 z += part.weights[rows[:, j].astype(np.intp)]
         return z
 
-    def pulled_back(self, model: PrototypeModel, near: ArrayLike | None = None) -> PrototypeModel:
+    def pulled_back(
+        self,
+        model: PrototypeModel,
+        near: ArrayLike | None = None,
+        seen: Coordinates | None = None,
+    ) -> PrototypeModel:
         """State a model behind the map in the columns of the table that matter.
+
+        A column of levels is stated as one column for each level but one, which is 1 where a
+        row has it and 0 otherwise; see `counterlvq.coordinates`.
 
         The result has the distances of `model` exactly: ``omega (B x + c - w)`` is
         ``omega B (x - v)`` plus what no v can reach, which is at right angles to the rest and
@@ -128,16 +185,13 @@ class TableMap:
         near : array-like of shape (d,), optional
             Of the prototypes in the table's space that are equivalent, those next to this
             point are taken; next to the origin by default.
+        seen : Coordinates, optional
+            Of rows with certain levels; of rows with the first level of each by default.
 
         Returns
         -------
         PrototypeModel
-            With `features` as its columns.
-
-        Raises
-        ------
-        NotSupportedError
-            If a column has levels, which are no directions to go in.
+            With the coordinates of `features` as its columns.
 
         Examples
         --------
@@ -150,9 +204,10 @@ class TableMap:
         array([[10.],
                [30.]])
         """
-        B = self._matrix(model)
+        coordinates = Coordinates(self.features) if seen is None else seen
+        B, offset = self._affine(model, coordinates)
         start = np.zeros(B.shape[1]) if near is None else finite_vector("near", near, B.shape[1])
-        gaps = model.prototypes - (B @ start + self.offset)
+        gaps = model.prototypes - (B @ start + offset)
         factors: Floats | list[Floats]
         if isinstance(model.omegas, tuple):
             each = zip(model.omegas, gaps, strict=True)
@@ -170,17 +225,12 @@ class TableMap:
             start + moves,
             model.labels,
             factors,
-            self.features.names,
+            coordinates.names,
             offsets=offsets if offsets.any() else None,
         )
 
-    def _matrix(self, model: PrototypeModel) -> Floats:
-        for part in self.parts:
-            if isinstance(part, LevelsPart):
-                raise NotSupportedError(
-                    f"column {part.column!r} has levels, and no prototype lies between levels; "
-                    f"expected numbers only."
-                )
+    def _affine(self, model: PrototypeModel, seen: Coordinates) -> tuple[Floats, Floats]:
+        """B (k, width) and c (k,) of ``z = B y + c`` for coordinates y."""
         if not self.parts:
             raise InvalidInputError(
                 "the pipeline drops every column, so that the model sees none; expected at least "
@@ -191,7 +241,15 @@ class TableMap:
                 f"the model has {model.n_features} columns and the steps before it yield "
                 f"{len(self.offset)}; expected as many."
             )
-        return np.stack([part.weights for part in self.parts], axis=1)
+        columns, offset = [np.zeros((0, len(self.offset)))], self.offset.copy()
+        for j, part in enumerate(self.parts):
+            if isinstance(part, NumericPart):
+                columns.append(part.weights[None, :])
+            else:
+                own = part.weights[int(seen.levels[j])]
+                columns.append(part.weights[seen.others(j)] - own)
+                offset += own
+        return np.concatenate(columns).T, offset
 
 
 # Of what has to be reached, the share that may be left as rounding.
@@ -220,3 +278,33 @@ def _feature(part: NumericPart | LevelsPart) -> Feature:
     if part.levels == (False, True) and all(isinstance(level, bool) for level in part.levels):
         return Feature(part.column, "boolean")
     return Feature(part.column, levels=part.levels)
+
+
+def _matched(part: NumericPart | LevelsPart, said: Feature) -> NumericPart | LevelsPart:
+    """Give a part the levels that are said of its column, if any."""
+    if said.is_number:
+        if isinstance(part, LevelsPart):
+            raise InvalidInputError(
+                f"column {part.column!r} is said to be {said.kind} and the pipeline encodes its "
+                f"levels; expected a categorical feature with levels among: "
+                f"{', '.join(map(repr, part.levels[:8]))}."
+            )
+        return part
+    if isinstance(part, NumericPart):
+        wrong = [level for level in said.levels if not isinstance(level, int | float)]
+        if wrong:
+            raise InvalidInputError(
+                f"column {part.column!r} is said to have the level {wrong[0]!r} and the model "
+                f"takes it as a number; expected levels that are numbers, or an encoder."
+            )
+        numbers = np.array(said.levels, dtype=np.float64)
+        return LevelsPart(part.column, said.levels, np.outer(numbers, part.weights))
+    known = _feature(part)
+    at = [known.code(level) for level in said.levels]
+    if min(at) < 0:
+        raise InvalidInputError(
+            f"column {part.column!r} is said to have the level {said.levels[at.index(-1)]!r}, "
+            f"which the pipeline does not know; expected levels among: "
+            f"{', '.join(map(repr, part.levels[:8]))}."
+        )
+    return LevelsPart(part.column, said.levels, part.weights[at])

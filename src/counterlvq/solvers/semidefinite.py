@@ -33,6 +33,8 @@ __all__ = ["Relaxed", "relax"]
 _CUT = 0.999
 # Numbers beyond this, and those that are none, come from iterations that ran away.
 _HUGE = 1e60
+# Larger numbers, and those that are none, are not worked with.
+_USABLE = 1e100
 
 
 @final
@@ -43,6 +45,12 @@ class Relaxed:
     outcome: Outcome
     prices: LiftedPrices
     miss: Floats  # (d, d)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it consists of numbers that can be worked with."""
+        parts = (self.prices.forms, self.prices.point, self.miss)
+        return all(bool((np.abs(values) < _USABLE).all()) for values in parts)
 
     @classmethod
     def failed(cls, problem: Nonconvex, box: Box) -> Relaxed:
@@ -252,16 +260,19 @@ class _Layout:
     @cached_property
     def _has_balls(self) -> bool:
         """Whether the quadratic cost bounds a change; else its products say nothing."""
-        L = self.problem.convex.L
-        finite = np.isfinite(self.cap) and self.cap > 0
-        return bool(finite and self.n and L.shape[0] and not self.w.any())
+        return bool(self.n and self.problem.convex.L.shape[0] and 0.0 < self._left < np.inf)
+
+    @cached_property
+    def _left(self) -> float:
+        """What absolute changes leave of the cost for the quadratic part, at the most."""
+        return float(self.cap - self.problem.convex.w @ self.box.least)
 
     def _balls(self) -> tuple[list[Floats], list[Floats]]:
         """``|L delta| side <= sqrt(cap) side`` for the distance to each side of the box."""
         if not self._has_balls:
             return [], []
         L, n = self.problem.convex.L, self.n
-        root = np.sqrt(self.cap)
+        root = np.sqrt(self._left)
         product, constant = self._products
         move = self._linear(L)
         start = L @ self.center
@@ -293,7 +304,7 @@ class _Layout:
 
     def _ball_unit(self, j: int) -> float:
         """Size of the terms of a ball's rows."""
-        return float(np.sqrt(self.cap) * self.half[j])
+        return float(np.sqrt(self._left) * self.half[j])
 
     def _cost(self) -> Floats:
         program = self.problem.convex

@@ -1,0 +1,200 @@
+"""Search for one answer where some features lie on a grid: whole numbers, decimals, levels.
+
+The same branch and bound, with cuts between values of a grid. A relaxed point is taken to the
+nearest point of the grid, and what is left to choose there is a question without a grid, which
+is answered as any other. Under a shared metric the relaxation of a box is a convex program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import final
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+from counterlvq.branching import Branching, Node
+from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.lifting import Box, Nonconvex
+from counterlvq.proofs import Question
+from counterlvq.search import Search
+from counterlvq.solvers.convexified import Scores
+from counterlvq.solvers.descent import Descent, Frames
+from counterlvq.solvers.flat import relax_flat
+from counterlvq.solvers.semidefinite import Relaxed
+from counterlvq.solvers.solution import Outcome
+from counterlvq.trees import LocalQuestion
+
+__all__ = ["MixedBranching"]
+
+# A relaxed value this near to the grid, in steps, counts as on it.
+_ON_GRID = 1e-6
+# A way to the grid that costs less than this share of the gap can wait.
+_LITTLE = 0.1
+# How exactly the searches on the way to the grid are worth finishing.
+_DIVING = 1e-6
+# The margin that tells a tie from a win, as a share of the scores: solvers have to see it.
+_CLEAR = 2.0**-10
+
+
+@final
+@dataclass(eq=False)
+class MixedBranching(Branching):
+    """One run for one question with a grid."""
+
+    _tried: set[tuple[int, bytes]] = field(init=False, default_factory=set)
+
+    @property
+    def _is_shared(self) -> bool:
+        return isinstance(self.question.cells, SharedCells)
+
+    def _start(self, *, from_input: bool) -> None:
+        """Begin where nothing on the grid changes, and with what the target prototypes have."""
+        x, model = self.question.x, self.question.cells.model
+        for prototype in self.question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                return
+            if from_input:
+                self._complete(prototype, np.zeros_like(x))
+            self._complete(prototype, model.prototypes[prototype] - x)
+            if not self._is_shared:
+                self._dive(prototype)
+
+    def _dive(self, prototype: int) -> None:
+        """Leave the grid alone at first, then hold one feature after another on it.
+
+        Of the features that are off the grid the nearest to it comes first. What is lost by
+        that the others may make up for; if they cannot, the neighbour on the grid is tried.
+        """
+        question, ticks = self.question, self.question.ticks
+        held: dict[int, float] = {}
+        start = question.cells.model.prototypes[prototype] - question.x
+        delta = self._loosely(prototype, held, start)
+        for _ in range(ticks.columns.size):
+            if delta is None or question.convex.cost(delta) >= self._cost:
+                return
+            miss = ticks.miss(delta)
+            off = np.flatnonzero(miss > _ON_GRID)
+            if not off.size:
+                break
+            j = int(ticks.columns[off[miss[off].argmin()]])
+            below = ticks.below(delta)
+            choices = sorted((below[j], ticks.next_above(below)[j]), key=self._away(delta[j]))
+            start, delta = delta, None
+            for change in choices:
+                held[j] = float(change)
+                delta = self._loosely(prototype, held, start)
+                if delta is not None:
+                    break
+        if delta is not None:
+            self._complete(prototype, delta)
+
+    @staticmethod
+    def _away(value: float) -> Callable[[float], float]:
+        return lambda other: abs(other - value)
+
+    def _loosely(self, prototype: int, held: dict[int, float], start: Floats) -> Floats | None:
+        """Search a cell without a grid but for the changes that are held; None if that fails."""
+        question, cells = self.question, self.question.cells
+        assert isinstance(cells, LocalCells)  # the relaxation of a shared cell says more
+        program = replace(question.convex, lower=question.convex.lower.copy())
+        program = replace(program, upper=program.upper.copy())
+        for j, change in held.items():
+            program.lower[j] = program.upper[j] = change
+        if program.has_empty_box() or self.judge.out_of_time():
+            return None
+        scores = Scores(*question.view.distances(prototype))
+        descent = Descent.of(program, scores, question.spread, self._grid_frames)
+        margin, seconds = self._margin(prototype), self.judge.seconds_left()
+        inside = descent.into_cell(start, margin, _DIVING, seconds)
+        if inside is None:
+            return None
+        return descent.downhill(inside, margin, _DIVING, seconds)
+
+    @cached_property
+    def _grid_frames(self) -> Frames:
+        """Kept for the searches on the way to the grid."""
+        cells = self.question.cells
+        assert isinstance(cells, LocalCells)
+        return Frames(cells.rival_metrics)
+
+    def _search_from(self, prototype: int, point: Floats) -> None:
+        self._complete(prototype, point)
+
+    def _complete(self, prototype: int, point: Floats) -> None:
+        """Hold the grid at its nearest point, and look for the best of the rest."""
+        decided = self.question.ticks.decided(point)
+        key = prototype, decided[self.question.ticks.columns].tobytes()
+        if key in self._tried or self._costs_too_much(decided):
+            return
+        self._tried.add(key)
+        found, cost = self._rest(prototype, decided, point)
+        if found is not None and cost < self._cost:
+            self._best, self._cost = found, cost
+
+    def _costs_too_much(self, decided: Floats) -> bool:
+        """Whether a choice on the grid alone costs as much as the best answer so far."""
+        program = self.question.convex
+        at = self.question.ticks.columns
+        return float(program.w[at] @ np.abs((decided - self.question.x)[at])) >= self._cost
+
+    def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
+        """Answer the question that a choice on the grid leaves, in one cell."""
+        question, cells = self.question, self.question.cells
+        blueprint = question.blueprint.decided(decided)
+        if isinstance(cells, SharedCells):
+            one = replace(cells, targets=np.array([prototype]))
+            find = Search(Question(blueprint, one, question.x), self.margin, self.judge).run()
+            return find.y, find.cost
+        only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
+        rest = LocalQuestion(blueprint, only, question.x)
+        return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
+
+    def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+        if self._is_shared:
+            relaxed = relax_flat(problem, box)
+            return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
+        return super()._relaxed(node, problem, box, cap)
+
+    def _only_ties(self, node: Node, box: Box) -> bool:
+        """Look for prices that show it, by asking for a margin; if there are, keep them."""
+        at, cap, cells = self.question.ticks.columns, self._cost, self.question.cells
+        if self.margin or not isinstance(cells, SharedCells) or (box.lower < box.upper)[at].any():
+            return False
+        problem = self.question.problem(node.prototype, box)
+        margin = _CLEAR * cells.scale(self.question.x)
+        asked = relax_flat(problem.tightened(margin), box)
+        if asked.outcome is not Outcome.INFEASIBLE:
+            return False
+        if not self.question.loses_ties(node.prototype, asked.prices, box, cap):
+            return False
+        node.prices, node.bound, node.cap = asked.prices, np.inf, cap
+        return True
+
+    def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
+        """Choose the feature whose way to the grid costs most; where that is little, as ever."""
+        ticks, point = self.question.ticks, relaxed.prices.point
+        at = ticks.columns
+        is_open = box.lower[at] < box.upper[at]
+        miss = np.where(is_open, ticks.miss(np.clip(point, box.lower, box.upper)), 0.0)
+        worth = np.where(miss > _ON_GRID, miss * self._step_prices, 0.0)
+        j, most = int(at[worth.argmax()]), float(worth.max())
+        is_local = not self._is_shared
+        if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):
+            return j, float(point[j])
+        if is_local:
+            return super()._where_to_cut(node, box, relaxed)
+        if not is_open.any():
+            return None
+        j = int(at[np.flatnonzero(is_open)[0]])
+        return j, float(box.center[j])
+
+    @cached_property
+    def _step_prices(self) -> Floats:
+        """What one step on the grid costs, (columns,)."""
+        program, grid = self.question.convex, self.question.blueprint.grid
+        at = self.question.ticks.columns
+        step = grid.step[at] / grid.parts[at]
+        return np.asarray(program.w[at] * step + (program.L[:, at] ** 2).sum(axis=0) * step**2)
