@@ -337,3 +337,12 @@ def test_order_of_prototypes_does_not_matter() -> None:
         )
         one, two = question.explain(), other.explain()
         assert one.cost == pytest.approx(two.cost, rel=1.01e-4)
+
+
+@pytest.mark.parametrize("cost", ["l1", "l2"])
+def test_last_digits_of_the_input_do_not_choose_the_valley(cost: str) -> None:
+    for seed in range(6):
+        question = draw("per prototype", cost, seed, d=6)
+        nudge = 1e-12 * np.random.default_rng(seed).standard_normal(question.x.size)
+        moved = replace(question, x=question.x * (1.0 + nudge))
+        assert moved.explain("ccp").cost == pytest.approx(question.explain("ccp").cost, rel=1e-6)

@@ -25,7 +25,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find
-from counterlvq.solvers.descent import warm_up
+from counterlvq.solvers.descent import Frames, warm_up
 from counterlvq.trees import LocalQuestion
 from counterlvq.types import Method
 
@@ -224,7 +224,7 @@ class LocalAnswers:
     margin: float | None
     method: Method
     gap: float
-    _targets: dict[bytes, LocalCells] = field(init=False, default_factory=dict)
+    _targets: dict[bytes, tuple[LocalCells, Frames]] = field(init=False, default_factory=dict)
 
     @property
     def closing_gap(self) -> float:
@@ -233,12 +233,16 @@ class LocalAnswers:
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
         """State what is asked."""
+        return LocalQuestion(self.blueprint, self._prepared(wished)[0], x)
+
+    def _prepared(self, wished: NDArray[np.bool_]) -> tuple[LocalCells, Frames]:
+        """Prepare once what depends on model and target alone."""
         key = np.packbits(wished).tobytes()
-        cells = self._targets.get(key)
-        if cells is None:
+        known = self._targets.get(key)
+        if known is None:
             cells = LocalCells.of(self.model, wished, ties_count=bool(self.margin))
-            self._targets[key] = cells
-        return LocalQuestion(self.blueprint, cells, x)
+            known = self._targets[key] = cells, Frames(cells.rival_metrics)
+        return known
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -248,11 +252,11 @@ class LocalAnswers:
         self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
     ) -> Find:
         """Search by the chosen method."""
-        question = self.question(x, wished)
+        question, frames = self.question(x, wished), self._prepared(wished)[1]
         if self.method is Method.CCP:
-            return Branching(question, self.margin, judge, self.gap, 0).run_local()
+            return Branching(question, self.margin, judge, self.gap, 0, None, frames).run_local()
         budget = None if self.method is Method.GLOBAL else budget_for(x.size)
-        return Branching(question, self.margin, judge, self.gap, budget, report).run()
+        return Branching(question, self.margin, judge, self.gap, budget, report, frames).run()
 
     def conflict(
         self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared

@@ -26,8 +26,8 @@ def lowest_point(K, slope, w, zero, units):
         moved = 0.0
         for j in range(n):
             pull = slope[j]
-            for l in range(n):  # noqa: E741
-                pull += 2.0 * K[j, l] * units[l]
+            for k in range(n):
+                pull += 2.0 * K[j, k] * units[k]
             curve = 2.0 * K[j, j]
             rest = pull - curve * units[j]  # the slope at v_j = 0, without the kink
             if curve > 0.0:

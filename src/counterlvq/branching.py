@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, LocalCells
@@ -24,10 +25,11 @@ from counterlvq.lifting import (
     lifted_bound,
     lifted_contradiction,
 )
+from counterlvq.programs import Program
 from counterlvq.search import Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
 from counterlvq.solvers.convexified import Scores
-from counterlvq.solvers.descent import Descent
+from counterlvq.solvers.descent import Descent, Frames
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.solution import Outcome
 from counterlvq.trees import Forest, LocalQuestion, Tree
@@ -56,6 +58,9 @@ _SHARE_OF_GAP = 1e-2
 _NARROW = 2.0**-26
 # Larger numbers, and those that are none, are not worked with.
 _HUGE = 1e100
+# A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
+# comes as near as this share of the distances; left out, it is broken beyond this share of them.
+_UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -79,6 +84,7 @@ class Node:
     prices: LiftedPrices
     bound: float
     cap: float  # cost that box and prices reckon with
+    rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
     feature: int = -1
     at: float = 0.0
     low: int = -1
@@ -95,6 +101,7 @@ class Branching:
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
+    frames: Frames | None = None  # of the question's cost and constraints, if they are kept
 
     _best: Floats | None = field(init=False, default=None)
     _cost: float = field(init=False, default=np.inf)
@@ -146,7 +153,8 @@ class Branching:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = lifted_bound(problem, prices, box, cap)
-            self._push(queue, Node(prototype, box, prices, bound, cap))
+            everyone = np.ones(prices.forms.size, dtype=bool)
+            self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
         return queue
 
     @property
@@ -189,9 +197,7 @@ class Branching:
             node.bound, node.cap = np.inf, cap
             return
         problem = self._problem(node.prototype, box)
-        relaxed = self._relaxed(problem, box, cap)
-        if not _is_usable(relaxed.prices.forms, relaxed.prices.point, relaxed.miss):
-            relaxed = Relaxed.failed(problem, box)
+        relaxed = self._relaxed(node, problem, box, cap)
         self._solved += 1
         if relaxed.outcome is Outcome.INFEASIBLE:
             if lifted_contradiction(problem, relaxed.prices, box, cap):
@@ -212,8 +218,32 @@ class Branching:
         """Whether a box holds nothing but ties that are lost; without a grid none does."""
         return False
 
-    def _relaxed(self, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
-        return relax(problem, box, cap, self._tolerance, self.judge.seconds_left())
+    def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+        """Solve the relaxation with the rivals that matter: others are taken in once broken.
+
+        Those that matter here, or nearly, are kept for the parts of the box. What is left out
+        is not charged for, so that a bound holds with any choice.
+        """
+        while True:
+            some = problem.only(node.rivals)
+            relaxed = relax(some, box, cap, self._tolerance, self.judge.seconds_left())
+            prices, miss = relaxed.prices, relaxed.miss
+            if not relaxed.is_usable:
+                return Relaxed.failed(problem, box)
+            charged = np.zeros(node.rivals.size)
+            charged[node.rivals] = prices.forms
+            relaxed = replace(relaxed, prices=replace(prices, forms=charged))
+            if relaxed.outcome is not Outcome.SOLVED:
+                return relaxed
+            forms = problem.forms
+            over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
+            broken = ~node.rivals & (over > _BROKEN * forms.r_size)
+            if not broken.any() or self.judge.out_of_time():
+                paid = charged > _UNPAID * charged.max(initial=0.0)
+                node.rivals = paid | (over > -_NEAR * forms.r_size)
+                node.rivals[problem.rivals :] = True
+                return relaxed
+            node.rivals = node.rivals | broken
 
     def _cut(self, queue: list[tuple[float, int]], node: Node, box: Box, relaxed: Relaxed) -> None:
         """Cut a box in two, unless it is too narrow for that."""
@@ -226,7 +256,7 @@ class Branching:
             inner = self.question.inside(part, node.cap)
             problem = self._problem(node.prototype, inner)
             bound = max(node.bound, lifted_bound(problem, node.prices, inner, node.cap))
-            child = Node(node.prototype, part, node.prices, bound, node.cap)
+            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
             children.append(self._push(queue, child))
         node.low, node.high = children
 
@@ -379,6 +409,8 @@ class Branching:
             delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
             if not _is_usable(delta):
                 return
+            if self.question.convex.cost(delta) >= self._cost:
+                return
             y = self._settled(prototype, delta, margin)
             if y is not None:
                 cost = self.judge.price(y)
@@ -393,28 +425,31 @@ class Branching:
     def _settled(self, prototype: int, delta: Floats, margin: float) -> Floats | None:
         """Make a point hold in floating point; the cell is replaced by its tangents there."""
         question = self.question
-        problem = question.problem(prototype).tightened(margin)
-        slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
-        leads = slopes @ delta - problem.excess(delta)
-        program = question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
-        rounding = problem.forms.r_size
-        return settle(question.x, delta, program, rounding, question.blueprint, self.judge.is_valid)
+
+        def asked() -> Program:
+            problem = question.problem(prototype).tightened(margin)
+            slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
+            leads = slopes @ delta - problem.excess(delta)
+            return question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
+
+        scores = question.view.scores
+        rounding = scores[question.cells.rivals] + scores[prototype]
+        return settle(question.x, delta, asked, rounding, question.limits, self.judge.is_valid)
 
     def _margin(self, prototype: int) -> float:
         if self.margin is not None:
             return self.margin
-        leads = self.question.problem(prototype).forms.r
-        least = self.question.cells.rounding_margin(self.question.x)
-        return default_margin(float(np.max(-leads, initial=0.0)), least)
+        view = self.question.view
+        return default_margin(view.behind(prototype), view.rounding_margin)
 
     def _descent(self, prototype: int) -> Descent:
         known = self._descents.get(prototype)
         if known is None:
-            cells, x = self.question.cells, self.question.x
+            question, cells = self.question, self.question.cells
             assert isinstance(cells, LocalCells)  # shared cells are convex: nothing to descend
-            known = Descent.of(
-                self.question.convex, Scores(*cells.scores(prototype, x)), self.question.spread
-            )
+            scores = Scores(*question.view.distances(prototype))
+            frames = self.frames or Frames(cells.rival_metrics)
+            known = Descent.of(question.convex, scores, question.spread, frames)
             self._descents[prototype] = known
         return known
 

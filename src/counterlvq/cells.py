@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
 
-__all__ = ["Forms", "Halfspaces", "LocalCells", "SharedCells"]
+__all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
 # Share of the scores that meet in `predict` which its rounding can blur.
 _ROUNDING_MARGIN = 2.0**-48
@@ -174,33 +174,89 @@ class LocalCells:
         return cls(model, targets if rivals.size else targets[:1], rivals)
 
     @cached_property
-    def _metrics(self) -> Floats:
-        """``omega' omega`` of every prototype, (p, d, d)."""
-        return np.array([omega.T @ omega for omega in self.model.factors])
-
-    @cached_property
-    def _sizes(self) -> Floats:
-        """The sums of absolute values behind `_metrics`, the measure of their rounding."""
-        return np.array([np.abs(omega).T @ np.abs(omega) for omega in self.model.factors])
-
-    @cached_property
     def _differences(self) -> dict[int, tuple[Floats, Floats]]:
         """Quadratic terms per target prototype, which do not depend on `x`."""
         return {
             int(i): (
-                self._metrics[i] - self._metrics[self.rivals],
-                self._sizes[i] + self._sizes[self.rivals],
+                self.metrics[i] - self.metrics[self.rivals],
+                self.sizes[i] + self.sizes[self.rivals],
             )
             for i in self.targets
         }
 
-    def forms(self, prototype: int, x: Floats) -> Forms:
-        """Cell of `prototype` seen from `x`."""
-        Q, Q_size = self._differences[prototype]
-        scores = self.model.distances(x[None, :])[0]
-        pulls = self._pulls(x)
-        sizes = np.einsum("kij,kj->ki", self._sizes, np.abs(x - self.model.prototypes))
-        k = self.rivals
+    def seen_from(self, x: Floats) -> LocalView:
+        """Prepare the cells for one input."""
+        return LocalView(self, x)
+
+    def differences(self, prototype: int) -> tuple[Floats, Floats]:
+        """Quadratic terms of the cell of `prototype`, (m, d, d), and their sizes."""
+        return self._differences[prototype]
+
+    @cached_property
+    def metrics(self) -> Floats:
+        """``omega' omega`` of every prototype, (p, d, d)."""
+        return np.array([omega.T @ omega for omega in self.model.factors])
+
+    @cached_property
+    def sizes(self) -> Floats:
+        """The sums of absolute values behind `metrics`, the measure of their rounding."""
+        return np.array([np.abs(omega).T @ np.abs(omega) for omega in self.model.factors])
+
+    @cached_property
+    def rival_metrics(self) -> Floats:
+        """``omega' omega`` of every rival, (m, d, d)."""
+        return np.ascontiguousarray(self.metrics[self.rivals])
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LocalView:
+    """Cells of local metrics seen from one input; what they have in common is kept."""
+
+    cells: LocalCells
+    x: Floats  # (d,)
+
+    @cached_property
+    def scores(self) -> Floats:
+        """Distance of every prototype, (p,)."""
+        return np.asarray(self.cells.model.distances(self.x[None, :])[0])
+
+    @cached_property
+    def scale(self) -> float:
+        """Size of the scores that meet when the input is classified, the measure of rounding."""
+        return float(self.scores.max())
+
+    @property
+    def rounding_margin(self) -> float:
+        """Least lead over a rival that rounding in `predict` cannot undo."""
+        return _ROUNDING_MARGIN * self.scale
+
+    @cached_property
+    def _pulls(self) -> Floats:
+        """``M_k (x - w_k)`` of every prototype, (p, d)."""
+        offsets = self.x - self.cells.model.prototypes
+        return np.asarray(np.matmul(self.cells.metrics, offsets[..., None])[..., 0])
+
+    @cached_property
+    def _pull_sizes(self) -> Floats:
+        """The sums of absolute values behind `_pulls`."""
+        away = np.abs(self.x - self.cells.model.prototypes)
+        return np.asarray(np.einsum("kij,kj->ki", self.cells.sizes, away))
+
+    @cached_property
+    def rivals(self) -> tuple[Floats, Floats]:
+        """Slope (m, d) and value (m,) of the distance of each rival."""
+        return 2.0 * self._pulls[self.cells.rivals], self.scores[self.cells.rivals]
+
+    def behind(self, prototype: int) -> float:
+        """By how much `prototype` trails the nearest rival; 0 where it leads."""
+        nearest = float(self.rivals[1].min(initial=np.inf))
+        return max(float(self.scores[prototype]) - nearest, 0.0)
+
+    def forms(self, prototype: int) -> Forms:
+        """Conditions of the cell of `prototype`."""
+        (Q, Q_size), k = self.cells.differences(prototype), self.cells.rivals
+        scores, pulls, sizes = self.scores, self._pulls, self._pull_sizes
         return Forms(
             Q,
             2.0 * (pulls[prototype] - pulls[k]),
@@ -210,33 +266,15 @@ class LocalCells:
             scores[k] + scores[prototype],
         )
 
-    def scores(self, prototype: int, x: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
+    def distances(self, prototype: int) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """State the distances after a change; returns F, f, M, pull, base.
 
         ``|F delta + f|^2`` is that of `prototype`, ``delta' M delta + pull' delta + base`` that
         of each rival. An offset of the prototype's own is taken off the others.
         """
-        F, k = self.model.factors[prototype], self.rivals
-        base = self.model.distances(x[None, :])[0, k]
-        if self.model.offsets is not None:
-            base = base - self.model.offsets[prototype]
-        return (
-            F,
-            F @ (x - self.model.prototypes[prototype]),
-            self._metrics[k],
-            2.0 * self._pulls(x)[k],
-            base,
-        )
-
-    def _pulls(self, x: Floats) -> Floats:
-        """``M_k (x - w_k)`` of every prototype, (p, d)."""
-        offsets = x - self.model.prototypes
-        return np.asarray(np.matmul(self._metrics, offsets[..., None])[..., 0])
-
-    def rounding_margin(self, x: Floats) -> float:
-        """Least lead over a rival that rounding in `predict` cannot undo."""
-        return _ROUNDING_MARGIN * self.scale(x)
-
-    def scale(self, x: Floats) -> float:
-        """Size of the scores that meet when `x` is classified, the measure of rounding."""
-        return float(self.model.distances(x[None, :]).max())
+        model = self.cells.model
+        F, (pull, base) = model.factors[prototype], self.rivals
+        if model.offsets is not None:
+            base = base - model.offsets[prototype]
+        f = F @ (self.x - model.prototypes[prototype])
+        return F, f, self.cells.rival_metrics, pull, base

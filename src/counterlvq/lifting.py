@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Forms
@@ -111,6 +112,11 @@ class Nonconvex:
         r = self.forms.r.copy()
         r[: self.rivals] -= margin
         return replace(self, forms=self.forms._replace(r=r))
+
+    def only(self, rivals: NDArray[np.bool_]) -> Nonconvex:
+        """Leave out some of the forms, (m,)."""
+        kept = Forms(*(part[rivals] for part in self.forms))
+        return Nonconvex(self.convex, kept, int(rivals[: self.rivals].sum()))
 
     def excess(self, delta: Floats) -> Floats:
         """By how much the prototype trails each rival after the change, (m,)."""
@@ -239,11 +245,11 @@ def _add_conditions(total: _Sum, program: Program, prices: Multipliers, far: Flo
 def _add_products(total: _Sum, prices: LiftedPrices, box: Box) -> None:
     """Take off the products of distances to the sides of the box."""
     low, high, cross = _prices(prices.low), _prices(prices.high), _prices(prices.cross)
-    l, u = box.lower, box.upper  # noqa: E741
+    lower, upper = box.lower, box.upper
     H = cross - low - high
     total.H += 0.5 * (H + H.T)
-    total.h += low @ l + low.T @ l + high @ u + high.T @ u - cross @ u - cross.T @ l
-    total.constant += float(l @ cross @ u - l @ low @ l - u @ high @ u)
+    total.h += (low + low.T) @ lower + (high + high.T) @ upper - cross @ upper - cross.T @ lower
+    total.constant += float(lower @ cross @ upper - lower @ low @ lower - upper @ high @ upper)
     far = box.most
     total.size += 4.0 * float(far @ (low + high + cross) @ far)
 

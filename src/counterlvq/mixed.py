@@ -21,7 +21,7 @@ from counterlvq.lifting import Box, Nonconvex
 from counterlvq.proofs import Question
 from counterlvq.search import Search
 from counterlvq.solvers.convexified import Scores
-from counterlvq.solvers.descent import Descent
+from counterlvq.solvers.descent import Descent, Frames
 from counterlvq.solvers.flat import relax_flat
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
@@ -105,12 +105,20 @@ class MixedBranching(Branching):
             program.lower[j] = program.upper[j] = change
         if program.has_empty_box() or self.judge.out_of_time():
             return None
-        descent = Descent.of(program, Scores(*cells.scores(prototype, question.x)), question.spread)
+        scores = Scores(*question.view.distances(prototype))
+        descent = Descent.of(program, scores, question.spread, self._grid_frames)
         margin, seconds = self._margin(prototype), self.judge.seconds_left()
         inside = descent.into_cell(start, margin, _DIVING, seconds)
         if inside is None:
             return None
         return descent.downhill(inside, margin, _DIVING, seconds)
+
+    @cached_property
+    def _grid_frames(self) -> Frames:
+        """Kept for the searches on the way to the grid."""
+        cells = self.question.cells
+        assert isinstance(cells, LocalCells)
+        return Frames(cells.rival_metrics)
 
     def _search_from(self, prototype: int, point: Floats) -> None:
         self._complete(prototype, point)
@@ -144,18 +152,19 @@ class MixedBranching(Branching):
         rest = LocalQuestion(blueprint, only, question.x)
         return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
 
-    def _relaxed(self, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+    def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
         if self._is_shared:
-            return relax_flat(problem, box)
-        return super()._relaxed(problem, box, cap)
+            relaxed = relax_flat(problem, box)
+            return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
+        return super()._relaxed(node, problem, box, cap)
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Look for prices that show it, by asking for a margin; if there are, keep them."""
-        at, cap = self.question.ticks.columns, self._cost
-        if self.margin or not self._is_shared or (box.lower < box.upper)[at].any():
+        at, cap, cells = self.question.ticks.columns, self._cost, self.question.cells
+        if self.margin or not isinstance(cells, SharedCells) or (box.lower < box.upper)[at].any():
             return False
         problem = self.question.problem(node.prototype, box)
-        margin = _CLEAR * self.question.cells.scale(self.question.x)
+        margin = _CLEAR * cells.scale(self.question.x)
         asked = relax_flat(problem.tightened(margin), box)
         if asked.outcome is not Outcome.INFEASIBLE:
             return False

@@ -221,8 +221,9 @@ class Search:
         question = self.question
         rounding = np.full(question.cells.rivals.size, question.cells.scale(question.x))
         y = settle(
-            question.x, solution.delta, asked, rounding, question.blueprint, self.judge.is_valid
-        )
+            question.x, solution.delta, lambda: asked, rounding, question.blueprint.box(question.x),
+            self.judge.is_valid,
+        )  # fmt: skip
         if y is None:
             return None
         cost = self.judge.price(y)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.programs import Blueprint, Program
+from counterlvq.programs import Program
 
 __all__ = ["settle"]
 
@@ -28,30 +28,28 @@ _GROWTH = 4.0
 def settle(
     x: Floats,
     delta: Floats,
-    program: Program,
+    program: Callable[[], Program],
     rounding: Floats,
-    blueprint: Blueprint,
+    limits: tuple[Floats, Floats],
     is_valid: Callable[[Floats, bool], bool],
 ) -> Floats | None:
     """Return a valid point at or next to ``x + delta``, or None if there is none so near.
 
-    `rounding` holds, for the leading rows of the program (those of the cell), the size of
-    the numbers that meet when they are judged.
+    `program` states what was asked for; it is called only if the point has to be moved.
+    `limits` are the smallest and largest allowed value of each feature. `rounding` holds, for
+    the leading rows of the program (those of the cell), the size of the numbers that meet when
+    they are judged.
     """
-    step = _FIRST_STEP
-    y = _placed(x, delta, blueprint)
-    for attempt in range(_TRIES):
+    y = np.clip(x + delta, *limits)
+    if is_valid(y, True):
+        return y
+    step, asked = _FIRST_STEP, program()
+    for attempt in range(1, _TRIES + 1):
+        y = np.clip(x + _pulled_inside(asked, y, x, rounding, step), *limits)
         if is_valid(y, attempt < _STRICT_TRIES):
             return y
-        y = _placed(x, _pulled_inside(program, y, x, rounding, step), blueprint)
         step *= _GROWTH
-    return y if is_valid(y, False) else None
-
-
-def _placed(x: Floats, delta: Floats, blueprint: Blueprint) -> Floats:
-    """Add the change and put the result within the bounds of single features, exactly."""
-    lower, upper = blueprint.box(x)
-    return np.asarray(np.clip(x + delta, lower, upper))
+    return None
 
 
 def _pulled_inside(program: Program, y: Floats, x: Floats, rounding: Floats, step: float) -> Floats:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces, LocalCells, SharedCells
+from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates import cost_limits
 from counterlvq.grids import Ticks
 from counterlvq.lifting import (
@@ -60,6 +60,17 @@ class LocalQuestion:
         return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
 
     @cached_property
+    def view(self) -> LocalView:
+        """The cells seen from `x`."""
+        assert isinstance(self.cells, LocalCells)  # shared cells have half-spaces
+        return self.cells.seen_from(self.x)
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Smallest and largest allowed value of each feature, (d,) each."""
+        return self.blueprint.box(self.x)
+
+    @cached_property
     def ticks(self) -> Ticks:
         """The changes that end on the grid, where there is one."""
         return self.blueprint.grid.seen_from(self.x)
@@ -82,7 +93,10 @@ class LocalQuestion:
         applying = self._applying(box)
         known = self._problems.get((prototype, applying))
         if known is None:
-            forms = self.cells.forms(prototype, self.x)
+            if isinstance(self.cells, SharedCells):
+                forms = self.cells.forms(prototype, self.x)
+            else:
+                forms = self.view.forms(prototype)
             known = Nonconvex(self._program(applying), forms, forms.r.size)
             self._problems[prototype, applying] = known
         if box is None or self.blueprint.is_continuous or isinstance(self.cells, SharedCells):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import final
 
@@ -35,7 +35,8 @@ def warm_up(is_quadratic: bool) -> None:
         upper=np.full(1, np.inf), quadrics=(), reach=np.ones(1), blur=np.zeros(0),
     )  # fmt: skip
     scores = Scores(one, np.full(1, -2.0), one[None], np.zeros((1, 1)), np.zeros(1))
-    Descent.of(program, scores, np.ones(1)).downhill(np.full(1, 2.0), 0.0, 1e-6, np.inf)
+    descent = Descent.of(program, scores, np.ones(1), Frames(scores.M))
+    descent.downhill(np.full(1, 2.0), 0.0, 1e-6, np.inf)
 
 
 @final
@@ -49,9 +50,9 @@ class Descent:
     compiled: _Compiled | None
 
     @classmethod
-    def of(cls, program: Program, scores: Scores, unit: Floats) -> Descent:
+    def of(cls, program: Program, scores: Scores, unit: Floats, frames: Frames) -> Descent:
         """Prepare; the compiled kernel takes plain costs under linear constraints."""
-        return cls(program, scores, unit, _Compiled.of(program, scores))
+        return cls(program, scores, unit, _Compiled.of(program, scores, frames))
 
     def downhill(self, start: Floats, margin: float, tolerance: float, seconds: float) -> Floats:
         """Walk downhill from a point of the cell; the end is in the cell as well."""
@@ -107,62 +108,111 @@ class Descent:
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Compiled:
-    """Arrays of the kernel, in units ``u`` in which the cost is plain; ``delta = B u + base``."""
+class _Frame:
+    """What the kernel needs of a cost and of the rivals' metrics, for features that can move.
+
+    It works in units ``u`` in which the cost is plain; ``delta = B u + base``.
+    """
 
     is_quadratic: bool
     columns: NDArray[np.intp]
-    base: Floats  # (d,) where features that cannot move are held
+    scale: Floats  # (n,) of single features
     root: Floats  # (n, n), u = root (delta - base)
-    B: Floats
-    own: tuple[Floats, Floats, float]
-    rivals: tuple[Floats, Floats, Floats]
-    linear: tuple[Floats, Floats, NDArray[np.bool_]]
-    sides: tuple[Floats, Floats]
+    B: Floats  # (n, n)
+    lengths: Floats  # (n,) of the rows of B
+    M: Floats  # (m, n, n)
+    A: Floats  # (c, n) linear constraints
+    equality: NDArray[np.bool_]  # (c,)
 
     @classmethod
-    def of(cls, program: Program, scores: Scores) -> _Compiled | None:
-        free = program.lower < program.upper
+    def of(cls, program: Program, M: Floats, free: NDArray[np.bool_]) -> _Frame | None:
         columns = np.flatnonzero(free)
         is_quadratic = not program.w.any()
         mixed = not is_quadratic and (program.L.shape[0] > 0 or not program.w.all())
-        base = np.where(free, 0.0, program.lower)
-        moved = is_quadratic and bool((program.L @ base).any())
-        if program.quadrics or mixed or moved or not columns.size or program.has_empty_box():
+        if program.quadrics or mixed or not columns.size:
             return None
         root = root_of(program.L[:, columns]) if is_quadratic else np.diag(program.w[columns])
         if root is None:
             return None
         B = np.linalg.inv(root) if is_quadratic else np.diag(1.0 / program.w[columns])
-        F = scores.F[:, columns] @ B
-        f = scores.F @ base + scores.f
-        curves = scores.M @ base
-        MK = B.T @ scores.M[:, columns[:, None], columns] @ B
-        gK = (2.0 * curves + scores.pull)[:, columns] @ B
-        sK = curves @ base + scores.pull @ base + scores.base
         A = np.concatenate([program.A, program.E])
-        right = np.concatenate([program.b, program.e]) - A @ base
-        equality = np.repeat([False, True], [program.b.size, program.e.size])
-        scale = np.ones(columns.size) if is_quadratic else program.w[columns]
         return cls(
-            is_quadratic, columns, base, np.ascontiguousarray(root), np.ascontiguousarray(B),
-            (F.T @ F, 2.0 * F.T @ f, float(f @ f)),
-            (np.ascontiguousarray(MK), np.ascontiguousarray(gK), sK),
-            (np.ascontiguousarray(A[:, columns] @ B), right, equality),
-            (scale * program.lower[columns], scale * program.upper[columns]),
+            is_quadratic,
+            columns,
+            np.ones(columns.size) if is_quadratic else program.w[columns],
+            np.ascontiguousarray(root),
+            np.ascontiguousarray(B),
+            np.sqrt(np.einsum("ij,ij->i", B, B)),
+            np.ascontiguousarray(B.T @ M[:, columns[:, None], columns] @ B),
+            np.ascontiguousarray(A[:, columns] @ B),
+            np.repeat([False, True], [program.b.size, program.e.size]),
+        )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Frames:
+    """Frames of one cost, one set of constraints and one set of rivals, made when asked for."""
+
+    M: Floats  # (m, d, d) metrics of the rivals
+    _known: dict[bytes, _Frame | None] = field(init=False, default_factory=dict, repr=False)
+
+    def of(self, program: Program, free: NDArray[np.bool_]) -> _Frame | None:
+        """Look up the frame for features that can move; None if the kernel cannot take it."""
+        key = np.packbits(free).tobytes()
+        if key not in self._known:
+            self._known[key] = _Frame.of(program, self.M, free)
+        return self._known[key]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Compiled:
+    """Arrays of the kernel, for one cell seen from one input."""
+
+    frame: _Frame
+    base: Floats  # (d,) where features that cannot move are held
+    own: tuple[Floats, Floats, float]
+    rivals: tuple[Floats, Floats]
+    right: Floats  # (c,)
+    sides: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, program: Program, scores: Scores, frames: Frames) -> _Compiled | None:
+        free = program.lower < program.upper
+        frame = frames.of(program, free)
+        if frame is None or program.has_empty_box():
+            return None
+        columns, B = frame.columns, frame.B
+        base = np.where(free, 0.0, program.lower)
+        f, pull, level = scores.f, scores.pull, scores.base
+        right = np.concatenate([program.b, program.e])
+        if base.any():
+            if frame.is_quadratic and (program.L @ base).any():
+                return None
+            curves = scores.M @ base
+            f = scores.F @ base + f
+            pull, level = 2.0 * curves + pull, curves @ base + pull @ base + level
+            right = right - np.concatenate([program.A, program.E]) @ base
+        F = scores.F[:, columns] @ B
+        lower, upper = program.lower[columns], program.upper[columns]
+        return cls(
+            frame, base, (F.T @ F, 2.0 * F.T @ f, float(f @ f)),
+            (np.ascontiguousarray(pull[:, columns] @ B), np.ascontiguousarray(level)),
+            right, (frame.scale * lower, frame.scale * upper),
         )  # fmt: skip
 
     def downhill(self, start: Floats, margin: float, tolerance: float) -> Floats:
         # Numba takes a second to import and is not needed before this point.
         from counterlvq.solvers.kernels.descent import descend_absolute, descend_quadratic
 
-        u = np.ascontiguousarray(self.root @ (start - self.base)[self.columns])
-        lengths = np.sqrt(np.einsum("ij,ij->i", self.B, self.B))
-        descend = descend_quadratic if self.is_quadratic else descend_absolute
+        frame = self.frame
+        u = np.ascontiguousarray(frame.root @ (start - self.base)[frame.columns])
+        descend = descend_quadratic if frame.is_quadratic else descend_absolute
         descend(
-            *self.own, *self.rivals, *self.linear, self.B, lengths, *self.sides, margin, tolerance,
-            _ROUNDS, u,
+            *self.own, frame.M, *self.rivals, frame.A, self.right, frame.equality, frame.B,
+            frame.lengths, *self.sides, margin, tolerance, _ROUNDS, u,
         )  # fmt: skip
         delta = self.base.copy()
-        delta[self.columns] += self.B @ u
+        delta[frame.columns] += frame.B @ u
         return delta

@@ -25,6 +25,7 @@ class Raw(NamedTuple):
     outcome: Outcome
     x: Floats
     duals: Floats
+    out_of_time: bool = False
 
 
 @contextmanager
@@ -49,15 +50,17 @@ def _muted() -> Iterator[None]:
 
 def run_guarded(
     P: Any, q: Floats, left: Any, right: Floats, cones: list[object], *, tolerance: float,
-    seconds: float,
+    seconds: float, refined: bool = True,
 ) -> Raw | None:  # fmt: skip
     """Solve one cone program; None if that fails, in whichever way.
 
     An ill-conditioned program can make Clarabel panic, which is no `Exception` in Python.
+    Without `refined` it does not correct its steps for rounding, which is faster by a third.
     """
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
+    settings.iterative_refinement_enable = refined
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     if np.isfinite(seconds):
         settings.time_limit = max(seconds, 1e-3)
@@ -74,4 +77,4 @@ def run_guarded(
         return Raw(Outcome.SOLVED, x, duals)
     if status in _EMPTY:
         return Raw(Outcome.INFEASIBLE, x, duals)
-    return Raw(Outcome.FAILED, x, duals)
+    return Raw(Outcome.FAILED, x, duals, status == "MaxTime")

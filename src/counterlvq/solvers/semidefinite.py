@@ -33,6 +33,8 @@ __all__ = ["Relaxed", "relax"]
 _CUT = 0.999
 # Numbers beyond this, and those that are none, come from iterations that ran away.
 _HUGE = 1e60
+# Larger numbers, and those that are none, are not worked with.
+_USABLE = 1e100
 
 
 @final
@@ -43,6 +45,12 @@ class Relaxed:
     outcome: Outcome
     prices: LiftedPrices
     miss: Floats  # (d, d)
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether it consists of numbers that can be worked with."""
+        parts = (self.prices.forms, self.prices.point, self.miss)
+        return all(bool((np.abs(values) < _USABLE).all()) for values in parts)
 
     @classmethod
     def failed(cls, problem: Nonconvex, box: Box) -> Relaxed:
@@ -106,7 +114,9 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
     """Solve the relaxation over one box; a bound loses about `tolerance`, as a share."""
     layout = _Layout.of(problem, box, cap)
     form = layout.standard_form()
-    solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
+    solution = run_guarded(*form, tolerance=tolerance, seconds=seconds, refined=False)
+    if solution is None or (solution.outcome is Outcome.FAILED and not solution.out_of_time):
+        solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
     if solution is None:
         return Relaxed.failed(problem, box)
     duals, point = solution.duals, solution.x
@@ -238,14 +248,14 @@ class _Layout:
 
     @cached_property
     def _products(self) -> tuple[Floats, Floats]:
-        """``delta_j delta_l`` of the pairs as rows, (pairs, width), and their constants."""
+        """``delta_j delta_k`` of the pairs as rows, (pairs, width), and their constants."""
         pairs, c = _pairs(self.n), self.center[self.free]
-        j, l, at = pairs.row, pairs.column, np.arange(pairs.row.size)  # noqa: E741
+        j, k, at = pairs.row, pairs.column, np.arange(pairs.row.size)
         out = np.zeros((at.size, self._width))
-        out[at, self.n + at] = self.half[j] * self.half[l]
-        np.add.at(out, (at, j), c[l] * self.half[j])
-        np.add.at(out, (at, l), c[j] * self.half[l])
-        return out, c[j] * c[l]
+        out[at, self.n + at] = self.half[j] * self.half[k]
+        np.add.at(out, (at, j), c[k] * self.half[j])
+        np.add.at(out, (at, k), c[j] * self.half[k])
+        return out, c[j] * c[k]
 
     @cached_property
     def _has_balls(self) -> bool:
@@ -366,17 +376,17 @@ class _Layout:
         return np.flatnonzero(~pairs.diagonal & cut[pairs.row] & cut[pairs.column])
 
     def _add_box_products(self, rows: _Rows) -> None:
-        """``V_jj <= 1``, and ``(1 +- v_j) (1 +- v_l) >= 0`` off the diagonal."""
+        """``V_jj <= 1``, and ``(1 +- v_j) (1 +- v_k) >= 0`` off the diagonal."""
         pairs = _pairs(self.n)
         on, off = np.flatnonzero(pairs.diagonal), self._paired
         left = np.zeros((on.size, self._width))
         left[np.arange(on.size), self.n + on] = 1.0
         rows.add(left, np.ones(on.size))
-        at, j, l = np.arange(off.size), pairs.row[off], pairs.column[off]  # noqa: E741
+        at, j, k = np.arange(off.size), pairs.row[off], pairs.column[off]
         for first, second in _CORNERS:
             left = np.zeros((off.size, self._width))
             left[at, self.n + off] = -first * second
-            left[at, j], left[at, l] = -first, -second
+            left[at, j], left[at, k] = -first, -second
             rows.add(left, np.ones(off.size))
 
     def relaxed(self, outcome: Outcome, x: Floats, duals: Floats) -> Relaxed:
@@ -396,10 +406,10 @@ class _Layout:
         scale = 1.0 / self.half**2
         cross[self.free, self.free] = read.next() * scale
         off = self._paired
-        j, l = self.free[pairs.row[off]], self.free[pairs.column[off]]  # noqa: E741
+        pair = self.free[pairs.row[off]], self.free[pairs.column[off]]
         scale = 1.0 / (self.half[pairs.row[off]] * self.half[pairs.column[off]])
-        for out, (i, k) in ((low, (j, l)), (cross, (j, l)), (cross, (l, j)), (high, (j, l))):
-            out[i, k] += read.next() * scale
+        for out, at in ((low, pair), (cross, pair), (cross, pair[::-1]), (high, pair)):
+            out[at] += read.next() * scale
         # Without a solution the numbers may be anything; the box is where they belong.
         from_low, from_high = self._read_balls(duals, read.at)
         v, V = np.clip(x[:n], -1.0, 1.0), np.clip(x[n : n + pairs.row.size], -1.0, 1.0)

@@ -117,18 +117,39 @@ def _ray(d, nonbasic, row, up, broken, rows, prices):
 
 
 @jit
+def begin(lo, hi, u, nonbasic, at, D):
+    """Start where nothing is asked for: every change at its cheapest, none of them basic."""
+    for j in range(lo.size):
+        nonbasic[j] = j
+        u[j] = min(max(0.0, lo[j]), hi[j])
+        at[j] = u[j]
+        D[j] = 0.0
+
+
+@jit
 def solve(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
     margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices,
 ):  # fmt: skip
     """Solve one cell; returns a code, the cost and the number of priced rows."""
+    begin(lo, hi, u, nonbasic, at, D)
+    code, cost, priced, _ = resume(
+        TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
+        margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices, 0,
+    )  # fmt: skip
+    return code, cost, priced
+
+
+@jit
+def resume(
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
+    margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices, count,
+):  # fmt: skip
+    """Go on from a dictionary with `count` basic changes, after conditions were added.
+
+    Returns a code, the cost, the number of priced rows and the number of basic changes.
+    """
     d, m = lo.size, RN.shape[0]
-    for j in range(d):
-        nonbasic[j] = j
-        u[j] = min(max(0.0, lo[j]), hi[j])
-        at[j] = u[j]
-        D[j] = 0.0
-    count = 0  # basic changes
     listed[0] = 0
     for _ in range(200 + 20 * (d + m)):
         cost = 0.0
@@ -140,7 +161,7 @@ def solve(
         for b in range(count):
             dual += slope[b] * u[basic[b]] - abs(u[basic[b]])
         if dual > cap:
-            return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices)
+            return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices), count
         # 1. What is broken: a basic change outside its piece first, then the conditions.
         leave, aim = _outside_piece(count, basic, slope, u, lo, hi, 1e-14 * cost)
         broken = -1
@@ -167,7 +188,7 @@ def solve(
                 listed,
             )
             if broken < 0:
-                return SOLVED, cost, _prices(d, nonbasic, D, rows, prices)
+                return SOLVED, cost, _prices(d, nonbasic, D, rows, prices), count
             normal_of(broken, TNi, RN, C, normal)
             value = lead_of(broken, TAi, RA, z0, h)
             if broken < m:
@@ -175,7 +196,7 @@ def solve(
             for j in range(d):
                 value -= normal[j] * u[j]
             if broken < m and value >= 0.0:  # broken by the rounding of scores only
-                return SOLVED, cost, _prices(d, nonbasic, D, rows, prices)
+                return SOLVED, cost, _prices(d, nonbasic, D, rows, prices), count
             for j in range(d):
                 row[j] = -normal[nonbasic[j]] if nonbasic[j] < d else 0.0
             for b in range(count):
@@ -216,7 +237,7 @@ def solve(
             for b in range(count):
                 u[basic[b]] += T[b, enter] * jump
         if enter < 0 and room == INF:
-            return INFEASIBLE, cost, _ray(d, nonbasic, row, up, broken, rows, prices)
+            return INFEASIBLE, cost, _ray(d, nonbasic, row, up, broken, rows, prices), count
         if enter < 0 or step >= room:
             # The leaving change may as well pass its breakpoint: it changes its piece.
             slope[leave] -= up * room
@@ -261,7 +282,7 @@ def solve(
                 T[leave, j] = T[count, j]
         nonbasic[enter], at[enter] = leaving, aim
         _reduced_costs(d, count, slope, T, D)
-    return FAILED, 0.0, 0
+    return FAILED, 0.0, 0, count
 
 
 @jit

@@ -58,14 +58,18 @@ def most_violated(
     d, m = RNT.shape
     chosen, share = -1, 0.0
     for c in range(h.size):
-        value, size = -h[c], 0.0
+        value = -h[c]
         for j in range(d):
             value += C[c, j] * u[j]
-            size += abs(C[c, j] * u[j])
         if equality[c]:
             value = abs(value)
+        if value <= 0.5 * tight[c] or value <= share * lengths[c]:
+            continue
         # Less than the rounding of the products themselves cannot be told from nothing.
-        if value > max(0.5 * tight[c], 2.0**-50 * size) and value > share * lengths[c]:
+        size = 0.0
+        for j in range(d):
+            size += abs(C[c, j] * u[j])
+        if value > 2.0**-50 * size:
             share, chosen = value / lengths[c], c
     if chosen >= 0:
         return m + chosen

@@ -3,8 +3,10 @@
 From a point of the cell, each rival's distance is replaced by its tangent there, which
 leaves a convex part of the cell around the point. The least cost in that part is found by
 the kernels for linear rows: the target's own distance enters by tangents, at the point and
-wherever the last solution was too far out. The way from the point to that solution is then
-followed as long as it stays in the cell, and the tangents are taken anew.
+wherever the last solution was too far out, and each solution starts from the one before.
+Which valley the search ends in is decided by the first rounds, so these are solved to the
+end; a round cut short is another search, and a less steady one. The way from the point to
+the solution is then followed as long as it stays in the cell, and the tangents are taken anew.
 
 Everything is in the units ``u`` of the kernels, in which the cost is plain.
 """
@@ -21,10 +23,13 @@ from counterlvq.solvers.kernels.conditions import INF, SOLVED
 
 __all__ = ["descend_absolute", "descend_quadratic"]
 
-# Tangent points that are remembered.
-_MOST_CUTS = 24
-# New tangent points between two looks at the whole cell.
-_CUTS_PER_ROUND = 8
+# Tangents of the target's own distance: most in one round, and most that the next one keeps.
+_CUTS_PER_ROUND = 24
+_KEPT_CUTS = 12
+# Share of the way to a round's solution that may stay open for lack of more tangents; and
+# where so small a share of the cost is at stake that the valley is not in question any more.
+_OPEN_WAY, _LAST_OPEN_WAY = 1e-3, 0.2
+_SETTLED = 1e-4
 
 
 @jit
@@ -36,160 +41,181 @@ def _cost(u, is_quadratic):
 
 
 @jit
-def _value(M, g, s, u):
-    """Distance ``u'Mu + g'u + s``."""
-    total = s
+def _times(M, u, out):
+    """Compute ``M u`` for a symmetric M, into `out`."""
+    for j in range(u.size):
+        out[j] = 0.0
     for i in range(u.size):
-        inner = g[i]
+        factor = u[i]
         for j in range(u.size):
-            inner += M[i, j] * u[j]
-        total += inner * u[i]
-    return total
+            out[j] += M[i, j] * factor
 
 
 @jit
 def _tangent(M, g, s, u, slope):
     """Slope into `slope`, and the constant, of the tangent of a distance at u."""
+    _times(M, u, slope)
     constant = s
     for i in range(u.size):
-        inner = 0.0
-        for j in range(u.size):
-            inner += M[i, j] * u[j]
-        slope[i] = 2.0 * inner + g[i]
-        constant -= inner * u[i]
+        constant -= slope[i] * u[i]
+        slope[i] = 2.0 * slope[i] + g[i]
     return constant
 
 
 @jit
-def _first_exit(Mi, gi, si, MK, gK, sK, margin, c, step):
-    """How much of a step from c, at most 1, stays in the cell."""
-    most = 1.0
-    d = c.size
-    for k in range(sK.size):
-        a, b, level = 0.0, 0.0, si - sK[k] + margin
-        for i in range(d):
-            along, across = 0.0, 0.0
-            for j in range(d):
-                difference = Mi[i, j] - MK[k, i, j]
-                along += difference * step[j]
-                across += difference * c[j]
-            pull = gi[i] - gK[k, i]
-            a += along * step[i]
-            b += (2.0 * across + pull) * step[i]
-            level += (across + pull) * c[i]
-        # a t^2 + b t + level <= 0, and level <= 0 up to rounding
-        level = min(level, 0.0)
-        root = b * b - 4.0 * a * level
-        if root < 0.0:
-            continue
-        q = -0.5 * (b + np.sqrt(root)) if b >= 0.0 else -0.5 * (b - np.sqrt(root))
-        for t in (q / a if a != 0.0 else INF, level / q if q != 0.0 else INF):
-            # Leaving, not entering: the slope is upward there.
-            if 0.0 <= t < most and 2.0 * a * t + b > 0.0:
-                most = t
-    return most
+def _exit(a, b, level):
+    """Where ``a t^2 + b t + level``, not positive at 0, turns positive; inf if it never does."""
+    level = min(level, 0.0)
+    root = b * b - 4.0 * a * level
+    if root < 0.0:
+        return INF
+    q = -0.5 * (b + np.sqrt(root)) if b >= 0.0 else -0.5 * (b - np.sqrt(root))
+    first = INF
+    for t in (q / a if a != 0.0 else INF, level / q if q != 0.0 else INF):
+        # Leaving, not entering: the slope is upward there.
+        if 0.0 <= t < first and 2.0 * a * t + b > 0.0:
+            first = t
+    return first
+
+
+@jit
+def _curve(M, step, turned):
+    """Compute ``step' M step`` for a symmetric M."""
+    _times(M, step, turned)
+    total = 0.0
+    for i in range(step.size):
+        total += turned[i] * step[i]
+    return total
+
+
+@jit
+def _leaving(Mi, MK, own, constant, slopes, constants, margin, c, step, convex, turned):
+    """How much of a step from c, at most 1, stays in the cell; and the rival that ends it.
+
+    With `convex`, in the part of it that the rivals' tangents at c leave.
+    """
+    most, last = 1.0, -1
+    mine = _curve(Mi, step, turned)
+    for k in range(constants.size):
+        level, b = constant - constants[k] + margin, 0.0
+        for j in range(c.size):
+            slope = own[j] - slopes[k, j]
+            level += slope * c[j]
+            b += slope * step[j]
+        a = mine if convex else mine - _curve(MK[k], step, turned)
+        t = _exit(a, b, level)
+        if t < most:
+            most, last = t, k
+    return most, last
+
+
+@jit
+def _set_row(C, h, lengths, tight, n, own, slope, right):
+    """Write the condition that a tangent of the own distance is below that of a rival."""
+    square = 0.0
+    for j in range(own.size):
+        C[n, j] = own[j] - slope[j]
+        square += C[n, j] * C[n, j]
+    h[n] = right
+    lengths[n] = max(np.sqrt(square), 1e-300)
+    # Half of this may be lost to rounding; see `most_violated`.
+    tight[n] = 1e-13 * (abs(right) + lengths[n])
 
 
 def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
     """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
 
     @jit
-    def descend(
-        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+    def round_from(
+        c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes, constants,
+        C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, u, step, turned, own,
+        space,
     ):  # fmt: skip
-        """Walk downhill from c, in place; returns the cost and the number of rounds."""
+        """Least cost with tangents at c, into `step` from there.
+
+        Returns whether that is worth a step, and the number of cuts.
+        """
+        m, count = constants.size, 0
+        (listed, normal, row, D, T, K, rights, nonbasic, at, basic, bend, rows, prices, signs,
+         none, nowhere, empty) = space  # fmt: skip
+        if is_quadratic:
+            for j in range(u.size):
+                u[j] = 0.0
+        else:
+            absolute.begin(lo, hi, u, nonbasic, at, D)
+        for cut in range(_CUTS_PER_ROUND + 1):
+            used = fixed + m + cuts
+            if is_quadratic:
+                code, lower, count = quadratic.resume(
+                    empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
+                    equality[:used], B, B_lengths, empty, lo, hi, h[:used], tight[:used], 0.0, INF,
+                    u, empty, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
+                )  # fmt: skip
+            else:
+                code, lower, _, count = absolute.resume(
+                    empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
+                    equality[:used], empty, lo, hi, h[:used], tight[:used], 0.0, INF, u, empty,
+                    listed, normal, row, D, T, nonbasic, at, basic, bend, rows, prices, count,
+                )  # fmt: skip
+            if code != SOLVED or cost - lower <= tolerance * cost:
+                return False, cuts
+            for j in range(u.size):
+                step[j] = u[j] - c[j]
+            share, k = _leaving(
+                Mi, MK, here, constant, slopes, constants, margin, c, step, True, turned
+            )
+            enough = _OPEN_WAY if cost - lower > _SETTLED * cost else _LAST_OPEN_WAY
+            if k < 0 or 1.0 - share <= enough or cut == _CUTS_PER_ROUND:
+                break
+            charged[cuts] = k
+            for j in range(u.size):
+                points[cuts, j] = u[j]
+            right = constants[k] - _tangent(Mi, gi, si, u, own) - margin
+            _set_row(C, h, lengths, tight, used, own, slopes[k], right)
+            cuts += 1
+            if is_quadratic:
+                for n in range(count):  # rows of bounds come after those of cuts
+                    if rows[n] >= used:
+                        rows[n] += 1
+        return True, cuts
+
+    @jit
+    def walk(
+        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+        C, h, lengths, tight, equality, slopes, constants, points, charged, space,
+    ):  # fmt: skip
+        """As `descend`, in arrays of the caller."""
         d, m, fixed = c.size, sK.size, a.size
-        most = fixed + m + _MOST_CUTS + 1
-        C, h, lengths = np.zeros((most, d)), np.zeros(most), np.ones(most)
-        equality, tight = np.zeros(most, dtype=np.bool_), np.zeros(most)
-        slopes, constants = np.zeros((m, d)), np.zeros(m)
-        points, charged = np.zeros((_MOST_CUTS, d)), np.zeros(_MOST_CUTS, dtype=np.int64)
-        own, u, step = np.zeros(d), np.zeros(d), np.zeros(d)
-        none, nowhere = np.zeros((0, d)), np.zeros((d, 0))
-        empty, scores = np.zeros(0), np.zeros(0)
-        listed, g = np.zeros(65, dtype=np.int64), np.zeros(0)
-        normal, row, D = np.zeros(d), np.zeros(d + 1), np.zeros(d + 1)
-        T, K, rights = np.zeros((d + 1, d)), np.zeros((d + 1, d + 1)), np.zeros(d + 1)
-        nonbasic, at = np.zeros(d, dtype=np.int64), np.zeros(d)
-        basic, bend = np.zeros(d + 1, dtype=np.int64), np.zeros(d + 1)
-        rows, prices, signs = np.zeros(d + 2, dtype=np.int64), np.zeros(d + 2), np.zeros(d + 2)
+        own, here, u, step, turned = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
         for n in range(fixed):
-            h[n], equality[n] = a[n], equal[n]
-            for j in range(d):
-                C[n, j] = A[n, j]
+            _set_row(C, h, lengths, tight, n, A[n], turned, a[n])
+            equality[n] = equal[n]
         cost, cuts = _cost(c, is_quadratic), 0
         for turn in range(rounds):
-            constant = _tangent(Mi, gi, si, c, own)
+            constant = _tangent(Mi, gi, si, c, here)
             for k in range(m):
                 constants[k] = _tangent(MK[k], gK[k], sK[k], c, slopes[k])
-                for j in range(d):
-                    C[fixed + k, j] = own[j] - slopes[k, j]
-                h[fixed + k] = constants[k] - constant - margin
+                right = constants[k] - constant - margin
+                _set_row(C, h, lengths, tight, fixed + k, here, slopes[k], right)
+            spare = max(0, cuts - _KEPT_CUTS)
+            cuts -= spare
             for n in range(cuts):
-                constant = _tangent(Mi, gi, si, points[n], own)
-                k = charged[n]
+                charged[n] = charged[n + spare]
                 for j in range(d):
-                    C[fixed + m + n, j] = own[j] - slopes[k, j]
-                h[fixed + m + n] = constants[k] - constant - margin
-            used = fixed + m + cuts
-            lower, code = 0.0, SOLVED
-            for cut in range(_CUTS_PER_ROUND + 1):
-                for n in range(used):
-                    length = 0.0
-                    for j in range(d):
-                        length += C[n, j] * C[n, j]
-                    lengths[n] = max(np.sqrt(length), 1e-300)
-                    # Half of this may be lost to rounding; see `most_violated`.
-                    tight[n] = 1e-13 * (abs(h[n]) + lengths[n])
-                if is_quadratic:
-                    code, lower, _ = quadratic.solve(
-                        empty, own, 0.0, none, none, nowhere, scores, empty, C[:used],
-                        lengths[:used], equality[:used], B, B_lengths, empty, lo, hi, h[:used],
-                        tight[:used], 0.0, INF, u, g, listed, normal, row, D, T, K, rights, rows,
-                        prices, signs,
-                    )  # fmt: skip
-                else:
-                    code, lower, _ = absolute.solve(
-                        empty, own, 0.0, none, none, nowhere, scores, empty, C[:used],
-                        lengths[:used], equality[:used], empty, lo, hi, h[:used], tight[:used],
-                        0.0, INF, u, g, listed, normal, row, D, T, nonbasic, at, basic, bend, rows,
-                        prices,
-                    )  # fmt: skip
-                if code != SOLVED or cost - lower <= tolerance * cost or cut == _CUTS_PER_ROUND:
-                    break
-                distance = _value(Mi, gi, si, u)
-                worst, k = 1e-12 * (distance + abs(margin)), -1
-                for n in range(m):
-                    over = distance - constants[n] + margin
-                    for j in range(d):
-                        over -= slopes[n, j] * u[j]
-                    if over > worst:
-                        worst, k = over, n
-                if k < 0:
-                    break
-                spot = cuts
-                if cuts == _MOST_CUTS:  # the oldest makes room
-                    for n in range(cuts - 1):
-                        charged[n] = charged[n + 1]
-                        h[fixed + m + n] = h[fixed + m + n + 1]
-                        for j in range(d):
-                            points[n, j] = points[n + 1, j]
-                            C[fixed + m + n, j] = C[fixed + m + n + 1, j]
-                    spot = cuts - 1
-                else:
-                    cuts += 1
-                constant = _tangent(Mi, gi, si, u, own)
-                charged[spot] = k
-                for j in range(d):
-                    points[spot, j] = u[j]
-                    C[fixed + m + spot, j] = own[j] - slopes[k, j]
-                h[fixed + m + spot] = constants[k] - constant - margin
-                used = fixed + m + cuts
-            if code != SOLVED or cost - lower <= tolerance * cost:
+                    points[n, j] = points[n + spare, j]
+                k, level = charged[n], _tangent(Mi, gi, si, points[n], own)
+                right = constants[k] - level - margin
+                _set_row(C, h, lengths, tight, fixed + m + n, own, slopes[k], right)
+            gains, cuts = round_from(
+                c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes,
+                constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi,
+                u, step, turned, own, space,
+            )  # fmt: skip
+            if not gains:
                 return cost, turn
-            for j in range(d):
-                step[j] = u[j] - c[j]
-            share = _first_exit(Mi, gi, si, MK, gK, sK, margin, c, step)
+            share, _ = _leaving(
+                Mi, MK, here, constant, slopes, constants, margin, c, step, False, turned
+            )
             for j in range(d):
                 u[j] = c[j] + share * step[j]
             found = _cost(u, is_quadratic)
@@ -201,6 +227,27 @@ def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
                 return found, turn
             cost = found
         return cost, rounds
+
+    @jit
+    def descend(
+        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+    ):  # fmt: skip
+        """Walk downhill from c, in place; returns the cost and the number of rounds."""
+        d, m = c.size, sK.size
+        most = a.size + m + _KEPT_CUTS + _CUTS_PER_ROUND
+        space = (
+            np.zeros(65, dtype=np.int64), np.zeros(d), np.zeros(d + 1), np.zeros(d + 1),
+            np.zeros((d + 1, d)), np.zeros((d + 1, d + 1)), np.zeros(d + 1),
+            np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d + 1, dtype=np.int64),
+            np.zeros(d + 1), np.zeros(d + 2, dtype=np.int64), np.zeros(d + 2), np.zeros(d + 2),
+            np.zeros((0, d)), np.zeros((d, 0)), np.zeros(0),
+        )  # fmt: skip
+        return walk(
+            Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
+            np.zeros((most, d)), np.zeros(most), np.ones(most), np.zeros(most),
+            np.zeros(most, dtype=np.bool_), np.zeros((m, d)), np.zeros(m), np.zeros((most, d)),
+            np.zeros(most, dtype=np.int64), space,
+        )  # fmt: skip
 
     return descend
 

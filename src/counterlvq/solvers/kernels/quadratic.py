@@ -143,15 +143,29 @@ def solve(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
     tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
 ):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of priced rows.
+    """Solve one cell; returns a code, the cost and the number of priced rows."""
+    for j in range(u.size):
+        u[j] = 0.0
+    return resume(
+        TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi,
+        h, tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
+        0,
+    )  # fmt: skip
 
-    A row of N is the row itself times its sign: -1 for an equality met from above.
+
+@jit
+def resume(
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
+    tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs, count,
+):  # fmt: skip
+    """Go on from a point at which `count` rows bind, after conditions were added.
+
+    Returns a code, the cost and the number of priced rows. A row of N is the row itself times
+    its sign: -1 for an equality met from above.
     """
     d, m = lo.size, RN.shape[0]
     base = m + equality.size
-    for j in range(d):
-        u[j] = 0.0
-    count, fresh = 0, False
+    fresh = False
     listed[0] = 0
     for _ in range(200 + 20 * (d + m)):
         cost = _square(u)
