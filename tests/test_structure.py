@@ -22,6 +22,7 @@ SOURCE = ROOT / "src" / "counterlvq"
 # A module imports only what stands above it.
 ORDER = [
     "errors",
+    "files",
     "compiling",
     "arrays",
     "types",
@@ -35,6 +36,7 @@ ORDER = [
     "model",
     "adapters",
     "pipelines",
+    "persistence",
     "sources",
     "expressions",
     "constraints",
@@ -238,17 +240,21 @@ PUBLIC = {
     "Mahalanobis",
     "Manhattan",
     "MaxChange",
+    "ModelFileError",
     "NotSupportedError",
     "OneOf",
     "PrototypeModel",
     "Quadratic",
     "Status",
+    "TableModel",
     "UnknownFeatureError",
     "UnknownLabelError",
     "__version__",
     "as_prototype_model",
+    "load",
     "load_exported",
     "mad_weights",
+    "save",
 }
 ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
 PUBLIC |= ESTIMATORS
