@@ -366,7 +366,9 @@ def test_no_room_is_made_for_what_is_only_announced(tmp_path: Path) -> None:
     header["prototypes"] = {"dtype": "F64", "shape": [2**50, 2], "data_offsets": [0, 2**54]}
     huge = built(header, document, numbers)
     assert f"of {len(huge) - len(numbers) + 2**54} bytes; expected at most" in refusal(huge)
-    assert "bytes of numbers and" in refusal(huge, max_bytes=2**60)  # a stream is read piece by piece
+    assert "bytes of numbers and" in refusal(
+        huge, max_bytes=2**60
+    )  # a stream is read piece by piece
     path = tmp_path / "huge.clvq"
     path.write_bytes(huge)
     with pytest.raises(clvq.ModelFileError, match=rf"huge\.clvq .* there are {len(huge)}"):
