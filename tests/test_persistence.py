@@ -219,7 +219,7 @@ def test_features_are_kept() -> None:
         ]
     )
     assert again(loans_pipeline(NearestCentroid()), features=described).features == described
-    mixed = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b", levels=[1, "1", 2.5])])
+    mixed = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b", unit="m", decimals=1)])
     model = clvq.PrototypeModel(POINTS, [0, 1, 0, 1])
     assert again(model, features=mixed).features == mixed
     assert again(again(model, features=mixed)).features == mixed
@@ -235,6 +235,8 @@ def test_features_of_other_columns_are_refused() -> None:
     model = clvq.PrototypeModel(POINTS, [0, 1, 0, 1], feature_names=["a", "b"])
     with pytest.raises(clvq.InvalidInputError, match="expected the 2 of the model: a, b"):
         saved(model, features=clvq.Features(["b", "a"]))
+    with pytest.raises(clvq.NotSupportedError, match="feature 'b' is boolean"):
+        saved(model, features=clvq.Features(["a", clvq.Feature("b", "boolean")]))
 
 
 def test_same_model_same_bytes(iris: Any) -> None:
@@ -413,6 +415,7 @@ def test_small_files_that_ask_for_much_memory() -> None:
         ("model.features.0.kind", "complex", "expected one of: 'real', 'whole'"),
         ("model.features.0.lower", 5, "lower is a whole number; expected a number"),
         ("model.features.0.name", None, "name is null; expected text"),
+        ("model.features.0.kind", "boolean", "a column of the model itself has levels"),
         ("table", 3, "table is a whole number; expected an object or null"),
         ("table", None, "'table.constant', 'table.levels.0', 'table.levels.1', 'table.numbers'"),
         ("table.named", 1, "expected true or false"),

@@ -54,6 +54,7 @@ def contents_of(
 ) -> Contents:
     """Say which arrays and which document a model is, its columns as described by `features`."""
     inner = model.model if isinstance(model, TableModel) else model
+    _refuse_levels(inner.features)
     arrays: dict[str, NDArray[Any]] = {"prototypes": inner.prototypes}
     document: dict[str, Any] = {
         "version": VERSION,
@@ -86,7 +87,17 @@ def _fitting(features: Features, model: PrototypeModel) -> Features:
             f"{model.n_features} of the model: {', '.join(model.features.names[:8])}. Choose them "
             f"with Features.from_frame(frame, only=[...])."
         )
+    _refuse_levels(features)
     return features
+
+
+def _refuse_levels(features: Features) -> None:
+    for feature in features:
+        if not feature.is_number:
+            raise NotSupportedError(
+                f"feature {feature.name!r} is {feature.kind}, and a model without a pipeline takes "
+                f"numbers only; expected a number. Encode the column in a pipeline."
+            )
 
 
 def _put_labels(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
@@ -253,6 +264,8 @@ def _model(described: Fields, arrays: _Arrays, max_bytes: int) -> PrototypeModel
         raise Refusal("it has offsets and no omegas; expected both.")
     features = _features(described.items("features", dict), "model.features")
     described.done()
+    if not all(feature.is_number for feature in features):
+        raise Refusal("a column of the model itself has levels; expected numbers.")
     # A model takes described columns where it takes names.
     names = cast(Sequence[str], features.columns)
     return PrototypeModel(prototypes, labels, omegas, names, offsets)
