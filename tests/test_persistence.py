@@ -219,6 +219,11 @@ def test_features_are_kept() -> None:
         ]
     )
     assert again(loans_pipeline(NearestCentroid()), features=described).features == described
+    some = clvq.Features(["id", clvq.Feature("cards", "whole"), clvq.Feature("pay", unit="EUR")])
+    found = again(loans_pipeline(NearestCentroid()), features=some).features
+    assert found.names == ("pay", "job", "cards", "owner")
+    assert (found["pay"], found["cards"]) == (some["pay"], some["cards"])
+    assert found["job"].levels == ("clerk", "nurse")
     mixed = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b", unit="m", decimals=1)])
     model = clvq.PrototypeModel(POINTS, [0, 1, 0, 1])
     assert again(model, features=mixed).features == mixed
@@ -227,11 +232,11 @@ def test_features_are_kept() -> None:
 
 def test_features_of_other_columns_are_refused() -> None:
     pipeline = loans_pipeline(NearestCentroid())
-    with pytest.raises(clvq.InvalidInputError, match="expected those that the model sees"):
-        saved(pipeline, features=clvq.Features(["pay", "cards"]))
-    wrong = clvq.Features(["pay", clvq.Feature("job", levels=["nurse", "clerk"]), "cards", "owner"])
-    with pytest.raises(clvq.InvalidInputError, match="expected the same levels in the same order"):
-        saved(pipeline, features=wrong)
+    with pytest.raises(clvq.UnknownFeatureError, match="'age' does not exist"):
+        saved(pipeline, features=clvq.Features(["pay", "age"]))
+    for wrong in ("job", clvq.Feature("job", levels=["judge"]), clvq.Feature("pay", levels=["x"])):
+        with pytest.raises(clvq.InvalidInputError, match="as the pipeline has it; expected levels"):
+            saved(pipeline, features=clvq.Features([wrong]))
     model = clvq.PrototypeModel(POINTS, [0, 1, 0, 1], feature_names=["a", "b"])
     with pytest.raises(clvq.InvalidInputError, match="expected the 2 of the model: a, b"):
         saved(model, features=clvq.Features(["b", "a"]))
@@ -426,8 +431,8 @@ def test_small_files_that_ask_for_much_memory() -> None:
         ("table.parts.1.levels", ["clerk", "clerk"], "'clerk' twice"),
         ("table.parts.1.levels", ["clerk", ["nurse"]], "levels[1] is a list"),
         ("table.parts.1.levels", ..., "table.numbers has 2 rows for 3 columns"),
-        ("table.features.1.levels", ["clerk", "judge"], "expected the same levels"),
-        ("table.features", [], "expected those that the model sees"),
+        ("table.features.1.levels", ["clerk", "judge"], "expected levels that the pipeline knows"),
+        ("table.features.0.name", "income", "feature 'income' does not exist"),
     ],
 )
 def test_documents_that_make_no_model(path: str, value: Any, words: str) -> None:

@@ -193,10 +193,7 @@ def _fitted(steps: list[Any], estimator: Any, X: pd.DataFrame, y: NDArray[Any]) 
 
 def _table_model(pipeline: Pipeline, X: pd.DataFrame) -> clvq.TableModel:
     """Read the pipeline, and add what the table says of its columns of numbers."""
-    seen = clvq.TableModel.from_pipeline(pipeline)
-    numbers = [feature.name for feature in seen.features if feature.is_number]
+    read = clvq.TableModel.from_pipeline(pipeline)
+    numbers = [feature.name for feature in read.features if feature.is_number]
     described = clvq.Features.from_frame(X, only=numbers)
-    features = clvq.Features(
-        described[feature.name] if feature.is_number else feature for feature in seen.features
-    )
-    return clvq.TableModel(seen.table_map, seen.model, features)
+    return clvq.TableModel(read.table_map, read.model, described)

@@ -67,7 +67,7 @@ def contents_of(
         "table": None,
     }
     if isinstance(model, TableModel):
-        told = TableModel(model.table_map, inner, features or model.features)
+        told = model if features is None else TableModel(model.table_map, inner, features)
         document["table"] = _put_table(told, arrays)
     elif features is not None:
         document["model"]["features"] = _described(_fitting(features, inner))

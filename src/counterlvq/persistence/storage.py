@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 from counterlvq.adapters import as_prototype_model
 from counterlvq.errors import InvalidInputError, ModelFileError
@@ -37,6 +36,7 @@ def save(
         By custom with the ending ``.clvq``; a file of that name is replaced.
     features : Features, optional
         What the columns are, where the model itself does not know: units, ranges, whole numbers.
+        For a pipeline, of all columns or some, in any order.
 
     Examples
     --------
@@ -95,16 +95,19 @@ def load(
     >>> loaded.predict([[11.0], [29.0]]).tolist()
     ['no', 'yes']
     """
-    is_path = isinstance(path, str | os.PathLike)
-    name = os.fspath(cast(str, path)) if is_path else getattr(path, "name", "the file")
-    with ExitStack() as stack:
-        file = stack.enter_context(open(cast(str, path), "rb")) if is_path else path
-        try:
-            return model_from(unpack(cast(BinaryIO, file), max_bytes), max_bytes)
-        except Refusal as error:
-            raise ModelFileError(f"{name} cannot be loaded: {error}") from None
-        except InvalidInputError as error:
-            raise ModelFileError(f"{name} cannot be loaded: {Refusal(str(error))}") from None
+    if not isinstance(path, str | os.PathLike):
+        return _loaded(path, str(getattr(path, "name", "the file")), max_bytes)
+    with open(path, "rb") as file:
+        return _loaded(file, str(os.fspath(path)), max_bytes)
+
+
+def _loaded(file: BinaryIO, name: str, max_bytes: int) -> PrototypeModel | TableModel:
+    try:
+        return model_from(unpack(file, max_bytes), max_bytes)
+    except Refusal as error:
+        raise ModelFileError(f"{name} cannot be loaded: {error}") from None
+    except InvalidInputError as error:
+        raise ModelFileError(f"{name} cannot be loaded: {Refusal(str(error))}") from None
 
 
 def _storable(model: Any) -> PrototypeModel | TableModel:

@@ -33,8 +33,13 @@ class TableModel:
     model : PrototypeModel
         In that space.
     features : Features, optional
-        What is known of the columns that matter beyond what the map says: units, ranges, whole
-        numbers. They have the names of the map, in its order, and the levels of its categories.
+        What is known of columns beyond what the map says: units, ranges, whole numbers. Of all
+        columns or some, in any order; levels have to be among those that the map knows.
+
+    Attributes
+    ----------
+    features : Features
+        The columns that matter, in the order of the map.
 
     Examples
     --------
@@ -62,12 +67,9 @@ class TableModel:
                 f"the model has {model.n_features} columns and the steps before it yield "
                 f"{len(table_map.offset)}; expected as many."
             )
-        known = table_map.features
         object.__setattr__(self, "table_map", table_map)
         object.__setattr__(self, "model", model)
-        object.__setattr__(
-            self, "features", known if features is None else _checked_features(features, known)
-        )
+        object.__setattr__(self, "features", _described(table_map, features))
 
     @classmethod
     def from_pipeline(cls, pipeline: Any, features: Features | None = None) -> TableModel:
@@ -115,24 +117,25 @@ class TableModel:
         return self.model.predict(self.table_map.image(rows))
 
 
-def _checked_features(features: Features, known: Features) -> Features:
-    if features.names != known.names:
-        raise InvalidInputError(
-            f"features are {', '.join(features.names[:8])}; expected those that the model sees, in "
-            f"its order: {', '.join(known.names[:8])}. Choose them with "
-            f"Features.from_frame(frame, only=[...])."
-        )
-    for feature, told in zip(features, known, strict=True):
-        if not _agrees(feature, told):
+def _described(table_map: TableMap, features: Features | None) -> Features:
+    """Take what is said of the columns that matter, where it fits what the map does with them."""
+    known = table_map.features
+    if features is None:
+        return known
+    for name in features.names:
+        if name not in table_map.columns:
+            Features(table_map.columns).position(name)  # says which names there are
+    said = [features[told.name] if told.name in features.names else told for told in known]
+    for feature, told in zip(said, known, strict=True):
+        if not _fits(feature, told):
             raise InvalidInputError(
-                f"{feature!r} is no {told!r}, as the pipeline has it; expected the same levels in "
-                f"the same order, or a number where it takes one."
+                f"{feature!r} does not fit {told!r}, as the pipeline has it; expected levels that "
+                f"the pipeline knows, or a number where it takes one."
             )
-    return features
+    return Features(said)
 
 
-def _agrees(feature: Feature, told: Feature) -> bool:
-    """Whether both turn a value into the same number."""
+def _fits(feature: Feature, told: Feature) -> bool:
     if told.is_number:
         return feature.is_number or feature.levels == (False, True)
-    return feature.levels == told.levels
+    return not feature.is_number and set(feature.levels) <= set(told.levels)
