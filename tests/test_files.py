@@ -96,6 +96,16 @@ def test_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     assert stat.S_ISFIFO(path.stat().st_mode)
 
 
+def test_device_behind_a_link_is_written_to() -> None:
+    code = (
+        "from counterlvq.files import whole_file\n"
+        "with whole_file('/dev/stdout') as file:\n"
+        "    file.write(b'through')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    assert done.stdout == b"through"
+
+
 def test_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="nowhere"), whole_file(tmp_path / "nowhere" / "a"):
         pass

@@ -34,12 +34,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     ...     sorted(path.name for path in Path(folder).iterdir())
     ['note.txt']
     """
-    target = os.path.realpath(path)  # a link stays one, and what it points to is replaced
-    mode = _mode_of(target)
+    mode = _mode_of(path)
     if mode is not None and not stat.S_ISREG(mode):
-        with open(target, "wb") as file:
+        with open(path, "wb") as file:
             yield file
         return
+    target = os.path.realpath(path)  # a link stays one, and what it points to is replaced
     folder, name = os.path.split(target)
     part = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(8)}.part")
     try:
@@ -57,7 +57,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _sync_folder(folder)
 
 
-def _mode_of(path: str) -> int | None:
+def _mode_of(path: str | os.PathLike[str]) -> int | None:
     try:
         return os.stat(path).st_mode
     except FileNotFoundError:

@@ -14,6 +14,7 @@ from counterlvq.cli.listing import listing
 from counterlvq.cli.questions import explainer_from, question_options, targets_from
 from counterlvq.cli.reading import STDIN, read_model, read_table
 from counterlvq.cli.running import NO_ANSWER, debug_option
+from counterlvq.cli.waiting import working
 from counterlvq.cli.writing import bytes_of_table, check_writable, is_terminal, write_whole
 
 __all__ = ["explain"]
@@ -68,18 +69,27 @@ def explain(
     explainer = explainer_from(loaded, rows, **question)
     wish = targets_from(loaded, target)
     batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
-    if kind == "table":
-        _show(batch, output)
+    with working("writing"):
+        told = _told(batch, rows, kind)
+    if isinstance(told, bytes):
+        write_whole(output, told)
     else:
-        write_whole(output, _json(batch) if kind == "json" else _columns(batch, rows, kind))
+        _show(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
 
 
-def _show(batch: clvq.CounterfactualBatch, output: str) -> None:
+def _told(batch: clvq.CounterfactualBatch, rows: Any, kind: str) -> bytes | str:
+    """Put answers into bytes for programs, or into words for people."""
+    if kind == "table":
+        return listing(batch)
+    return _json(batch) if kind == "json" else _columns(batch, rows, kind)
+
+
+def _show(text: str, output: str) -> None:
     if is_terminal(output):
-        click.echo(listing(batch))
+        click.echo(text)
     else:
-        write_whole(output, f"{click.unstyle(listing(batch))}\n".encode())
+        write_whole(output, f"{click.unstyle(text)}\n".encode())
 
 
 def _json(batch: clvq.CounterfactualBatch) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import sys
+from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
 from typing import Any
 
@@ -18,15 +19,16 @@ STDOUT = "-"
 
 def check_writable(path: str) -> None:
     """Refuse a place that cannot be written to before hours are spent on what goes there."""
-    if path == STDOUT:
-        return
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(EISDIR, "is a folder; expected the name of a file", path)
+    if path == STDOUT or (place.exists() and not place.is_file()):
+        return  # a pipe or a device, which tells by itself
     folder = Path(os.path.realpath(path)).parent
-    if Path(path).is_dir():
-        raise IsADirectoryError(21, "is a folder; expected the name of a file", path)
     if not folder.is_dir():
-        raise FileNotFoundError(2, "there is no such folder; make it first", str(folder))
+        raise FileNotFoundError(ENOENT, "there is no such folder; make it first", str(folder))
     if not os.access(folder, os.W_OK):
-        raise PermissionError(13, "the folder cannot be written to", str(folder))
+        raise PermissionError(EACCES, "the folder cannot be written to", str(folder))
 
 
 def write_whole(path: str, content: bytes) -> None:
