@@ -104,6 +104,23 @@ def test_columns_of_text_become_categories(desk: Path, capfd: pytest.CaptureFixt
     assert "  job     categorical: clerk, judge, nurse\n" in text
 
 
+def test_answers_are_whole_numbers_and_levels(
+    desk: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    called(capfd, *TRAIN, "--drop", "name", "-o", "loans.clvq")
+    words = ["explain", "loans.clvq", "loans.csv", "--target", "yes", "--cost", "mad"]
+    called(capfd, *words, "--freeze", "income", "--bounds", "age=18:90", "-o", "told.csv")
+    told, given = pd.read_csv("told.csv"), pd.read_csv("loans.csv")
+    assert (told["status"] == "optimal").all()
+    assert_array_equal(told["income"], given["income"])
+    assert told["age"].between(18, 90).all()
+    assert told["age"].dtype.kind == "i"
+    assert told["job"].isin(["clerk", "judge", "nurse"]).all()
+    assert told["owner"].dtype.kind == "b"
+    assert told["name"].tolist() == given["name"].tolist()
+    assert (clvq.load("loans.clvq").predict(told) == "yes").all()
+
+
 @pytest.mark.parametrize("model", ["glvq", "gmlvq", "lgmlvq", "rslvq", "mrslvq", "lmrslvq"])
 def test_every_model_can_be_trained(
     desk: Path, capfd: pytest.CaptureFixture[str], model: str
