@@ -1,82 +1,10 @@
-"""The paper's house-price story: what would have to change for a house to sell for more?
+"""The paper's house-price story, as `counterlvq demo` tells it, without any extra.
 
-A nearest-prototype model tells houses that sold for 160,000 dollars or more from the rest.
-For one house below that line, find the smallest changes of its areas that would lift it
-above, in square feet: first freely, then with a second floor no larger than the first.
+What would have to change for a house in Ames, Iowa, to sell for more? The code is in
+`counterlvq.cli.story`.
 """
 
-from __future__ import annotations
+from counterlvq.cli.story import tell
 
-import numpy as np
-
-import counterlvq as clvq
-from counterlvq.datasets import load_ames
-
-BELOW, ABOVE = "below 160k", "160k or more"
-FROZEN = ("wood_deck", "open_porch", "three_season_porch", "screen_porch", "pool_area")
-
-
-def nearest_prototype_model(houses, per_class=3, rounds=20, seed=0):
-    """Three cluster centres per class in standardised features, as a prototype model.
-
-    Standardising is a change of units: with omega = diag(1 / deviation) the model takes and
-    gives square feet.
-    """
-    deviation = houses.X.std(axis=0)
-    scaled = houses.X / deviation
-    rng = np.random.default_rng(seed)
-    prototypes, labels = [], []
-    for label in np.unique(houses.target):
-        rows = scaled[houses.target == label]
-        centres = rows[rng.choice(len(rows), per_class, replace=False)]
-        for _ in range(rounds):
-            nearest = ((rows[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
-            centres = np.array([rows[nearest == k].mean(axis=0) for k in range(per_class)])
-        prototypes.extend(centres * deviation)
-        labels.extend([label] * per_class)
-    return clvq.PrototypeModel(
-        prototypes, labels, omegas=np.diag(1 / deviation), feature_names=houses.feature_names
-    )
-
-
-def first_top_heavy_answer(explainer, houses):
-    """The first house below the line whose answer puts a large floor on a small one."""
-    first, second = (houses.feature_names.index(f"{n}_floor") for n in ("first", "second"))
-    labels = explainer.model.predict(houses.X)
-    for house in houses.X[(labels == BELOW) & (houses.target == BELOW)]:
-        answer = explainer.explain(house, target=ABOVE)
-        if house[second] <= house[first] and answer.x[second] > answer.x[first]:
-            return house, answer
-    raise LookupError("every answer has a first floor at least as large as the second")
-
-
-def main():
-    houses = load_ames()
-    model = nearest_prototype_model(houses)
-    right = (model.predict(houses.X) == houses.target).mean()
-    print(f"{len(houses.X):,} houses in Ames, Iowa; {len(model.prototypes)} prototypes; ", end="")
-    print(f"{right:.0%} of the price classes right.\n")
-
-    cost = clvq.Manhattan(weights=clvq.mad_weights(houses.X))
-    explainer = clvq.Explainer(model, cost=cost, constraints=[clvq.Freeze(*FROZEN)])
-    house, free = first_top_heavy_answer(explainer, houses)
-    print("One house below 160,000 dollars, and the smallest change of its areas (in square")
-    print("feet; decks, porches and pool stay) that would lift it above:\n")
-    print(free, "\n")
-
-    rule = "second_floor <= first_floor"
-    print(f'A second floor larger than the first is not plausible. With "{rule}":\n')
-    constraints = [clvq.Freeze(*FROZEN), rule]
-    plausible = clvq.Explainer(model, cost=cost, constraints=constraints)
-    answer = plausible.explain(house, target=ABOVE)
-    print(answer, "\n")
-    print(answer.text(), "\n")
-
-    print("And if no area of the house itself may grow:\n")
-    shrink = clvq.Decrease(*houses.feature_names[:4])
-    stuck = clvq.Explainer(model, cost=cost, constraints=[*constraints, shrink])
-    print(stuck.explain(house, target=ABOVE))
-
-
-if __name__ == "__main__":
-    main()
+for part in tell():
+    print(part)

@@ -19,6 +19,7 @@ from counterlvq.errors import (
     ConstraintSyntaxError,
     CounterlvqError,
     InvalidInputError,
+    ModelFileError,
     NotSupportedError,
     UnknownFeatureError,
     UnknownLabelError,
@@ -26,6 +27,8 @@ from counterlvq.errors import (
 from counterlvq.explainer import Explainer
 from counterlvq.features import Feature, Features
 from counterlvq.model import PrototypeModel
+from counterlvq.persistence import load, save
+from counterlvq.pipelines import TableModel
 from counterlvq.results import Change, Counterfactual
 from counterlvq.statements import OneOf
 from counterlvq.types import Status
@@ -63,17 +66,21 @@ __all__ = [
     "Mahalanobis",
     "Manhattan",
     "MaxChange",
+    "ModelFileError",
     "NotSupportedError",
     "OneOf",
     "PrototypeModel",
     "Quadratic",
     "Status",
+    "TableModel",
     "UnknownFeatureError",
     "UnknownLabelError",
     "__version__",
     "as_prototype_model",
+    "load",
     "load_exported",
     "mad_weights",
+    "save",
 ]
 
 _ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}

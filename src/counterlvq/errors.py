@@ -7,7 +7,8 @@ is data (see `counterlvq.Status`). ::
     ├── InvalidInputError (ValueError)      a value that cannot be used as given
     │   ├── UnknownFeatureError             no feature of that name or position
     │   ├── UnknownLabelError               no prototype carries that label
-    │   └── ConstraintSyntaxError           a constraint string that cannot be read
+    │   ├── ConstraintSyntaxError           a constraint string that cannot be read
+    │   └── ModelFileError                  a file that holds no model, or a damaged one
     └── NotSupportedError (TypeError)       a kind of model or request that is out of scope
 """
 
@@ -17,6 +18,7 @@ __all__ = [
     "ConstraintSyntaxError",
     "CounterlvqError",
     "InvalidInputError",
+    "ModelFileError",
     "NotSupportedError",
     "UnknownFeatureError",
     "UnknownLabelError",
@@ -41,6 +43,10 @@ class UnknownLabelError(InvalidInputError):
 
 class ConstraintSyntaxError(InvalidInputError):
     """A constraint string is not a linear comparison over known features."""
+
+
+class ModelFileError(InvalidInputError):
+    """A file cannot be loaded as a model: damaged, too new, too large, or something else."""
 
 
 class NotSupportedError(CounterlvqError, TypeError):

@@ -20,7 +20,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import like, rows_of
 from counterlvq.model import PrototypeModel
-from counterlvq.pipelines import NumericPart, TableMap, read_pipeline
+from counterlvq.pipelines import NumericPart, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.steps import is_kind
 from counterlvq.tables import as_frame, new_frame
 
@@ -102,6 +102,9 @@ def source_of(model: Any, features: Any = None) -> Source:
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features)
         return _behind(table_map, as_prototype_model(last), _PipelineSays(model, table_map))
+    if isinstance(model, TableModel):
+        table_map = _described(model.table_map.described(model.features), features)
+        return _behind(table_map, model.model, _After(model.model.predict, table_map.image))
     read = as_prototype_model(model)
     if features is None:
         coordinates = Coordinates(read.features)

@@ -7,5 +7,13 @@ and a line in the table of its file.
 
 from counterlvq.pipelines.reading import read_pipeline, read_transformer
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
+from counterlvq.pipelines.table_model import TableModel
 
-__all__ = ["LevelsPart", "NumericPart", "TableMap", "read_pipeline", "read_transformer"]
+__all__ = [
+    "LevelsPart",
+    "NumericPart",
+    "TableMap",
+    "TableModel",
+    "read_pipeline",
+    "read_transformer",
+]

@@ -1,0 +1,24 @@
+"""`counterlvq demo`: the main job on real house prices."""
+
+from __future__ import annotations
+
+import click
+
+from counterlvq.cli.running import debug_option
+from counterlvq.cli.story import tell
+from counterlvq.cli.waiting import working
+
+__all__ = ["demo"]
+
+
+@click.command(short_help="Show the main job on real house prices.")
+@debug_option
+def demo() -> None:
+    """Show what would have to change for a house to sell for more, and why no less would do."""
+    lines = tell()
+    while True:
+        with working("thinking"):
+            line = next(lines, None)
+        if line is None:
+            return
+        click.echo(line)

@@ -1,0 +1,108 @@
+"""`counterlvq explain`: a model and a table in, a table of counterfactuals out."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+import counterlvq as clvq
+from counterlvq.cli.listing import listing
+from counterlvq.cli.questions import explainer_from, question_options, targets_from
+from counterlvq.cli.reading import STDIN, read_model, read_table
+from counterlvq.cli.running import NO_ANSWER, debug_option
+from counterlvq.cli.waiting import working
+from counterlvq.cli.writing import bytes_of_table, check_writable, is_terminal, write_whole
+
+__all__ = ["explain"]
+
+FORMATS = ("table", "csv", "parquet", "json")
+_ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
+# What is said of each row, beside the columns of the table.
+_TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_prediction")
+
+
+@click.command(short_help="Find the closest counterfactual of each row.")
+@click.argument("model")
+@click.argument("table")
+@question_options
+@click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
+@click.option(
+    "--format", "kind", type=click.Choice(FORMATS), help="By default, as --output ends; else table."
+)
+@click.option(
+    "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
+)
+@debug_option
+def explain(
+    model: str,
+    table: str,
+    target: tuple[str, ...],
+    jobs: int | None,
+    kind: str | None,
+    output: str,
+    **question: Any,
+) -> int:
+    """Find the closest counterfactual of each row of TABLE (CSV or Parquet).
+
+    MODEL is a file of `counterlvq train` or `counterlvq.save`; either may be - for stdin. The rows
+    come back with the columns that had to change, the cost, a lower bound for every other
+    counterfactual, and the status. Exit code 3 says that some rows have no answer.
+    """
+    if model == table == STDIN:
+        raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
+    kind = kind or _ENDINGS.get(Path(output).suffix.lower(), "table")
+    if kind == "parquet" and is_terminal(output):
+        raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
+    check_writable(output)
+    loaded = read_model(model)
+    rows = read_table(table)
+    taken = [name for name in _TOLD if name in rows.columns]
+    if taken and kind in ("csv", "parquet"):
+        raise clvq.InvalidInputError(
+            f"the table has a column {taken[0]!r}, which the result has a meaning of its own for; "
+            f"rename the column first."
+        )
+    explainer = explainer_from(loaded, rows, **question)
+    wish = targets_from(loaded, target)
+    batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
+    with working("writing"):
+        told = _told(batch, rows, kind)
+    if isinstance(told, bytes):
+        write_whole(output, told)
+    else:
+        _show(told, output)
+    return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
+
+
+def _told(batch: clvq.CounterfactualBatch, rows: Any, kind: str) -> bytes | str:
+    """Put answers into bytes for programs, or into words for people."""
+    if kind == "table":
+        return listing(batch)
+    return _json(batch) if kind == "json" else _columns(batch, rows, kind)
+
+
+def _show(text: str, output: str) -> None:
+    if is_terminal(output):
+        click.echo(text)
+    else:
+        write_whole(output, f"{click.unstyle(text)}\n".encode())
+
+
+def _json(batch: clvq.CounterfactualBatch) -> bytes:
+    told = [{"row": i, **batch[i].to_dict()} for i in range(len(batch))]
+    return f"{json.dumps(told, indent=1, allow_nan=False)}\n".encode()
+
+
+def _columns(batch: clvq.CounterfactualBatch, rows: Any, kind: str) -> bytes:
+    """Give the rows back as they came, changed where they had to be, and what is said of them."""
+    told = batch.to_frame()
+    out = rows.copy()
+    for name in batch.feature_names:
+        out[name] = told[f"{name}_after"].to_numpy()
+    for name in _TOLD:
+        out[name] = told[name].to_numpy()
+    return bytes_of_table(out, kind)

@@ -1,0 +1,100 @@
+"""`counterlvq inspect`: what is in a model file."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from math import isfinite
+from typing import Any
+
+import click
+
+import counterlvq as clvq
+from counterlvq.cli.reading import Model, read_model
+from counterlvq.cli.running import debug_option
+
+__all__ = ["inspect"]
+
+_SHOWN = 8  # levels of a column
+
+
+@click.command(short_help="Show what is in a model file.")
+@click.argument("model")
+@click.option("--json", "as_json", is_flag=True, help="For programs.")
+@debug_option
+def inspect(model: str, as_json: bool) -> None:
+    """Show classes, prototypes, metric and columns of the file MODEL (- for stdin)."""
+    told = _told(read_model(model))
+    click.echo(json.dumps(told, indent=1) if as_json else _text(told))
+
+
+def _told(loaded: Model) -> dict[str, Any]:
+    inner = loaded.model if isinstance(loaded, clvq.TableModel) else loaded
+    counts = Counter(str(label) for label in inner.labels.tolist())
+    table_map = loaded.table_map if isinstance(loaded, clvq.TableModel) else None
+    return {
+        "kind": type(loaded).__name__,
+        "prototypes": inner.n_prototypes,
+        "dimensions": inner.n_features,
+        "metric": _metric(inner),
+        "classes": [
+            {"label": label if isinstance(label, str | int | float) else str(label),
+             "prototypes": counts[str(label)]}
+            for label in inner.classes.tolist()
+        ],
+        "features": [_feature(feature) for feature in loaded.features],
+        "unseen": list(table_map.unseen) if table_map is not None else [],
+    }  # fmt: skip
+
+
+def _metric(model: clvq.PrototypeModel) -> str:
+    if model.is_local:
+        return "local"
+    return "euclidean" if model.omegas is None else "shared"
+
+
+def _feature(feature: clvq.Feature) -> dict[str, Any]:
+    told: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
+    if feature.kind == "categorical":
+        told["levels"] = list(feature.levels)
+    for name in ("lower", "upper"):
+        end = float(getattr(feature, name))
+        if isfinite(end):
+            told[name] = end
+    extras = {"unit": feature.unit, "decimals": feature.decimals}
+    told |= {name: value for name, value in extras.items() if value not in ("", None)}
+    if feature.step != 1:
+        told["step"] = feature.step
+    return told
+
+
+def _text(told: dict[str, Any]) -> str:
+    classes = ", ".join(f"{one['label']} ({one['prototypes']})" for one in told["classes"])
+    lines = [
+        f"prototypes  {told['prototypes']} in {told['dimensions']} dimensions, "
+        f"{told['metric']} metric",
+        f"classes     {classes}",
+        f"columns     {len(told['features'])}"
+        + (f", and unseen: {', '.join(told['unseen'])}" if told["unseen"] else ""),
+    ]
+    width = max(len(feature["name"]) for feature in told["features"]) if told["features"] else 0
+    lines += [
+        f"  {feature['name']:<{width}}  {feature['kind']}{_details(feature)}"
+        for feature in told["features"]
+    ]
+    return "\n".join(lines)
+
+
+def _details(feature: dict[str, Any]) -> str:
+    parts = []
+    if "unit" in feature:
+        parts.append(f"in {feature['unit']}")
+    if "lower" in feature or "upper" in feature:
+        ends = [f"{feature[end]:g}" if end in feature else "" for end in ("lower", "upper")]
+        parts.append(f"range {':'.join(ends)}")
+    parts += [f"{name} {feature[name]}" for name in ("decimals", "step") if name in feature]
+    if "levels" in feature:
+        levels = [str(level) for level in feature["levels"]]
+        more = ", ..." if len(levels) > _SHOWN else ""
+        parts.append(", ".join(levels[:_SHOWN]) + more)
+    return f": {'; '.join(parts)}" if parts else ""

@@ -1,0 +1,199 @@
+"""`counterlvq train`: a table in, a model file and its accuracy out."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+import counterlvq as clvq
+from counterlvq.cli.reading import read_table
+from counterlvq.cli.running import debug_option
+from counterlvq.cli.waiting import working
+from counterlvq.cli.writing import STDOUT, check_writable
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.pipeline import Pipeline
+
+__all__ = ["train"]
+
+MODELS = ("glvq", "gmlvq", "lgmlvq", "rslvq", "mrslvq", "lmrslvq")
+# A column of text with more levels than this holds names or remarks.
+_MOST_LEVELS = 64
+
+
+@click.command(short_help="Fit a model to a table, and measure it.")
+@click.argument("table", metavar="INPUT")
+@click.option("--label", required=True, metavar="COLUMN", help="The column with the classes.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@click.option("--model", type=click.Choice(MODELS), default="gmlvq", show_default=True)
+@click.option(
+    "--prototypes", type=click.IntRange(1), default=1, show_default=True, help="For each class."
+)
+@click.option("--scale/--no-scale", default=True, help="Standardise numbers first (the default).")
+@click.option("--pca", type=click.IntRange(1), metavar="N", help="Then keep N components.")
+@click.option(
+    "--test-share",
+    type=click.FloatRange(0, 1, max_open=True),
+    default=0.25,
+    show_default=True,
+    help="Rows held out to measure accuracy; 0 for none.",
+)
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--output", "-o", metavar="FILE", help="Where the model goes, say model.clvq; - for stdout."
+)
+@debug_option
+def train(
+    table: str,
+    label: str,
+    drop: tuple[str, ...],
+    model: str,
+    prototypes: int,
+    scale: bool,
+    pca: int | None,
+    test_share: float,
+    seed: int,
+    output: str | None,
+) -> None:
+    """Fit a model to the rows of INPUT, in CSV or Parquet (- for stdin).
+
+    Columns of text become categories, one indicator per level. The accuracy is measured on rows
+    that the model has not seen; the model that is saved is the one that was measured.
+    """
+    if output is not None:
+        check_writable(output)
+    frame = read_table(table)
+    X, y = _split_off(frame, label, drop)
+    steps = _steps(X, scale, pca, seed)
+    estimator = getattr(clvq, model.upper())(prototypes, random_state=seed)
+    chosen = _held_out(y, test_share, seed)
+    with working(f"training {model} on {int((~chosen).sum()):,} rows"):
+        fitted = _fitted(steps, estimator, X[~chosen], y[~chosen])
+        told = _table_model(fitted, X)
+        right = told.predict(X) == y
+    # A model that goes to standard output is not to be mixed with words.
+    aside = output == STDOUT
+    for name, rows in (("training", ~chosen), ("held out", chosen)):
+        if rows.any():
+            share = f"{right[rows].mean():6.1%} of {int(rows.sum()):,} rows right"
+            click.echo(f"{name}  {share}", err=aside)
+    if output is None:
+        click.echo("the model was not saved; name a file with --output.", err=True)
+        return
+    clvq.save(told, sys.stdout.buffer if aside else output)
+    where = "standard output" if aside else os.fspath(output)
+    click.echo(f"saved     {where}: {_described(model, told)}", err=aside)
+
+
+def _described(kind: str, model: clvq.TableModel) -> str:
+    return (
+        f"{kind}, {len(model.classes)} classes, {model.model.n_prototypes} prototypes, "
+        f"{len(model.features)} columns"
+    )
+
+
+def _split_off(
+    frame: pd.DataFrame, label: str, drop: tuple[str, ...]
+) -> tuple[pd.DataFrame, NDArray[Any]]:
+    """Part the table into the columns that the model sees, and the classes."""
+    columns = clvq.Features([str(name) for name in frame.columns])
+    for name in (label, *drop):
+        columns.position(name)  # says which names there are
+    described = clvq.Features.from_frame(frame, only=[label])[label]
+    if described.kind == "real":
+        raise clvq.InvalidInputError(
+            f"the label column {label!r} holds real numbers; expected classes: text, whole numbers "
+            f"or booleans. Cut it into classes first."
+        )
+    X = frame.drop(columns=[label, *drop])
+    if X.shape[1] == 0:
+        raise clvq.InvalidInputError("no column is left to learn from; expected at least one.")
+    for name in (label, *X.columns):
+        missing = int(frame[name].isna().sum())
+        if missing:
+            raise clvq.InvalidInputError(
+                f"column {name!r} lacks a value in {missing} of {len(frame)} rows; expected one in "
+                f"each. Fill in or remove missing values, or leave the column out with --drop."
+            )
+    is_text = described.kind == "categorical"
+    return X, np.array(frame[label].tolist(), dtype=np.str_ if is_text else None)
+
+
+def _steps(X: pd.DataFrame, scale: bool, pca: int | None, seed: int) -> list[Any]:
+    from sklearn.compose import ColumnTransformer
+    from sklearn.decomposition import PCA
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    features = clvq.Features.from_frame(X)
+    numbers = [feature.name for feature in features if feature.is_number]
+    encoded = [feature for feature in features if not feature.is_number]
+    for feature in encoded:
+        if len(feature.levels) > _MOST_LEVELS:
+            raise clvq.InvalidInputError(
+                f"column {feature.name!r} is text with {len(feature.levels)} different values; "
+                f"expected at most {_MOST_LEVELS}. Leave it out with --drop {feature.name!r}."
+            )
+    # The levels of all rows, so that a level that only rows held out have is known too.
+    encoder = OneHotEncoder(
+        categories=[list(feature.levels) for feature in encoded],
+        drop="if_binary",
+        sparse_output=False,
+    )
+    parts: list[Any] = []
+    if numbers:
+        parts.append(("numbers", StandardScaler() if scale else "passthrough", numbers))
+    if encoded:
+        parts.append(("levels", encoder, [feature.name for feature in encoded]))
+    steps: list[Any] = [("columns", ColumnTransformer(parts))]
+    if pca is not None:
+        steps.append(("pca", PCA(pca, random_state=seed)))
+    return steps
+
+
+def _held_out(y: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:
+    chosen = np.zeros(len(y), dtype=np.bool_)
+    if share == 0:
+        return chosen
+    from sklearn.model_selection import train_test_split
+
+    try:
+        _, at = train_test_split(np.arange(len(y)), test_size=share, stratify=y, random_state=seed)
+    except ValueError as error:
+        raise clvq.InvalidInputError(
+            f"no rows can be held out ({error}); expected at least two rows of each class. Use all "
+            f"rows for training with --test-share 0."
+        ) from None
+    chosen[at] = True
+    return chosen
+
+
+def _fitted(steps: list[Any], estimator: Any, X: pd.DataFrame, y: NDArray[Any]) -> Pipeline:
+    from sklearn.pipeline import Pipeline
+
+    pipeline = Pipeline([*steps, ("model", estimator)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            pipeline.fit(X, y)
+        except ValueError as error:
+            if isinstance(error, clvq.CounterlvqError):
+                raise
+            raise clvq.InvalidInputError(f"the model cannot be trained: {error}") from None
+    for text in dict.fromkeys(str(warning.message) for warning in caught):
+        click.echo(f"counterlvq: warning: {' '.join(text.split())}", err=True)
+    return pipeline
+
+
+def _table_model(pipeline: Pipeline, X: pd.DataFrame) -> clvq.TableModel:
+    """Read the pipeline, and add what the table says of its columns of numbers."""
+    read = clvq.TableModel.from_pipeline(pipeline)
+    numbers = [feature.name for feature in read.features if feature.is_number]
+    described = clvq.Features.from_frame(X, only=numbers)
+    return clvq.TableModel(read.table_map, read.model, described)

@@ -1,0 +1,56 @@
+"""Results to files or standard output: whole, or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from errno import EACCES, EISDIR, ENOENT
+from pathlib import Path
+from typing import Any
+
+from counterlvq.cli.reading import needed
+from counterlvq.files import whole_file
+
+__all__ = ["STDOUT", "bytes_of_table", "check_writable", "is_terminal", "write_whole"]
+
+STDOUT = "-"
+
+
+def check_writable(path: str) -> None:
+    """Refuse a place that cannot be written to before hours are spent on what goes there."""
+    place = Path(path)
+    if place.is_dir():
+        raise IsADirectoryError(EISDIR, "is a folder; expected the name of a file", path)
+    if path == STDOUT or (place.exists() and not place.is_file()):
+        return  # a pipe or a device, which tells by itself
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.is_dir():
+        raise FileNotFoundError(ENOENT, "there is no such folder; make it first", str(folder))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(EACCES, "the folder cannot be written to", str(folder))
+
+
+def write_whole(path: str, content: bytes) -> None:
+    """Write bytes to a file that appears whole, or to standard output."""
+    if path == STDOUT:
+        sys.stdout.buffer.write(content)
+        sys.stdout.buffer.flush()
+        return
+    with whole_file(path) as file:
+        file.write(content)
+
+
+def bytes_of_table(table: Any, kind: str) -> bytes:
+    """Turn a DataFrame into the bytes of a CSV or Parquet file."""
+    if kind == "csv":
+        return str(table.to_csv(index=False, lineterminator="\n")).encode()
+    needed("pyarrow")
+    out = io.BytesIO()
+    table.to_parquet(out, index=False)
+    return out.getvalue()
+
+
+def is_terminal(path: str) -> bool:
+    """Whether what is written to `path` ends up before somebody's eyes."""
+    return path == STDOUT and sys.stdout.isatty()

@@ -1,0 +1,157 @@
+"""Bytes in, arrays and a document out; no byte is trusted.
+
+A safetensors file is eight bytes with the length of its header, the header in JSON, and the
+numbers. The header says type, shape and place of each array, and carries one entry of free text,
+in which the document of the model stands.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.persistence.json_reading import Fields, parse
+from counterlvq.persistence.refusals import Refusal
+
+__all__ = ["Contents", "pack", "unpack"]
+
+# The one entry of free text in the header; a file without it is some other safetensors file.
+_ENTRY = "counterlvq"
+_METADATA = "__metadata__"
+# Names of columns and classes; numbers are not in the header.
+_MOST_HEADER = 1 << 24
+_CHUNK = 1 << 20
+_TYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Contents:
+    """What stands in a file: a document, and arrays of doubles and of whole numbers."""
+
+    document: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[Any]]
+
+
+def pack(contents: Contents) -> bytes:
+    """Write contents as the bytes of a safetensors file; the same contents, the same bytes."""
+    from safetensors.numpy import save
+
+    text = json.dumps(contents.document, ensure_ascii=True, allow_nan=False, sort_keys=True)
+    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    packed = save(arrays, {_ENTRY: text})
+    if _header_size(packed[:8]) > _MOST_HEADER:
+        raise InvalidInputError(
+            f"the names of columns, levels and classes take {_header_size(packed[:8])} bytes; "
+            f"expected at most {_MOST_HEADER}. Give classes and levels shorter names."
+        )
+    return packed
+
+
+def unpack(file: BinaryIO, max_bytes: int) -> Contents:
+    """Read the contents of a file, or say in a `Refusal` why there are none."""
+    prefix = _read(file, 8)
+    size = _header_size(prefix)
+    if len(prefix) < 8 or not 2 <= size <= _MOST_HEADER:
+        raise Refusal("this is no safetensors file.")
+    header = _read(file, size)
+    if len(header) < size:
+        raise Refusal(f"the file ends after {8 + len(header)} bytes, within its header.")
+    table = parse(header, "the header")
+    if not isinstance(table, dict):
+        raise Refusal("the header is no object, so this is no safetensors file.")
+    document = _document(table)
+    expected = _extent(table)
+    _check_size(file, 8 + size + expected, max_bytes)
+    numbers = _read(file, expected + 1)
+    if len(numbers) != expected:
+        more = "more" if len(numbers) > expected else f"{len(numbers)}"
+        raise Refusal(
+            f"the header announces {expected} bytes of numbers and {more} follow; the file is cut "
+            f"off or has been added to."
+        )
+    return Contents(document, _arrays(prefix + header + numbers))
+
+
+def _read(file: BinaryIO, count: int) -> bytes:
+    """Read up to `count` bytes, without making room for more than there are."""
+    parts = []
+    while count > 0:
+        part = file.read(min(count, _CHUNK))
+        if not part:
+            break
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)
+
+
+def _header_size(prefix: bytes) -> int:
+    return int.from_bytes(prefix, "little")
+
+
+def _document(table: dict[str, Any]) -> Mapping[str, Any]:
+    if _METADATA not in table:
+        raise Refusal("this is a safetensors file of another program: it holds no model.")
+    metadata = Fields(table[_METADATA], _METADATA)
+    text = metadata.take(_ENTRY, str)
+    metadata.done()
+    document = parse(text, "the document")
+    if not isinstance(document, dict):
+        raise Refusal("the document is no object.")
+    return document
+
+
+def _extent(table: dict[str, Any]) -> int:
+    """How many bytes of numbers the header announces; safetensors checks the rest."""
+    ends = [0]
+    for name, told in table.items():
+        if name == _METADATA:
+            continue
+        entry = Fields(told, f"the entry of {name[:80]!r}")
+        kind = entry.take("dtype", str)
+        if kind not in _TYPES:
+            raise Refusal(
+                f"{name[:80]!r} has the type {kind[:80]!r}; expected one of {', '.join(_TYPES)}."
+            )
+        entry.items("shape", int)
+        offsets = entry.items("data_offsets", int)
+        entry.done()
+        if len(offsets) != 2 or not 0 <= offsets[0] <= offsets[1] < 1 << 63:
+            raise Refusal(f"{name[:80]!r} has no place in the file.")
+        ends.append(offsets[1])
+    return max(ends)
+
+
+def _check_size(file: BinaryIO, needed: int, max_bytes: int) -> None:
+    if needed > max_bytes:
+        raise Refusal.too_large("the header announces a file of", needed, max_bytes)
+    try:
+        told = os.fstat(file.fileno())
+    except (AttributeError, OSError):
+        return  # a stream without a size; it is read piece by piece
+    if stat.S_ISREG(told.st_mode) and told.st_size < needed:
+        raise Refusal(
+            f"the header announces a file of {needed} bytes and there are {told.st_size}; the file "
+            f"is cut off."
+        )
+
+
+def _arrays(whole: bytes) -> dict[str, NDArray[Any]]:
+    from safetensors import SafetensorError, deserialize
+
+    try:
+        found = deserialize(whole)
+    except SafetensorError as error:
+        raise Refusal(f"the header and the numbers do not fit together ({error}).") from None
+    return {
+        name: np.frombuffer(entry["data"], _TYPES[entry["dtype"]]).reshape(entry["shape"])
+        for name, entry in found
+    }

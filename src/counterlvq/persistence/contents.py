@@ -1,0 +1,384 @@
+"""Which arrays and which document a model is.
+
+======================  ==============  ========================================================
+``prototypes``          (p, d) doubles
+``labels``              (p,) whole      position of each label among the values in the document
+``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once
+``offsets``             (p,) doubles    if the model has any
+``table.constant``      (k,) doubles    c in ``z = B x + c``; k is d, the columns of the model
+``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one
+``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
+======================  ==============  ========================================================
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.features import Feature, Features
+from counterlvq.model import PrototypeModel
+from counterlvq.persistence.container import Contents
+from counterlvq.persistence.json_reading import Fields, Scalar
+from counterlvq.persistence.refusals import Refusal
+from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
+from counterlvq.types import Kind
+
+__all__ = ["VERSION", "contents_of", "model_from"]
+
+VERSION = 1
+
+# Truth values, whole numbers, floats, text, and objects of those kinds.
+_LABEL_TYPES = re.compile(r"\|b1|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U[1-9][0-9]{0,7}|\|O")
+_VALUES: Mapping[str, tuple[type, ...]] = {
+    "b": (bool,),
+    "i": (int,),
+    "u": (int,),
+    "f": (float,),
+    "U": (str,),
+    "O": (str, int, float, bool, type(None)),
+}
+
+
+# --- from a model to contents ---------------------------------------------------------------------
+
+
+def contents_of(
+    model: PrototypeModel | TableModel, made_by: str, features: Features | None = None
+) -> Contents:
+    """Say which arrays and which document a model is, its columns as described by `features`."""
+    inner = model.model if isinstance(model, TableModel) else model
+    _refuse_levels(inner.features)
+    arrays: dict[str, NDArray[Any]] = {"prototypes": inner.prototypes}
+    document: dict[str, Any] = {
+        "version": VERSION,
+        "made_by": made_by,
+        "model": {
+            "labels": _put_labels(inner, arrays),
+            "omegas": _put_omegas(inner, arrays),
+            "features": _described(inner.features),
+        },
+        "table": None,
+    }
+    if isinstance(model, TableModel):
+        told = model if features is None else TableModel(model.table_map, inner, features)
+        document["table"] = _put_table(told, arrays)
+    elif features is not None:
+        document["model"]["features"] = _described(_fitting(features, inner))
+    if inner.offsets is not None:
+        arrays["offsets"] = inner.offsets
+    return Contents(document, arrays)
+
+
+def _fitting(features: Features, model: PrototypeModel) -> Features:
+    """Let described columns take the place of a model's, if they are the same ones."""
+    nameless = model.features == Features.numbered(model.n_features)
+    if len(features) != model.n_features or not (
+        nameless or features.names == model.features.names
+    ):
+        raise InvalidInputError(
+            f"features are {len(features)} columns: {', '.join(features.names[:8])}; expected the "
+            f"{model.n_features} of the model: {', '.join(model.features.names[:8])}. Choose them "
+            f"with Features.from_frame(frame, only=[...])."
+        )
+    _refuse_levels(features)
+    return features
+
+
+def _refuse_levels(features: Features) -> None:
+    for feature in features:
+        if not feature.is_number:
+            raise NotSupportedError(
+                f"feature {feature.name!r} is {feature.kind}, and a model without a pipeline takes "
+                f"numbers only; expected a number. Encode the column in a pipeline."
+            )
+
+
+def _put_labels(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    dtype = model.labels.dtype
+    if not _LABEL_TYPES.fullmatch(dtype.str):
+        raise NotSupportedError(
+            f"labels of the type {dtype} cannot be saved; expected text, whole numbers, floats or "
+            f"booleans. Convert them, with .astype(str) for example."
+        )
+    values = [_scalar(value, "a label") for value in model.labels.tolist()]
+    # By type and text: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0.
+    keys = [(type(value), repr(value)) for value in values]
+    distinct = dict(zip(keys, values, strict=True))
+    places = {key: k for k, key in enumerate(distinct)}
+    arrays["labels"] = np.array([places[key] for key in keys], dtype="<i8")
+    return {"type": dtype.str, "values": list(distinct.values())}
+
+
+def _put_omegas(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> list[int] | None:
+    """Store each distinct factor once; returns which one each prototype has."""
+    if model.omegas is None:
+        return None
+    if not isinstance(model.omegas, tuple):
+        # The model itself adds the row in which prototypes have their offsets.
+        arrays["omega.0"] = model.omegas if model.offsets is None else model.omegas[:-1]
+        return [0]
+    stored: dict[tuple[int, bytes], int] = {}
+    places = []
+    for omega in model.omegas:
+        place = stored.setdefault((len(omega), omega.tobytes()), len(stored))
+        arrays[f"omega.{place}"] = omega
+        places.append(place)
+    return places
+
+
+def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    table_map = model.table_map
+    arrays["table.constant"] = table_map.offset
+    numbers: list[Floats] = []
+    parts: list[dict[str, Any]] = []
+    for part in table_map.parts:
+        if isinstance(part, NumericPart):
+            numbers.append(part.weights)
+            parts.append({"column": part.column})
+        else:
+            arrays[f"table.levels.{len(parts) - len(numbers)}"] = part.weights
+            levels = [_scalar(level, f"a level of column {part.column!r}") for level in part.levels]
+            parts.append({"column": part.column, "levels": levels})
+    if numbers:
+        arrays["table.numbers"] = np.stack(numbers)
+    return {
+        "columns": list(table_map.columns),
+        "named": table_map.named,
+        "parts": parts,
+        "features": _described(model.features),
+    }
+
+
+def _described(features: Features) -> list[dict[str, Any]]:
+    return [_description(feature) for feature in features]
+
+
+def _description(feature: Feature) -> dict[str, Any]:
+    out: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
+    if feature.kind is Kind.CATEGORICAL:
+        where = f"a level of feature {feature.name!r}"
+        out["levels"] = [_scalar(level, where) for level in feature.levels]
+    if feature.step != 1:
+        out["step"] = feature.step
+    if feature.unit:
+        out["unit"] = feature.unit
+    for end in ("lower", "upper"):
+        value = float(getattr(feature, end))
+        if np.isfinite(value):
+            out[end] = value
+    if feature.decimals is not None:
+        out["decimals"] = feature.decimals
+    return out
+
+
+def _scalar(value: Any, what: str) -> Scalar:
+    found = plain(value)
+    if isinstance(found, float) and not np.isfinite(found):
+        raise NotSupportedError(f"{what} is {found}; expected finite numbers in a model file.")
+    if found is not None and type(found) not in (str, int, float, bool):
+        raise NotSupportedError(
+            f"{what} is {found!r} of type {type(found).__name__}, which a model file cannot hold; "
+            f"expected text, whole numbers, floats or booleans. Convert it, with str() for example."
+        )
+    return cast(Scalar, found)
+
+
+# --- from contents to a model ---------------------------------------------------------------------
+
+
+def model_from(contents: Contents, max_bytes: int) -> PrototypeModel | TableModel:
+    """Build the model, or say what does not fit together."""
+    document = Fields(contents.document, "the document")
+    _check_version(document.take("version", int))
+    document.take("made_by", str)
+    described = Fields(document.take("model", dict), "model")
+    table = document.take("table", dict, type(None))
+    document.done()
+    arrays = _Arrays(contents.arrays)
+    model = _model(described, arrays, max_bytes)
+    if table is None:
+        arrays.done()
+        return model
+    fields = Fields(table, "table")
+    table_map = _table_map(fields, arrays, model.n_features)
+    features = _features(fields.items("features", dict), "table.features")
+    fields.done()
+    arrays.done()
+    return TableModel(table_map, model, features)
+
+
+def _check_version(version: int) -> None:
+    if version > VERSION:
+        raise Refusal(
+            f"it has version {version} of the format, and this counterlvq reads up to {VERSION}.",
+            "Update counterlvq.",
+        )
+    if version < 1:
+        raise Refusal(f"it has version {version} of the format; expected 1 to {VERSION}.")
+
+
+class _Arrays:
+    """The arrays of a file; whatever is left over in the end is an error."""
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        self._left = dict(arrays)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._left
+
+    def doubles(self, name: str) -> NDArray[Any]:
+        return self._take(name, "f")
+
+    def whole(self, name: str) -> NDArray[Any]:
+        return self._take(name, "i")
+
+    def _take(self, name: str, kind: str) -> NDArray[Any]:
+        if name not in self._left:
+            raise Refusal(f"the array {name!r} is missing.")
+        array = self._left.pop(name)
+        if array.dtype.kind != kind:
+            wanted = {"f": "doubles", "i": "whole numbers"}[kind]
+            raise Refusal(f"the array {name!r} has the type {array.dtype}; wanted {wanted}.")
+        return array
+
+    def done(self) -> None:
+        if self._left:
+            names = ", ".join(repr(name[:80]) for name in sorted(self._left)[:5])
+            raise Refusal(f"it holds the arrays {names}, which this format does not have.")
+
+
+def _model(described: Fields, arrays: _Arrays, max_bytes: int) -> PrototypeModel:
+    prototypes = finite_matrix("prototypes", arrays.doubles("prototypes"))
+    count = len(prototypes)
+    labels = _labels(Fields(described.take("labels", dict), "labels"), arrays, count, max_bytes)
+    omegas = _omegas(described, arrays, count, max_bytes)
+    offsets = arrays.doubles("offsets") if "offsets" in arrays else None
+    if offsets is not None and omegas is None:
+        raise Refusal("it has offsets and no omegas; expected both.")
+    features = _features(described.items("features", dict), "model.features")
+    described.done()
+    if not all(feature.is_number for feature in features):
+        raise Refusal("a column of the model itself has levels; expected numbers.")
+    # A model takes described columns where it takes names.
+    names = cast(Sequence[str], features.columns)
+    return PrototypeModel(prototypes, labels, omegas, names, offsets)
+
+
+def _labels(fields: Fields, arrays: _Arrays, count: int, max_bytes: int) -> NDArray[Any]:
+    told = fields.take("type", str)
+    if not _LABEL_TYPES.fullmatch(told):
+        raise Refusal(f"labels have the type {told[:80]!r}, which this format does not have.")
+    dtype = np.dtype(told)
+    values = fields.items("values", *_VALUES[dtype.kind])
+    fields.done()
+    if dtype.itemsize * max(count, len(values)) > max_bytes:
+        needed = dtype.itemsize * max(count, len(values))
+        raise Refusal.too_large(f"labels of the type {told!r} need", needed, max_bytes)
+    places = arrays.whole("labels")
+    if places.shape != (count,):
+        raise Refusal(
+            f"the array 'labels' has shape {places.shape}; expected ({count},), one per prototype."
+        )
+    if not values or places.min() < 0 or places.max() >= len(values):
+        raise Refusal("a prototype has a label that is none of those in the document.")
+    return np.asarray(_typed_values(values, dtype)[places])
+
+
+def _typed_values(values: list[Scalar], dtype: np.dtype[Any]) -> NDArray[Any]:
+    out = np.empty(len(values), dtype=dtype)
+    try:
+        with np.errstate(over="ignore"):
+            out[:] = values
+    except OverflowError:
+        raise Refusal(f"a label is too large for the type {dtype}.") from None
+    if out.tolist() != values:
+        raise Refusal(f"a label has more to it than the type {dtype} can hold.")
+    return out
+
+
+def _omegas(
+    described: Fields, arrays: _Arrays, count: int, max_bytes: int
+) -> Floats | list[Floats] | None:
+    if described.is_null("omegas"):
+        return None
+    places: list[int] = described.items("omegas", int)
+    stored = range(max(places, default=-1) + 1)
+    if len(places) not in (1, count) or set(places) != set(stored):
+        raise Refusal(
+            f"omegas are listed for {len(places)} prototypes, with {len(stored)} of them stored; "
+            f"expected one for all, or one for each of {count} and none unused."
+        )
+    omegas = [finite_matrix(f"omega.{k}", arrays.doubles(f"omega.{k}")) for k in stored]
+    if len(places) == 1:
+        return omegas[0]
+    needed = sum(omegas[k].nbytes for k in places)
+    if needed > max_bytes:
+        raise Refusal.too_large(f"a metric for each of {count} prototypes needs", needed, max_bytes)
+    return [omegas[k] for k in places]
+
+
+def _table_map(fields: Fields, arrays: _Arrays, width: int) -> TableMap:
+    columns = Features(fields.items("columns", str)).names
+    named: bool = fields.take("named", bool)
+    listed = [
+        Fields(part, f"table.parts[{k}]") for k, part in enumerate(fields.items("parts", dict))
+    ]
+    constant = finite_vector("table.constant", arrays.doubles("table.constant"), width)
+    read = [(part.take("column", str), part.levels()) for part in listed]
+    for part in listed:
+        part.done()
+    _check_order([name for name, _ in read], columns)
+    numbers = iter(_numbers(arrays, sum(levels is None for _, levels in read), width))
+    parts: list[NumericPart | LevelsPart] = []
+    for name, levels in read:
+        if levels is None:
+            parts.append(NumericPart(name, next(numbers)))
+            continue
+        at = f"table.levels.{sum(isinstance(part, LevelsPart) for part in parts)}"
+        weights = finite_matrix(at, arrays.doubles(at), width)
+        if len(weights) != len(levels):
+            raise Refusal(f"{at} has {len(weights)} rows for {len(levels)} levels.")
+        parts.append(LevelsPart(name, tuple(levels), weights))
+    return TableMap(columns, tuple(parts), constant, named)
+
+
+def _numbers(arrays: _Arrays, count: int, width: int) -> list[Floats]:
+    if count == 0:
+        return []
+    rows = finite_matrix("table.numbers", arrays.doubles("table.numbers"), width)
+    if len(rows) != count:
+        raise Refusal(f"table.numbers has {len(rows)} rows for {count} columns of numbers.")
+    return list(rows)
+
+
+def _check_order(names: list[str], columns: tuple[str, ...]) -> None:
+    """Parts follow the columns, each at most once."""
+    ahead = iter(columns)
+    for name in names:
+        if name not in ahead:
+            raise Refusal(f"the part {name[:80]!r} is no column of the table, or not in its order.")
+
+
+def _features(described: list[Any], where: str) -> Features:
+    return Features(_feature(Fields(entry, f"{where}[{k}]")) for k, entry in enumerate(described))
+
+
+def _feature(fields: Fields) -> Feature:
+    told = {
+        "levels": fields.levels(),
+        "step": fields.take_if_there("step", int),
+        "unit": fields.take_if_there("unit", str),
+        "lower": fields.take_if_there("lower", float),
+        "upper": fields.take_if_there("upper", float),
+        "decimals": fields.take_if_there("decimals", int),
+    }
+    name, kind = fields.take("name", str), fields.take("kind", str)
+    fields.done()
+    return Feature(name, kind, **{key: value for key, value in told.items() if value is not None})

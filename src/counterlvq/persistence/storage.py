@@ -1,0 +1,125 @@
+"""Save a model, load it again."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, BinaryIO
+
+from counterlvq.adapters import as_prototype_model
+from counterlvq.errors import InvalidInputError, ModelFileError
+from counterlvq.features import Features
+from counterlvq.files import whole_file
+from counterlvq.model import PrototypeModel
+from counterlvq.persistence.container import pack, unpack
+from counterlvq.persistence.contents import contents_of, model_from
+from counterlvq.persistence.refusals import Refusal
+from counterlvq.pipelines import TableModel
+from counterlvq.pipelines.steps import is_kind
+
+__all__ = ["load", "save"]
+
+
+def save(
+    model: Any, path: str | os.PathLike[str] | BinaryIO, features: Features | None = None
+) -> None:
+    """Save a model in one file, which holds numbers and names and nothing that could be run.
+
+    The file is complete when it gets its name: whoever opens `path` sees the old file or the new
+    one. The same model gives the same bytes.
+
+    Parameters
+    ----------
+    model : PrototypeModel, fitted estimator or fitted Pipeline
+        Anything that `Explainer` takes, and pipelines with encoded categories as well.
+    path : str, path or binary file
+        By custom with the ending ``.clvq``; a file of that name is replaced.
+    features : Features, optional
+        What the columns are, where the model itself does not know: units, ranges, whole numbers.
+        For a pipeline, of all columns or some, in any order.
+
+    Examples
+    --------
+    >>> import io
+    >>> model = PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> file = io.BytesIO()
+    >>> save(model, file)
+    >>> load(io.BytesIO(file.getvalue())).predict([[3.0, 1.0]]).tolist()
+    ['yes']
+    """
+    packed = pack(contents_of(_storable(model), _made_by(), features))
+    if isinstance(path, str | os.PathLike):
+        with whole_file(path) as file:
+            file.write(packed)
+    else:
+        path.write(packed)
+
+
+def load(
+    path: str | os.PathLike[str] | BinaryIO, max_bytes: int = 1 << 30
+) -> PrototypeModel | TableModel:
+    """Load a model that `save` wrote.
+
+    Nothing in the file is run or believed: lengths, types, shapes and values are checked before
+    they are used.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+    max_bytes : int, default 1 GiB
+        Files that need more memory are refused.
+
+    Returns
+    -------
+    PrototypeModel or TableModel
+        The latter where a pipeline was saved. Both predict, and `Explainer` takes both; all
+        numbers are those of the model that was saved, to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, too new, too large, or no model at all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sklearn.neighbors import NearestCentroid
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> X, y = [[10.0], [12.0], [28.0], [30.0]], ["no", "no", "yes", "yes"]
+    >>> pipeline = make_pipeline(StandardScaler(), NearestCentroid()).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(pipeline, Path(folder) / "loans.clvq")
+    ...     loaded = load(Path(folder) / "loans.clvq")
+    >>> loaded.predict([[11.0], [29.0]]).tolist()
+    ['no', 'yes']
+    """
+    if not isinstance(path, str | os.PathLike):
+        return _loaded(path, str(getattr(path, "name", "the file")), max_bytes)
+    with open(path, "rb") as file:
+        return _loaded(file, str(os.fspath(path)), max_bytes)
+
+
+def _loaded(file: BinaryIO, name: str, max_bytes: int) -> PrototypeModel | TableModel:
+    try:
+        return model_from(unpack(file, max_bytes), max_bytes)
+    except Refusal as error:
+        raise ModelFileError(f"{name} cannot be loaded: {error}") from None
+    except InvalidInputError as error:
+        raise ModelFileError(f"{name} cannot be loaded: {Refusal(str(error))}") from None
+
+
+def _storable(model: Any) -> PrototypeModel | TableModel:
+    if isinstance(model, TableModel):
+        return model
+    return (
+        TableModel.from_pipeline(model) if is_kind(model, "Pipeline") else as_prototype_model(model)
+    )
+
+
+def _made_by() -> str:
+    try:
+        return f"counterlvq {version('counterlvq')}"
+    except PackageNotFoundError:
+        return "counterlvq"

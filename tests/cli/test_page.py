@@ -1,0 +1,48 @@
+"""The page on the command line: each command on it runs, and prints what the page says."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.cli.shell import ENVIRONMENT
+from tests.test_docs import blocks, run, tidy
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
+
+
+def test_commands_of_the_page_print_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("sh") is None:
+        pytest.skip("there is no sh here")
+    monkeypatch.chdir(tmp_path)
+    text = PAGE.read_text(encoding="utf-8")
+    run(text, PAGE.name)  # makes the tables
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    shim = programs / "counterlvq"
+    shim.write_text(f'#!/bin/sh\nexec {sys.executable} -m counterlvq "$@"\n')
+    shim.chmod(0o755)
+    path = f"{programs}{os.pathsep}{os.environ['PATH']}"
+    found = blocks(text)
+    commands = [(a, b) for a, b in pairwise(found) if a.language == "sh"]
+    assert len(commands) >= 4
+    for command, output in commands:
+        assert output.language == "text", f"line {command.line} is not followed by its output"
+        done = subprocess.run(
+            ["sh", "-c", command.body],
+            env={**ENVIRONMENT, "PATH": path},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+        )
+        assert done.stderr == ""
+        assert tidy(done.stdout) == tidy(output.body), f"line {output.line}: other output"
