@@ -21,7 +21,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/sol
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-peers lint format bench coverage data lock clean
+.PHONY: help demo test test-slow test-peers lint format bench reproduce coverage data lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +53,10 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
+
+REPRODUCE ?=
+reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"
+	$(BIN)/python -m experiments.paper --cache $(VENV)/reproduce $(REPRODUCE)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
 	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing

@@ -67,6 +67,10 @@ ORDER = [
 APART = ["datasets"]
 # Beside the tower too, but standing on part of it: these know the listed modules alone.
 BESIDE = {"lvq": ["arrays", "errors", "model"]}
+# At the rim: these use what every user has, the package's surface, the data sets and the errors,
+# and each other in this order; none of the above knows them.
+RIM = ["reproduce"]
+SURFACE = {"datasets", "errors"}
 # What these may not reach, not even by way of another module.
 BLIND = {
     "certificates": ["solvers"],
@@ -130,7 +134,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def test_every_module_has_its_place() -> None:
-    unknown = sorted(set(imports()) - set(ORDER) - set(APART) - set(BESIDE))
+    unknown = sorted(set(imports()) - {*ORDER, *APART, *BESIDE, *RIM})
     assert not unknown, (
         f"{', '.join(unknown)} has no place in the order of imports yet. Add it to ORDER in "
         f"tests/test_structure.py, below everything it imports, and to CONTRIBUTING.md."
@@ -160,8 +164,17 @@ def test_what_stands_apart_stays_apart() -> None:
     for name, others in imports().items():
         if name in APART:
             assert not others, f"{name} imports {sorted(others)}; it is to stand on its own"
-        else:
+        elif name not in RIM:
             assert not others & set(APART), f"{name} imports {sorted(others & set(APART))}"
+
+
+def test_rim_uses_the_surface_only_and_is_known_by_none() -> None:
+    for name, others in imports().items():
+        if name in RIM:
+            allowed = SURFACE | set(RIM[: RIM.index(name)])
+            assert others <= allowed, f"{name} imports {sorted(others - allowed)}"
+        else:
+            assert not others & set(RIM), f"{name} imports {sorted(others & set(RIM))}"
 
 
 def reached(start: str) -> set[str]:
