@@ -30,10 +30,10 @@ demo: $(RUNTIME) ## Show the main job on real house prices
 	$(BIN)/python examples/demo.py
 
 test: $(DEV) ## Run the test suite and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-slow: $(DEV) ## Run the suite with the longer proofs included
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow or not slow"
 
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
@@ -59,7 +59,7 @@ reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --pee
 	$(BIN)/python -m experiments.paper --cache $(VENV)/reproduce $(REPRODUCE)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
-	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing
 
 data: $(DEV) ## Regenerate the house-price table that ships with the package
 	$(BIN)/python scripts/make_ames_csv.py

@@ -12,7 +12,7 @@ import json
 import logging
 import sys
 import warnings
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -50,7 +50,7 @@ def main(name: str, optimizer: str, question: str, answer: str) -> None:
     raised: list[str | None] = []
     seconds: list[float] = []
     for x, target in zip(arrays["rows"], arrays["targets"].tolist(), strict=True):
-        start = perf_counter()
+        start = process_time()
         try:
             y, _, _ = lvq_generate_counterfactual(
                 model, x, target, features_whitelist=allowed, regularization="l1",
@@ -62,7 +62,7 @@ def main(name: str, optimizer: str, question: str, answer: str) -> None:
         else:
             points.append(np.asarray(y, dtype=np.float64).tolist())
             raised.append(None)
-        seconds.append(perf_counter() - start)
+        seconds.append(process_time() - start)
     with open(answer, "w", encoding="utf-8") as target_file:
         json.dump({"points": points, "raised": raised, "seconds": seconds}, target_file)
 

@@ -71,7 +71,7 @@ def reproduce(
         journal = journal_at(place, settings, stamp)
     finish(journal, settings, workers)
     if peers:
-        ask_peers(journal, settings, environment(place))
+        ask_peers(journal, settings, environment(place), workers)
     results = results_of(journal, settings, stamp, workers)
     write_all(results, output)
     return results

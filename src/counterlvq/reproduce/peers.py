@@ -15,12 +15,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.reproduce.equation import STRENGTHS
@@ -32,8 +34,11 @@ from counterlvq.reproduce.verdicts import ROUNDING, Verdict
 
 __all__ = ["PEER_METHODS", "PeerLine", "ask_peers", "environment", "peer_lines", "peer_verdicts"]
 
+Array = NDArray[np.float64]
+
 PEER_METHODS: Final = ("nelder-mead", "mp")
 _PYTHON: Final = "3.11"
+_FORGIVEN: Final = 1e-3  # standard deviations by which a frozen feature may move
 _ALONE: Final = ("ceml==0.7",)  # installed without its dependencies
 _PINS: Final = (
     "sklearn-lvq==1.1.1",
@@ -116,16 +121,25 @@ def _pieces(settings: Settings) -> list[tuple[str, str, int, str]]:
     ]
 
 
-def ask_peers(journal: Journal, settings: Settings, python: Path) -> None:
+def ask_peers(journal: Journal, settings: Settings, python: Path, jobs: int) -> None:
     """Have ceml answer the first compared rows of every case, as far as it has not yet."""
     missing = [piece for piece in _pieces(settings) if not journal.has(_name(*piece))]
-    progress = Progress([1.0] * len(missing), "pieces for ceml", 1)
-    for piece in missing:
+    progress = Progress([1.0] * len(missing), "pieces for ceml")
+
+    def ask(piece: tuple[str, str, int, str]) -> None:
         data, model, fold, method = piece
         case = case_at(journal, data, model, fold, settings)
         count = -(-settings.peer_rows // len(settings.folds))
         journal.keep(_name(*piece), _ask(python, case, min(count, case.n_compared), method))
-        progress.step(1.0, _name(*piece))
+
+    with ThreadPoolExecutor(jobs) as pool:  # each thread waits for a process
+        running = {pool.submit(ask, piece): piece for piece in missing}
+        try:
+            for future in as_completed(running):
+                future.result()
+                progress.step(1.0, _name(*running[future]))
+        finally:
+            pool.shutdown(cancel_futures=True)
 
 
 def _ask(python: Path, case: Case, count: int, method: str) -> Any:
@@ -181,10 +195,8 @@ def _line(
         told = journal.read(_name(data, model, fold, method))
         at = np.arange(len(told["points"]))
         points = point_matrix(told["points"], case.rows.shape[1])
-        # Its solver keeps equalities to a few digits only: frozen features are put back.
-        points[:, ~case.free] = case.rows[at][:, ~case.free]
+        points = _put_back(case, at, points)
         raised += sum(y is None for y in told["points"])
-        points[[y is None for y in told["points"]]] = np.nan
         valid = case.valid(at, points)
         costs += np.where(valid, case.costs(at, points), np.nan).tolist()
         places = {name: found[name].at(case.ids[at]) for name in ("auto", "global")}
@@ -208,6 +220,13 @@ def _line(
         mean_auto=float(mine[solved].mean()) if solved.any() else None,
         seconds=seconds / len(cost),
     )
+
+
+def _put_back(case: Case, at: NDArray[np.int64], points: Array) -> Array:
+    """Forgive frozen features that moved by a little: its solver keeps a few digits only."""
+    rows = case.rows[at]
+    little = np.abs(points - rows) <= _FORGIVEN
+    return np.where(~case.free & little, rows, points)
 
 
 def peer_verdicts(lines: Sequence[PeerLine]) -> list[Verdict]:

@@ -63,7 +63,7 @@ class Settings:
 
 
 FULL: Final = Settings("full", (0, 1, 2, 3), None, 25, 30.0, 12)
-QUICK: Final = Settings("quick", (0,), 8, 2, 30.0, 1)
+QUICK: Final = Settings("quick", (0,), 6, 2, 30.0, 1)
 
 
 @dataclass(frozen=True, eq=False)

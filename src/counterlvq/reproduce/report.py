@@ -220,13 +220,15 @@ def _peers(results: Results) -> Iterator[str]:
     yield (
         "In an environment of its own (Python 3.11, NumPy 1.23.5, SciPy 1.10.1, scikit-learn "
         "1.3.1, sklearn-lvq 1.1.1, jax 0.4.13), with our prototypes and metrics put into models of "
-        "sklearn-lvq, on the first compared rows of each fold. `mp` is its own version of the "
-        "paper's method. Raised: it ended in an exception. Wrong: it returned a point that does "
-        "not have the target by our `predict`, which computes in double precision. Frozen features "
-        "were put back to what they were before judging, because its solver keeps them to a few "
-        "digits only. Its failures under `mp` have a known cause: it takes the position in a list "
-        "of target prototypes for the number of a prototype, which is right for the first class "
-        "only.\n"
+        "sklearn-lvq, on the first compared rows of each fold, with the same strengths C. `mp` is "
+        "its own version of the paper's method. Raised: it ended in an exception. Wrong: it "
+        "returned a point that does not have the target by our `predict`, or that moves a frozen "
+        "feature by more than 0.001 standard deviations; less is forgiven, because its solver "
+        "keeps a few digits only. Three of its mistakes show: `mp` takes the position in a list of "
+        "target prototypes for the number of a prototype, which is right for the first class only, "
+        "and ignores the metric of GMLVQ; `nelder-mead` measures the distance to a target "
+        "prototype of LGMLVQ by the metric of another one, again but for the first class. It "
+        "computes in single precision.\n"
     )
     yield _row(
         ("data", "optimizer", "rows", "raised", "wrong", "solved", "mean")

@@ -182,7 +182,7 @@ class _Workers:
             self._pool.shutdown(wait=kind is None, cancel_futures=True)
 
     def run(self, work: Sequence[Work], what: str) -> None:
-        progress = Progress([weight for *_, weight, _ in work], what, self._jobs)
+        progress = Progress([weight for *_, weight, _ in work], what)
         if self._pool is None:
             with threadpool_limits(1):
                 for call, arguments, weight, name in work:
@@ -211,7 +211,6 @@ class Progress:
 
     weights: Sequence[float]
     what: str
-    jobs: int
 
     def __post_init__(self) -> None:
         self._start = self._shown = monotonic()
