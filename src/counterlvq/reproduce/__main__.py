@@ -4,7 +4,7 @@ import sys
 
 from counterlvq.reproduce.command import main
 
-__all__: list[str] = []
+__all__ = ["main"]
 
 if __name__ == "__main__":
     sys.exit(main(program="python -m counterlvq.reproduce"))

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import counterlvq as clvq
 from counterlvq.datasets import load_ames
@@ -149,7 +150,15 @@ class Case:
 
 @cache
 def fold_of(data: str, number: int) -> Fold:
-    """Cut a data set; scaler and principal components see the training rows only."""
+    """Cut a data set; scaler and principal components see the training rows only.
+
+    On one thread: with several, the last digits of the components depend on their number.
+    """
+    with threadpool_limits(1):
+        return _cut(data, number)
+
+
+def _cut(data: str, number: int) -> Fold:
     from sklearn.decomposition import PCA
     from sklearn.model_selection import KFold
     from sklearn.preprocessing import StandardScaler
