@@ -71,7 +71,7 @@ def wait_until(what, seconds: float = 300.0) -> None:
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """A run in two processes that is killed by force, and the same command once more."""
+    """A run in two processes that is killed by force, then interrupted, and then let be."""
     folder = tmp_path_factory.mktemp("killed")
     first = start(folder)
     wait_until(lambda: len(blocks_in(folder)) >= BLOCKS_BEFORE_THE_END or first.poll() is not None)
@@ -81,12 +81,16 @@ def killed(tmp_path_factory: pytest.TempPathFactory) -> dict:
     first.communicate()
     wait_until(lambda: not any(is_running(pid) for pid in workers), 60.0)
     before = blocks_in(folder)
-    assert not (folder / "tables").exists()
     second = start(folder)
-    told, progress = second.communicate()
+    wait_until(lambda: len(blocks_in(folder)) > len(before) + 2 or second.poll() is not None)
+    second.send_signal(signal.SIGINT)
+    stopped = (*second.communicate(timeout=60), second.returncode)
+    assert not (folder / "tables").exists()
+    third = start(folder)
+    told, progress = third.communicate()
     return {
-        "folder": folder, "before": before, "code": second.returncode, "told": told,
-        "progress": progress,
+        "folder": folder, "before": before, "stopped": stopped, "code": third.returncode,
+        "told": told, "progress": progress,
     }  # fmt: skip
 
 
@@ -102,7 +106,14 @@ def test_killed_run_goes_on_where_it_was(killed: dict) -> None:
     # What was finished was not done again: it has the same times in it.
     assert {name: after[name] for name in killed["before"]} == killed["before"]
     assert "Going on from" in killed["progress"]
-    assert f"of {len(after) - len(killed['before'])} blocks" in killed["progress"]
+
+
+def test_interrupt_stops_at_once_and_says_how_to_go_on(killed: dict) -> None:
+    told, progress, code = killed["stopped"]
+    assert code == 130
+    assert told == ""
+    assert progress.endswith("The same command goes on from the last finished block.\n")
+    assert "Traceback" not in progress
 
 
 def test_killed_run_has_the_tables_of_one_that_was_not(killed: dict, tmp_path: Path) -> None:

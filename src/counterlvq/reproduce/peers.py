@@ -216,10 +216,14 @@ def _line(
         solved=int(solved.sum()),
         below=int((bound[solved] > cost[solved] * (1 + ROUNDING)).sum()),
         dearer_auto=int((~(mine[solved] <= cost[solved] * (1 + ROUNDING))).sum()),
-        mean=float(cost[solved].mean()) if solved.any() else None,
-        mean_auto=float(mine[solved].mean()) if solved.any() else None,
+        mean=_mean(cost[solved]),
+        mean_auto=_mean(mine[solved]),
         seconds=seconds / len(cost),
     )
+
+
+def _mean(values: Array) -> float | None:
+    return float(values.mean()) if values.size and np.isfinite(values).all() else None
 
 
 def _put_back(case: Case, at: NDArray[np.int64], points: Array) -> Array:

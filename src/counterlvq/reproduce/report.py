@@ -87,8 +87,9 @@ def _head(results: Results) -> Iterator[str]:
     yield f"`python -m counterlvq.reproduce{quick}`, finished {machine['date']}."
     yield (
         f"{stamped}; {machine['platform']}, {machine['cores']} cores, {machine['jobs']} processes, "
-        f"{results.work / 60:.0f} minutes of work in all, load average at the end "
-        f"{machine['load']}. All random draws come from the seed {results.seed}.\n"
+        f"{results.work / 60:.0f} minutes of the processor in all, {results.waited / 60:.0f} on "
+        f"the clock summed over the processes, load average at the end {machine['load']}. All "
+        f"random draws come from the seed {results.seed}.\n"
     )
     rows = "every test row" if settings.rows is None else f"{settings.rows} test rows of each fold"
     count = len(settings.folds)

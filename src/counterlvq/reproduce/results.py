@@ -14,7 +14,7 @@ import numpy as np
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.reproduce.houses import HouseAnswer, houses_of
-from counterlvq.reproduce.journal import Journal
+from counterlvq.reproduce.journal import Journal, Record
 from counterlvq.reproduce.peers import PeerLine, peer_lines, peer_verdicts
 from counterlvq.reproduce.protocol import DATA_SETS, MODELS, SEED, Settings
 from counterlvq.reproduce.runner import house_name, plan
@@ -34,7 +34,8 @@ class Results:
     seed: int
     versions: dict[str, str]
     machine: dict[str, Any]
-    work: float  # seconds, summed over the blocks
+    work: float  # seconds of the processor, in fits and answers
+    waited: float  # seconds on the clock, summed over the blocks
     accuracy: dict[str, float]  # mean over the folds, by data set and model
     lines: Sequence[Line]
     houses: Sequence[HouseAnswer]
@@ -66,10 +67,9 @@ def results_of(journal: Journal, settings: Settings, stamp: dict[str, str], jobs
     collected = collect(journal, settings)
     peers = peer_lines(journal, settings, collected)
     houses = [a for model in MODELS for a in houses_of(journal.read(house_name(model)))]
-    accuracy = {
-        f"{data} {model}": float(
-            np.mean([journal.fitted(data, model, fold).accuracy for fold in settings.folds])
-        )
+    records = [journal.record(block) for block in plan(settings)]
+    fits = {
+        f"{data} {model}": [journal.fitted(data, model, fold) for fold in settings.folds]
         for data in DATA_SETS
         for model in MODELS
     }
@@ -85,13 +85,24 @@ def results_of(journal: Journal, settings: Settings, stamp: dict[str, str], jobs
         seed=SEED,
         versions=stamp,
         machine=machine,
-        work=sum(journal.record(block).took for block in plan(settings)),
-        accuracy=accuracy,
+        work=sum(fitted.seconds for some in fits.values() for fitted in some)
+        + sum(_worked(record) for record in records),
+        waited=sum(record.took for record in records),
+        accuracy={
+            name: float(np.mean([fitted.accuracy for fitted in some]))
+            for name, some in fits.items()
+        },
         lines=lines_of(collected),
         houses=houses,
         peers=peers,
         verdicts=[*verdicts(collected), *peer_verdicts(peers)],
     )
+
+
+def _worked(record: Record) -> float:
+    """Add up the time of the processor; rows that were asked alone as well count twice."""
+    alone = [seconds for seconds in record.alone if seconds is not None]
+    return sum(record.seconds) + (sum(alone) if alone != record.seconds else 0.0)
 
 
 def plain_of(results: Results) -> dict[str, Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from functools import lru_cache
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -149,6 +151,7 @@ def _answer_house(folder: str, model: str, fold: int) -> None:
 def _settle_in() -> None:
     """One thread per process, and no process that outlives the one that started it."""
     threadpool_limits(1)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that started it ends it
     parent = multiprocessing.parent_process()
     if parent is not None:
 
@@ -170,16 +173,22 @@ class _Workers:
     def __init__(self, jobs: int) -> None:
         self._jobs = jobs
         self._pool: ProcessPoolExecutor | None = None
+        self._others: set[BaseProcess] = set()
 
     def __enter__(self) -> _Workers:
         if self._jobs > 1:
+            self._others = set(multiprocessing.active_children())
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._jobs, context, _settle_in)
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if self._pool is not None:
-            self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        if self._pool is None:
+            return
+        self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        if kind is not None:  # whoever stops the run does not wait for the blocks under way
+            for process in set(multiprocessing.active_children()) - self._others:
+                process.terminate()
 
     def run(self, work: Sequence[Work], what: str) -> None:
         progress = Progress([weight for *_, weight, _ in work], what)
