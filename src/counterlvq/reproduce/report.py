@@ -87,7 +87,7 @@ def _head(results: Results) -> Iterator[str]:
     yield f"`python -m counterlvq.reproduce{quick}`, finished {machine['date']}."
     yield (
         f"{stamped}; {machine['platform']}, {machine['cores']} cores, {machine['jobs']} processes, "
-        f"{results.work / 60:.0f} minutes of the processor in all, {results.waited / 60:.0f} on "
+        f"{results.work / 60:.1f} minutes of the processor in all, {results.waited / 60:.1f} on "
         f"the clock summed over the processes, load average at the end {machine['load']}. All "
         f"random draws come from the seed {results.seed}.\n"
     )
