@@ -10,13 +10,14 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from counterlvq.reproduce import main
+from counterlvq.reproduce import main, results
 from counterlvq.reproduce.journal import Journal
 from counterlvq.reproduce.protocol import DATA_SETS, MODELS, QUICK
 from counterlvq.reproduce.published import TABLE_1
@@ -253,3 +254,17 @@ def test_mistakes_in_the_call_are_told_in_one_line(tmp_path: Path, capsys) -> No
     told = capsys.readouterr().err
     assert told == "--jobs is 0; expected a positive number of processes.\n"
     assert not (tmp_path / "tables").exists()
+
+
+def test_missing_package_is_named_before_anything_is_run(
+    tmp_path: Path, capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def version(name: str) -> str:
+        if name == "matplotlib":
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr(results, "version", version)
+    assert main(["--quick", "--output", str(tmp_path), "--cache", str(tmp_path / "cache")]) == 2
+    assert 'pip install "counterlvq[reproduce]"' in capsys.readouterr().err
+    assert not (tmp_path / "cache").exists()

@@ -24,6 +24,7 @@ from counterlvq.reproduce.verdicts import Verdict, verdicts
 __all__ = ["Results", "plain_of", "results_of", "results_of_plain", "versions"]
 
 _PACKAGES = ("counterlvq", "numpy", "scipy", "scikit-learn", "numba", "highspy", "clarabel", "cma")
+_PICTURES = ("matplotlib",)  # needed too, but no figure depends on it
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,7 @@ class Results:
 def versions() -> dict[str, str]:
     """Name what the figures depend on."""
     found = {"python": platform.python_version()}
-    for name in _PACKAGES:
+    for name in (*_PACKAGES, *_PICTURES):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -59,7 +60,7 @@ def versions() -> dict[str, str]:
                 f"the paper's tables need {name}, which is not installed; install it with "
                 f'pip install "counterlvq[reproduce]".'
             ) from None
-    return found
+    return {name: number for name, number in found.items() if name not in _PICTURES}
 
 
 def results_of(journal: Journal, settings: Settings, stamp: dict[str, str], jobs: int) -> Results:
