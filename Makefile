@@ -21,7 +21,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/sol
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-peers lint format bench coverage data pictures lock clean
+.PHONY: help demo test test-slow test-peers lint format bench reproduce coverage data pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -30,10 +30,10 @@ demo: $(RUNTIME) ## Show the main job on real house prices
 	$(BIN)/python examples/demo.py
 
 test: $(DEV) ## Run the test suite and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
 
 test-slow: $(DEV) ## Run the suite with the longer proofs included
-	$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow or not slow"
 
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
@@ -54,8 +54,12 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
 
+REPRODUCE ?=
+reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"
+	$(BIN)/python -m experiments.paper --cache $(VENV)/reproduce $(REPRODUCE)
+
 coverage: $(DEV) ## Run the test suite and report the lines it misses
-	$(BIN)/python -m pytest -n $(WORKERS) --cov --cov-report=term-missing
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing
 
 data: $(DEV) ## Regenerate the house-price table that ships with the package
 	$(BIN)/python scripts/make_ames_csv.py

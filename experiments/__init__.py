@@ -1,0 +1,1 @@
+"""Experiments that are run once and whose results are kept."""
