@@ -53,6 +53,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
+	$(BIN)/python -m benchmarks.mixed
 
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"

@@ -256,7 +256,11 @@ class Counterfactual:
         rows += [change.cells() for change in shown]
         widths = [max(len(row[k]) for row in rows) for k in range(4)]
         lines = [
-            "  " + row[0].ljust(widths[0]) + "".join(f"  {row[k]:>{widths[k]}}" for k in (1, 2, 3))
+            (
+                "  "
+                + row[0].ljust(widths[0])
+                + "".join(f"  {row[k]:>{widths[k]}}" for k in (1, 2, 3))
+            ).rstrip()
             for row in rows
         ]
         more = len(changes) - len(shown)
