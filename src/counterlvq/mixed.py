@@ -143,6 +143,9 @@ class MixedBranching(Branching):
     def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
         """Answer the question that a choice on the grid leaves, in one cell."""
         question, cells = self.question, self.question.cells
+        if question.ticks.columns.size == decided.size:
+            valid = self.judge.is_valid(decided, False)
+            return (decided, self.judge.price(decided)) if valid else (None, np.inf)
         blueprint = question.blueprint.decided(decided)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
