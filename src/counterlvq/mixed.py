@@ -157,9 +157,21 @@ class MixedBranching(Branching):
 
     def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
         if self._is_shared:
-            relaxed = relax_flat(problem, box)
+            relaxed = relax_flat(problem, self._loosened(problem, box))
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
+
+    def _loosened(self, problem: Nonconvex, box: Box) -> Box:
+        """Keep the sides across the grid; all others follow from the conditions or the cost.
+
+        A side that the cost of the best answer sets runs through that answer, where a solver
+        could not tell which of the two to charge for.
+        """
+        has_grid, program = self.question.blueprint.grid.step > 0, problem.convex
+        return Box(
+            np.where(has_grid, box.lower, program.lower),
+            np.where(has_grid, box.upper, program.upper),
+        )
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Look for prices that show it, by asking for a margin; if there are, keep them."""
@@ -168,7 +180,7 @@ class MixedBranching(Branching):
             return False
         problem = self.question.problem(node.prototype, box)
         margin = _CLEAR * cells.scale(self.question.x)
-        asked = relax_flat(problem.tightened(margin), box)
+        asked = relax_flat(problem.tightened(margin), self._loosened(problem, box))
         if asked.outcome is not Outcome.INFEASIBLE:
             return False
         if not self.question.loses_ties(node.prototype, asked.prices, box, cap):
