@@ -18,7 +18,7 @@ from counterlvq.arrays import Floats, finite_matrix
 from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
-from counterlvq.frames import like, rows_of
+from counterlvq.frames import is_named_row, like, rows_of
 from counterlvq.model import PrototypeModel
 from counterlvq.pipelines import NumericPart, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.steps import is_kind
@@ -73,7 +73,10 @@ class Source:
         """Read many inputs; columns of a frame are found by name, in any order."""
         if self._is_plain and not _has_names(X):
             return finite_matrix("X", X, len(self.features))
-        return rows_of(X, self.features, self.columns)
+        rows = rows_of(X, self.features, self.columns)
+        if not rows.size:
+            raise InvalidInputError("X is empty (0 rows); expected at least one row.")
+        return rows
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
@@ -217,6 +220,4 @@ def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
 
 def _has_names(table: Any) -> bool:
     """Whether columns can be found by name: a frame, or a row of one."""
-    return not isinstance(table, Mapping) and (
-        hasattr(table, "columns") or hasattr(table, "to_frame")
-    )
+    return as_frame(table) is not None or is_named_row(table)
