@@ -17,7 +17,7 @@ import numpy as np
 from counterlvq.arrays import Floats
 from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
-from counterlvq.lifting import Box, Nonconvex
+from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.proofs import Question
 from counterlvq.search import Search
 from counterlvq.solvers.convexified import Scores
@@ -126,7 +126,9 @@ class MixedBranching(Branching):
     def _complete(self, prototype: int, point: Floats) -> None:
         """Hold the grid at its nearest point, and look for the best of the rest."""
         decided = self.question.ticks.decided(point)
-        key = prototype, decided[self.question.ticks.columns].tobytes()
+        # The rest of a nonconvex cell is searched from the point, and again from another one.
+        seen = decided[self.question.ticks.columns] if self._is_shared else point
+        key = prototype, seen.tobytes()
         if key in self._tried or self._costs_too_much(decided):
             return
         self._tried.add(key)
@@ -156,10 +158,17 @@ class MixedBranching(Branching):
         return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+        if box.equals(Box(box.lower, box.lower)) and self._is_valid(box.lower):
+            # One point is left, and it is an answer: its cost is its own bound.
+            nothing = replace(LiftedPrices.none(problem), point=box.lower)
+            return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
             relaxed = relax_flat(problem, self._loosened(problem, box))
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
+
+    def _is_valid(self, delta: Floats) -> bool:
+        return self.judge.is_valid(self.question.ticks.values(delta), False)
 
     def _loosened(self, problem: Nonconvex, box: Box) -> Box:
         """Keep the sides across the grid; all others follow from the conditions or the cost.
