@@ -29,6 +29,7 @@ from counterlvq.trees import LocalQuestion
 
 __all__ = ["MixedBranching"]
 
+_GRID = "branch and bound over whole numbers, decimals and levels"
 # A relaxed value this near to the grid, in steps, counts as on it.
 _ON_GRID = 1e-6
 # A way to the grid that costs less than this share of the gap can wait.
@@ -49,6 +50,10 @@ class MixedBranching(Branching):
     @property
     def _is_shared(self) -> bool:
         return isinstance(self.question.cells, SharedCells)
+
+    @property
+    def _engines(self) -> tuple[str, ...]:
+        return (_GRID,) if self._is_shared else (_GRID, *super()._engines)
 
     def _start(self, *, from_input: bool) -> None:
         """Begin where nothing on the grid changes, and with what the target prototypes have."""

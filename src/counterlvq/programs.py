@@ -139,9 +139,8 @@ class Blueprint:
         held = Rows(np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True)
         applying = [item.rows for item in self.conditionals if item.applies(y, y)]
         # A row that is left with one feature becomes a bound of it, which holds to the last digit.
-        put_in = [
-            rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)
-        ]
+        put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
+        rest: list[Rows | Quadric | Conditional]
         rest = [*put_in, self.bounds, self.fixed, held, *self.quadrics]
         return Blueprint.of(self.w, self.L, rest)
 

@@ -116,7 +116,7 @@ class _Pandas(Frame):
         return self.frame.iloc[rows]
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
-        return self._library().DataFrame(columns, index=self.frame.index)
+        return self._library().DataFrame(columns, index=self.frame.index).infer_objects()
 
     def declared_levels(self, name: str) -> list[Any] | None:
         dtype = self.frame[name].dtype
@@ -265,7 +265,7 @@ def new_frame(columns: Mapping[str, Any]) -> Any:
     except ImportError:
         pass
     else:
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns).infer_objects()
     try:
         import polars as pl
     except ImportError:
