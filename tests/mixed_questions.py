@@ -204,28 +204,9 @@ def bare(
 
     factors = np.eye(W.shape[1]) if omegas is None else omegas
     return Mixed(
-        model, clvq.Features(columns), tuple(columns), image, lambda rows: model.predict(image(rows)),
-        np.asarray(W, dtype=float), np.asarray(labels), factors,
-    )  # fmt: skip
-
-
-def after(steps: Sequence[Any], mixed: Mixed, table: Any, unseen: Row | None = None) -> Mixed:
-    """The same prototypes behind fitted steps; `table` is what the steps are fitted to."""
-    import pandas as pd
-    from sklearn.pipeline import Pipeline
-
-    pipeline = Pipeline([*steps, ("lvq", mixed.model)])
-    pipeline[:-1].fit(table)
-
-    def frame(rows: list[Row]) -> Any:
-        return pd.DataFrame([{**(unseen or {}), **row} for row in rows])[list(table.columns)]
-
-    def image(rows: list[Row]) -> Array:
-        return np.asarray(pipeline[:-1].transform(frame(rows)), dtype=float)
-
-    return Mixed(
-        pipeline, mixed.features, mixed.columns, image, lambda rows: pipeline.predict(frame(rows)),
-        mixed.W, mixed.labels, mixed.omegas,
+        model, clvq.Features(columns), tuple(columns), image,
+        lambda rows: model.predict(image(rows)), np.asarray(W, dtype=float), np.asarray(labels),
+        factors,
     )  # fmt: skip
 
 
@@ -243,8 +224,9 @@ def assert_exact(
     assert cf.prediction == mixed.says([y])[0]
     for column in mixed.discrete:
         assert y[column.name] in possible(column), (column, y)
-    assert cf.cost == prices.of(mixed.columns, x, y) or abs(
-        cf.cost - prices.of(mixed.columns, x, y)
-    ) <= 1e-12 * cf.cost
+    assert (
+        cf.cost == prices.of(mixed.columns, x, y)
+        or abs(cf.cost - prices.of(mixed.columns, x, y)) <= 1e-12 * cf.cost
+    )
     assert abs(cf.cost - optimum) <= room, (cf.cost, optimum)
     assert cf.lower_bound <= optimum + 1e-9 * abs(optimum) + 1e-12

@@ -126,9 +126,7 @@ NUMBER = Features([Feature("n", "whole")])
 
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
 @pytest.mark.parametrize(("labels", "x", "y"), [("ny", 0, 3), ("yn", 4, 2)], ids=["lost", "won"])
-def test_a_tie_is_an_answer_only_if_it_wins(
-    cost: clvq.Cost, labels: str, x: int, y: int
-) -> None:
+def test_a_tie_is_an_answer_only_if_it_wins(cost: clvq.Cost, labels: str, x: int, y: int) -> None:
     """Halfway between two prototypes the first one wins."""
     model = clvq.PrototypeModel([[0.0], [4.0]], list(labels), feature_names=["n"])
     explainer = clvq.Explainer(model, cost, features=NUMBER)
@@ -290,7 +288,9 @@ def scanned(question: Mixed, prices: Prices, x: Row, target: str) -> float:
     grid = np.unique(np.r_[np.linspace(-8, 8, 1601), x["u"] + np.linspace(-0.5, 0.5, 401)])
     rows = [{**row, "u": float(u)} for row in question.choices() for u in grid]
     won = question.says(rows) == target
-    paid = [prices.of(question.columns, x, row) for row, good in zip(rows, won, strict=True) if good]
+    paid = [
+        prices.of(question.columns, x, row) for row, good in zip(rows, won, strict=True) if good
+    ]
     return min(paid, default=np.inf)
 
 
@@ -451,7 +451,7 @@ INFEASIBLE: list[tuple[list[Any], list[Any]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("rules", "conflict"), INFEASIBLE, ids=lambda rules: str(rules))
+@pytest.mark.parametrize(("rules", "conflict"), INFEASIBLE, ids=str)
 def test_rules_without_room_are_named(rules: list[Any], conflict: list[Any]) -> None:
     cf = household().explainer(PAID, rules).explain(FROM, "yes")
     assert cf.status == "infeasible"
