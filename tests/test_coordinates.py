@@ -9,6 +9,7 @@ import counterlvq as clvq
 from counterlvq import Feature, Features
 from counterlvq.coordinates import Coordinates, Prices
 from counterlvq.rows import Conditional, Implication, LevelRule, Rows
+from counterlvq.statements import Expression, as_constraint
 
 FEATURES = Features(
     [
@@ -19,24 +20,28 @@ FEATURES = Features(
         Feature("rate", decimals=2),
     ]
 )
-SPREAD = Coordinates(FEATURES)
 ROWS = np.array([[31.0, 2.0, 5.5, 1.0, 0.25], [40.0, 0.0, -1.0, 0.0, 1.0]])
+SPREAD = Coordinates(FEATURES).seen_from(ROWS[1])
 
 
-def test_levels_have_a_coordinate_each() -> None:
-    assert SPREAD.width == 8
-    assert SPREAD.numbers.tolist() == [0, 4, 7]
+def test_other_levels_have_a_coordinate_each() -> None:
+    assert SPREAD.width == 6
+    assert SPREAD.numbers.tolist() == [0, 3, 5]
     assert SPREAD.inner(ROWS).tolist() == [
-        [31.0, 0.0, 0.0, 1.0, 5.5, 0.0, 1.0, 0.25],
-        [40.0, 1.0, 0.0, 0.0, -1.0, 1.0, 0.0, 1.0],
+        [31.0, 0.0, 1.0, 5.5, 1.0, 0.25],
+        [40.0, 0.0, 0.0, -1.0, 0.0, 1.0],
     ]
-    assert SPREAD.names[1:4] == ("job == 'clerk'", "job == 'nurse'", "job == 'cook'")
+    assert SPREAD.names[1:3] == ("job == 'nurse'", "job == 'cook'")
+    other = SPREAD.seen_from(ROWS[0])
+    assert other.names[1:3] == ("job == 'clerk'", "job == 'nurse'")
+    assert other.names[4] == "owner == False"
 
 
 def test_there_and_back() -> None:
-    assert (SPREAD.outer(SPREAD.inner(ROWS)) == ROWS).all()
-    gaps = np.full((1, SPREAD.width), np.nan)
-    assert np.isnan(SPREAD.outer(gaps)).all()
+    every = np.array([[n, j, 0.5, b, 0.0] for n in (0, 7) for j in range(3) for b in range(2)])
+    for row in every:
+        seen = SPREAD.seen_from(row)
+        assert (seen.outer(seen.inner(every)) == every).all()
 
 
 def test_numbers_alone_are_their_own_coordinates() -> None:
@@ -50,9 +55,10 @@ def test_numbers_alone_are_their_own_coordinates() -> None:
 
 
 def test_a_feature_of_one_level_is_a_feature_of_levels() -> None:
-    single = Coordinates(Features([Feature("a", levels=[7])]))
+    single = Coordinates(Features([Feature("a", levels=[7]), "b"]))
     assert single.has_levels
-    assert single.outer(single.inner(np.zeros((1, 1)))).tolist() == [[0.0]]
+    assert single.width == 1
+    assert single.outer(single.inner(np.array([[0.0, 2.0]]))).tolist() == [[0.0, 2.0]]
 
 
 def test_the_grid_knows_steps_and_decimals() -> None:
@@ -69,7 +75,7 @@ def holds(rows: Rows, y: np.ndarray, x: np.ndarray) -> bool:
 def test_what_holds_of_every_row() -> None:
     good, other = SPREAD.inner(ROWS)
     assert all(holds(rows, good, other) for rows in SPREAD.own_conditions)
-    for at, value in ((1, 1.0), (3, 0.0), (0, 100.0), (0, -1.0), (5, -1.0)):
+    for at, value in ((1, 1.0), (2, -1.0), (4, 2.0), (0, 100.0), (0, -1.0)):
         bad = good.copy()
         bad[at] = value
         assert not all(holds(rows, bad, other) for rows in SPREAD.own_conditions)
@@ -99,14 +105,14 @@ def test_conditions_on_features_hold_of_the_same_rows(
     rule: clvq.Constraint | str, first: bool, second: bool
 ) -> None:
     """Each row is tried as a counterfactual of the second."""
-    stated = clvq.constraints.as_constraint(rule).conditions(FEATURES)
+    stated = as_constraint(rule).conditions(FEATURES)
     parts = [part for condition in stated for part in SPREAD.spread(condition)]
     x = SPREAD.inner(ROWS)[1]
     for y, expected in zip(SPREAD.inner(ROWS), (first, second), strict=True):
         said = []
         for part in parts:
             if isinstance(part, Conditional):
-                said.append(not part.applies(y) or holds(part.rows, y, x))
+                said.append(not part.applies(y, y) or holds(part.rows, y, x))
             else:
                 assert isinstance(part, Rows)
                 said.append(holds(part, y, x))
@@ -114,7 +120,7 @@ def test_conditions_on_features_hold_of_the_same_rows(
 
 
 def test_conditions_of_an_implication_are_inequalities() -> None:
-    """Where they do not apply they are multiplied by 0, which an equality would survive."""
+    """Where they do not apply they say nothing; an equality would not do for that."""
     rows = Rows.on_features([0], 5, new=1, old=0, value=3, equality=True)
     parts = SPREAD.spread(Implication(LevelRule(1, frozenset({0})), rows))
     assert len(parts) == 2
@@ -125,10 +131,11 @@ def test_conditions_of_an_implication_are_inequalities() -> None:
 
 
 def paid(cost: clvq.Cost, x: np.ndarray, y: np.ndarray) -> float:
-    prices = Prices.of(cost, SPREAD, FEATURES.names)
-    before, after = SPREAD.inner(np.array([x, y]))
-    lifted = prices.factor @ (after - before)
-    return float(prices.seen_from(before) @ np.abs(after - before) + lifted @ lifted)
+    seen = SPREAD.seen_from(x)
+    w, L = Prices.of(cost, FEATURES, FEATURES.names).over(seen)
+    before, after = seen.inner(np.array([x, y]))
+    lifted = L @ (after - before)
+    return float(w @ np.abs(after - before) + lifted @ lifted)
 
 
 @pytest.mark.parametrize(
@@ -156,18 +163,23 @@ def test_a_switch_costs_its_price(cost: clvq.Cost, expected: float) -> None:
     assert paid(cost, ROWS[0], ROWS[1]) == pytest.approx(expected, rel=1e-12)
 
 
-def test_every_coordinate_has_a_price() -> None:
-    """Only so does a bound on the cost bound all of them."""
-    cost = clvq.Euclidean(switches={"job": {("clerk", "nurse"): 1e-3}})
-    prices = Prices.of(cost, SPREAD, FEATURES.names)
-    weights = prices.seen_from(SPREAD.inner(ROWS)[1])
-    assert (weights[[1, 2, 3, 5, 6]] > 0).all()
+def test_a_box_applies_a_condition_only_where_all_of_it_does() -> None:
+    (part,) = SPREAD.spread(Expression("if job == 'cook' then age <= 30").conditions(FEATURES)[0])
+    assert isinstance(part, Conditional)
+    nowhere, cook = np.zeros(6), np.eye(6)[2]
+    assert not part.applies(nowhere, cook)
+    assert not part.applies(nowhere, nowhere)
+    assert part.applies(cook, cook)
+    (part,) = SPREAD.spread(Expression("if job == 'clerk' then age <= 30").conditions(FEATURES)[0])
+    assert isinstance(part, Conditional)
+    assert part.applies(nowhere, nowhere)
+    assert not part.applies(nowhere, cook)
 
 
 def test_weights_may_be_for_columns_that_the_model_never_sees() -> None:
     cost = clvq.Manhattan([9, 1, 2, 3, 4, 5])
-    prices = Prices.of(cost, SPREAD, ("note", *FEATURES.names))
-    assert prices.weights[SPREAD.numbers].tolist() == [1.0, 3.0, 5.0]
+    w, _ = Prices.of(cost, FEATURES, ("note", *FEATURES.names)).over(SPREAD)
+    assert w.tolist() == [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
 
 
 @pytest.mark.parametrize(
@@ -182,6 +194,6 @@ def test_weights_may_be_for_columns_that_the_model_never_sees() -> None:
 )
 def test_prices_that_do_not_fit_are_refused(cost: clvq.Cost, words: tuple[str, ...]) -> None:
     with pytest.raises(clvq.CounterlvqError) as caught:
-        Prices.of(cost, SPREAD, FEATURES.names)
+        Prices.of(cost, FEATURES, FEATURES.names)
     for word in words:
         assert word in str(caught.value)

@@ -71,7 +71,8 @@ def test_rounding_ends_next_to_the_change_and_on_the_grid(
     assert abs(nearest - delta) <= 0.5 * unit + room
     for end in (below, above, nearest):
         assert ticks.grid.holds(ticks.values(np.array([end])))
-    assert abs(ticks.next_above(0, below) - (below + unit)) <= room
+    assert abs(ticks.next_above(np.array([below]))[0] - (below + unit)) <= room
+    assert abs(ticks.next_below(np.array([below]))[0] - (below - unit)) <= room
 
 
 @bounded
@@ -98,11 +99,21 @@ def test_open_ends_stay_open() -> None:
     assert ticks.above(np.array([-np.inf]))[0] == -np.inf
 
 
-def test_one_level_is_chosen_for_each_feature() -> None:
-    grid = Grid(np.ones(5), np.ones(5), (slice(0, 3), slice(3, 5)))
-    ticks = grid.seen_from(np.array([1.0, 0.0, 0.0, 0.0, 1.0]))
-    decided = ticks.decided(np.array([-0.7, 0.3, 0.4, 0.2, -0.2]))
-    assert decided.tolist() == [0.0, 0.0, 1.0, 0.0, 1.0]
+@pytest.mark.parametrize(
+    ("shares", "chosen"),
+    [
+        ([0.3, 0.4, 0.2, 0.2], [0.0, 1.0, 0.0, 0.0]),  # what is left for staying is 0.3 and 0.6
+        ([0.3, 0.2, 0.1, 0.6], [0.0, 0.0, 0.0, 1.0]),
+        ([0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]),
+        ([0.6, 0.6, 0.9, 0.1], [1.0, 0.0, 1.0, 0.0]),  # never two at once
+    ],
+)
+def test_at_most_one_other_level_is_chosen_for_each_feature(
+    shares: list[float], chosen: list[float]
+) -> None:
+    grid = Grid(np.ones(4), np.ones(4), (slice(0, 2), slice(2, 4)))
+    ticks = grid.seen_from(np.zeros(4))
+    assert ticks.decided(np.array(shares)).tolist() == chosen
 
 
 def test_how_far_changes_miss_the_grid_is_said_in_steps() -> None:

@@ -67,7 +67,8 @@ def drawn(seed: int, real: int, most: int = 2) -> tuple[Mixed, Prices, Row]:
     """A model with a shared metric; without real columns its numbers are whole, for ties."""
     rng = np.random.default_rng([seed, real])
     columns = [levels_column(rng, k) for k in range(rng.integers(0, most + 1))]
-    columns += [grid_column(rng, k) for k in range(rng.integers(not columns, most + 1))]
+    is_stuck = all(len(column.levels) < 2 for column in columns) and not real
+    columns += [grid_column(rng, k) for k in range(rng.integers(is_stuck, most + 1))]
     for k in range(real):
         ends = {"lower": -4.0, "upper": 4.0} if rng.random() < 0.3 else {}
         columns.append(Feature(f"u{k}", **ends))

@@ -199,6 +199,12 @@ def test_levels_that_are_numbers_come_back_as_such() -> None:
     assert ask.explain([2], "yes").x.tolist() == [4]
 
 
+def test_levels_alone_that_cannot_change_are_refused() -> None:
+    model = clvq.PrototypeModel([[1.0], [4.0]], ["no", "yes"], feature_names=["cards"])
+    with pytest.raises(clvq.InvalidInputError, match="one level only"):
+        clvq.Explainer(model, features=Features([Feature("cards", levels=[4])]))
+
+
 def test_columns_are_found_by_name_and_others_are_kept() -> None:
     shuffled = TABLE.assign(extra=7)[["owner", "extra", "income", "note", "job", "age"]]
     X = explainer().explain_batch(shuffled, "yes").X
@@ -322,6 +328,11 @@ def test_bad_settings_are_refused_by_name(settings: dict[str, Any], words: tuple
         explainer(**settings)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_one_of_takes_levels_from_anywhere() -> None:
+    assert clvq.OneOf("job", (level for level in ("a", "b"))).levels == ("a", "b")
+    assert clvq.OneOf("rank", np.array([1, 2])).levels == (1, 2)
 
 
 @pytest.mark.parametrize("levels", ["clerk", [], 3])
