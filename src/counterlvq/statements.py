@@ -40,7 +40,8 @@ class OneOf(Constraint):
     levels: tuple[Any, ...]
 
     def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
-        listed = [*levels] if np.iterable(levels) and not isinstance(levels, str) else []
+        given: Any = levels
+        listed = [*given] if np.iterable(given) and not isinstance(given, str) else []
         if not listed:
             raise InvalidInputError(
                 f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
