@@ -6,6 +6,8 @@ import dataclasses
 from typing import Any
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -348,3 +350,66 @@ def test_bad_matrix_is_refused_in_words(kind: str) -> None:
     with pytest.raises(clvq.InvalidInputError) as raised:
         clvq.Mahalanobis(matrix)
     assert message in str(raised.value)
+
+
+# --- switches -----------------------------------------------------------------------------------
+
+BAD_SWITCHES = {
+    "no mapping": (3.0, ("switches is 3.0", "mapping from feature to price")),
+    "zero": ({"job": 0.0}, ("switches['job'] is 0.0", "positive price")),
+    "negative": ({"job": {("a", "b"): -1}}, ("switches['job'][('a', 'b')] is -1", "positive")),
+    "not a number": ({"job": NAN}, ("switches['job'] is nan", "positive")),
+    "infinite": ({"job": INF}, ("switches['job'] is inf", "positive")),
+    "text": ({"job": "2"}, ("switches['job'] is '2'", "positive")),
+    "no pair": ({"job": {"a": 1.0}}, ("switches['job']['a']", "pair of levels")),
+    "three levels": ({"job": {("a", "b", "c"): 1.0}}, ("('a', 'b', 'c')", "pair of levels")),
+}
+
+
+@pytest.mark.parametrize(("switches", "words"), BAD_SWITCHES.values(), ids=BAD_SWITCHES)
+@pytest.mark.parametrize(
+    "cost",
+    [clvq.Manhattan, clvq.Euclidean, lambda switches: clvq.Mahalanobis(np.eye(2), switches)],
+    ids=["Manhattan", "Euclidean", "Mahalanobis"],
+)
+def test_bad_switches_are_refused_in_words(cost: Any, switches: Any, words: tuple[str]) -> None:
+    with pytest.raises(clvq.InvalidInputError) as caught:
+        cost(switches=switches)
+    for word in words:
+        assert word in str(caught.value)
+
+
+def test_switches_are_shown_and_share_no_memory_with_the_caller() -> None:
+    given = {"job": 2.0, "home": {("rent", "own"): 3.0}}
+    for cost in (clvq.Manhattan([1.0], given), clvq.Euclidean(given)):
+        again = eval(repr(cost), {"Manhattan": clvq.Manhattan, "Euclidean": clvq.Euclidean})
+        assert again.switches == cost.switches == given
+        assert cost.switches is not given
+
+
+def mixed_frame(library: Any) -> Any:
+    return library.DataFrame(
+        {
+            "age": [20, 30, 40, 90],
+            "job": ["clerk", "nurse", "clerk", "cook"],
+            "income": [1.0, 2.0, 4.0, 8.0],
+            "owner": [True, False, True, True],
+        }
+    )
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_mad_weights_of_a_frame_leave_levels_at_the_price_of_a_switch(library: Any) -> None:
+    frame = mixed_frame(library)
+    numbers = clvq.mad_weights(np.array([[20, 1.0], [30, 2.0], [40, 4.0], [90, 8.0]]))
+    assert clvq.mad_weights(frame).tolist() == [numbers[0], 1.0, numbers[1], 1.0]
+
+
+def test_mad_weights_of_a_frame_name_the_column_that_is_at_fault() -> None:
+    frame = mixed_frame(pd)
+    with pytest.raises(clvq.InvalidInputError, match=r"'age' never varies.*constant=1\.0"):
+        clvq.mad_weights(frame.assign(age=3))
+    assert clvq.mad_weights(frame.assign(age=3), constant=7.0)[0] == 7.0
+    with pytest.raises(clvq.InvalidInputError, match="column 'income', row 1 is missing"):
+        clvq.mad_weights(frame.assign(income=[1.0, NAN, 2.0, 3.0]))
+    assert clvq.mad_weights(frame[["job", "owner"]]).tolist() == [1.0, 1.0]

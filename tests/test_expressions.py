@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import counterlvq as clvq
-from counterlvq.expressions import LinearForm, parse
+from counterlvq.expressions import Comparison, LevelTest, LinearForm, Promise, parse
 
 bounded = settings(max_examples=300, deadline=None, derandomize=True, database=None)
 
@@ -69,6 +69,84 @@ def test_good_string_is_read(
     assert form.new == pytest.approx(new, rel=1e-15)
     assert form.old == pytest.approx(old, rel=1e-15)
     assert form.constant == pytest.approx(constant, rel=1e-15)
+
+
+# --- levels and implications --------------------------------------------------------------------
+
+TESTS = [
+    ("job == 'clerk'", LevelTest("job", ("clerk",), False)),
+    ('job == "clerk"', LevelTest("job", ("clerk",), False)),
+    ("job!='clerk'", LevelTest("job", ("clerk",), True)),
+    ("job in ['clerk', 'nurse']", LevelTest("job", ("clerk", "nurse"), False)),
+    ("job not in ['clerk']", LevelTest("job", ("clerk",), True)),
+    ("`job title` in ['a b', \"it's\"]", LevelTest("job title", ("a b", "it's"), False)),
+    ("rank != 3", LevelTest("rank", (3.0,), True)),
+    ("rank in [-1, 2.5]", LevelTest("rank", (-1.0, 2.5), False)),
+    ("owner == True", LevelTest("owner", (True,), False)),
+    ("owner != False", LevelTest("owner", (False,), True)),
+    ("in in ['in']", LevelTest("in", ("in",), False)),
+    ("not not in ['not']", LevelTest("not", ("not",), True)),
+    ("job == ''", LevelTest("job", ("",), False)),
+    ("job == '<= 3 `x`'", LevelTest("job", ("<= 3 `x`",), False)),
+]
+
+
+@pytest.mark.parametrize(("text", "test"), TESTS, ids=[text for text, _ in TESTS])
+def test_tests_of_levels_are_read(text: str, test: LevelTest) -> None:
+    assert parse(text) == test
+
+
+def test_a_number_after_two_equals_signs_is_left_to_whoever_knows_the_feature() -> None:
+    assert isinstance(parse("rank == 3"), Comparison)
+
+
+def test_implications_are_read() -> None:
+    student = LevelTest("student", ("yes",), False)
+    assert parse("if student == 'yes' then age <= 30") == Promise(student, parse("age <= 30"))
+    assert parse("if student == 'yes' then job != 'cook'") == Promise(
+        student, LevelTest("job", ("cook",), True)
+    )
+    assert parse("if `if` in ['then'] then `then` <= original(a)") == Promise(
+        LevelTest("if", ("then",), False), parse("`then` <= original(a)")
+    )
+
+
+def test_if_and_then_may_be_features() -> None:
+    assert parse("if <= 3") == parse("`if` <= 3")
+    assert parse("if + then <= 3") == parse("`if` + `then` <= 3")
+    assert parse("if == 'yes'") == LevelTest("if", ("yes",), False)
+
+
+BAD_TESTS = [
+    ("job in 'clerk'", "list of levels"),
+    ("job in []", "a level"),
+    ("job in ['clerk'", "closing bracket"),
+    ("job in ['clerk' 'nurse']", "comma"),
+    ("job in ['clerk',]", "a level"),
+    ("job in [clerk]", "a level: 'text' in quotes"),
+    ("job != clerk", "a level: 'text' in quotes"),
+    ("job != ", "the end"),
+    ("job == 'clerk", "position 7"),
+    ("job <= 'clerk'", "text is for levels"),
+    ("'job' <= 3", "`backticks`"),
+    ("job == 'clerk' == 'nurse'", "one comparison per constraint"),
+    ("job == 'clerk' and age <= 3", "'and'"),
+    ("if job == 'clerk'", "'then'"),
+    ("if job == 'clerk' age <= 3", "'then'"),
+    ("if job == 'clerk' then", "the end"),
+    ("if job == 'clerk' then if age == 'x' then b <= 2", "backticks"),
+    ("a <= 3 then b <= 2", "'then'"),
+    ("job not ['clerk']", "one of <= >= =="),
+    ("2 * job != 3", "one of <= >= =="),
+]
+
+
+@pytest.mark.parametrize(("text", "words"), BAD_TESTS, ids=[text for text, _ in BAD_TESTS])
+def test_bad_tests_of_levels_say_where_and_what(text: str, words: str) -> None:
+    with pytest.raises(clvq.ConstraintSyntaxError) as caught:
+        parse(text)
+    assert words in str(caught.value)
+    assert "position" in str(caught.value)
 
 
 def test_quotients_of_numbers_are_as_exact_as_python_has_them() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
 from counterlvq.features import Features
-from counterlvq.frames import written
+from counterlvq.frames import as_cells, written
 from counterlvq.results import Counterfactual, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
@@ -35,8 +35,9 @@ class GivenTable:
         frame = as_frame(self.table)
         if frame is not None:
             return self.fill(frame.taking(rows), values)
-        given = np.asarray(self.table)
-        return self.fill(given[rows], values) if given.dtype == object else values
+        cells = as_cells(self.table)
+        is_whole = np.array_equal(rows, np.arange(len(cells)))
+        return self.fill(cells if is_whole else cells[rows], values)
 
     def new(self, rows: NDArray[np.int64], columns: dict[str, Any]) -> Any:
         """Make a frame of other columns for the listed rows, in the library of the table."""

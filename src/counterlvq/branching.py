@@ -134,7 +134,12 @@ class Branching:
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
-        return Find(self._best, self._cost, self._forest(), (_CCP, _TREE))
+        return Find(self._best, self._cost, self._forest(), self._engines)
+
+    @property
+    def _engines(self) -> tuple[str, ...]:
+        """How the answer was found."""
+        return _CCP, _TREE
 
     def _contradiction(self) -> Evidence | None:
         """Show, where nothing was found, that the constraints contradict each other."""

@@ -171,9 +171,7 @@ class Explainer:
         The answer would have been yes if x0 were 1 higher (2 instead of 1).
         """
         answer = self._answer(self._source.row(x), target, progress)
-        if isinstance(x, Mapping) or hasattr(x, "to_frame") or hasattr(x, "columns"):
-            return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
-        return answer
+        return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
 
     def _answer(
         self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False

@@ -21,7 +21,7 @@ from counterlvq.features import Feature, Features
 from counterlvq.tables import Table, as_frame, is_missing, numbers_among
 from counterlvq.types import Kind
 
-__all__ = ["like", "rows_of", "written"]
+__all__ = ["as_cells", "is_named_row", "like", "rows_of", "written"]
 
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
@@ -76,10 +76,10 @@ def like(
     """Write numbers back into a table like the one they came from.
 
     Names, order, index and dtypes are those of `table`, and columns that are no features keep
-    their values. There are three exceptions: a column of integers that `features` calls real
+    their values. There are exceptions: a column of integers that `features` calls real
     becomes one of floats, floats of fewer digits become doubles, because rounding could undo
     what was proved, and where a row of NaN says that there is no answer, a dtype without room for
-    gaps becomes its twin that has it.
+    gaps becomes its twin that has it. Integers that a narrow dtype cannot hold widen it likewise.
 
     Parameters
     ----------
@@ -123,10 +123,19 @@ def _as_table(given: Any, names: tuple[str, ...]) -> Table:
         return frame
     if isinstance(given, Mapping):
         return _Row(given, dict)
-    if type(given).__name__ == "Series" and all(isinstance(key, str) for key in given.index):
-        series: Callable[..., Any] = type(given)  # one row of a pandas DataFrame
+    if is_named_row(given):
+        series: Callable[..., Any] = type(given)
         return _Row(given.to_dict(), partial(series, name=given.name))
     return _Cells(given, names)
+
+
+def is_named_row(given: Any) -> bool:
+    """Whether a row of a pandas DataFrame was given, which knows the names of its columns."""
+    return (
+        type(given).__name__ == "Series"
+        and hasattr(given, "iloc")
+        and all(isinstance(key, str) for key in given.index)
+    )
 
 
 @final
@@ -134,7 +143,7 @@ class _Cells(Table):
     """An array of rows, or a single one, with names for its columns."""
 
     def __init__(self, given: Any, names: tuple[str, ...]) -> None:
-        cells = given if isinstance(given, np.ndarray) else _as_array(given)
+        cells = as_cells(given)
         self.is_single = cells.ndim == 1
         self.cells = cells[None, :] if self.is_single else cells
         self.names = names
@@ -166,7 +175,7 @@ class _Cells(Table):
             j = at[name]
             out[:, j] = _typed_like(column, out[:, j]) if out.dtype == object else column
         if old.kind in "iub" and all(column.dtype.kind != "f" for column in columns.values()):
-            out = out if np.isnan(out).any() else out.astype(old)
+            out = out if np.isnan(out).any() else _as_integers(out, old)
         if old.kind == "U":
             out = out.astype(np.str_)
         return out[0] if self.is_single else out
@@ -197,10 +206,21 @@ class _Row(Table):
         return self.build({**self.given, **new})
 
 
-def _as_array(given: Any) -> NDArray[Any]:
+def as_cells(given: Any) -> NDArray[Any]:
     """Make an array of nested lists; of objects where their types differ."""
+    if isinstance(given, np.ndarray):
+        return given
     plain_array = np.asarray(given)
     return np.asarray(given, dtype=object) if plain_array.dtype.kind == "U" else plain_array
+
+
+def _as_integers(cells: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Write whole numbers in a dtype of integers or booleans, or in one with room for them."""
+    if dtype.kind == "b":
+        return cells.astype(dtype if np.isin(cells, (0.0, 1.0)).all() else np.int64)
+    ends = np.iinfo(dtype)
+    has_room = ends.min <= cells.min() and cells.max() <= ends.max
+    return cells.astype(dtype if has_room else np.int64)
 
 
 def _typed_like(column: NDArray[Any], old: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
@@ -230,6 +250,13 @@ def _numbers(table: Table, feature: Feature) -> Floats:
         raise InvalidInputError(
             f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
             f"expected whole numbers of at most 2**53, which floats hold exactly."
+        )
+    if feature.kind is Kind.WHOLE and (numbers != np.rint(numbers)).any():
+        i = int((numbers != np.rint(numbers)).argmax())
+        raise InvalidInputError(
+            f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"expected a whole number. Call the feature real, with decimals=... if it has a grid, "
+            f"to allow others."
         )
     return numbers
 

@@ -17,7 +17,7 @@ import numpy as np
 from counterlvq.arrays import Floats
 from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
-from counterlvq.lifting import Box, Nonconvex
+from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.proofs import Question
 from counterlvq.search import Search
 from counterlvq.solvers.convexified import Scores
@@ -29,6 +29,7 @@ from counterlvq.trees import LocalQuestion
 
 __all__ = ["MixedBranching"]
 
+_GRID = "branch and bound over whole numbers, decimals and levels"
 # A relaxed value this near to the grid, in steps, counts as on it.
 _ON_GRID = 1e-6
 # A way to the grid that costs less than this share of the gap can wait.
@@ -49,6 +50,10 @@ class MixedBranching(Branching):
     @property
     def _is_shared(self) -> bool:
         return isinstance(self.question.cells, SharedCells)
+
+    @property
+    def _engines(self) -> tuple[str, ...]:
+        return (_GRID,) if self._is_shared else (_GRID, *super()._engines)
 
     def _start(self, *, from_input: bool) -> None:
         """Begin where nothing on the grid changes, and with what the target prototypes have."""
@@ -126,7 +131,9 @@ class MixedBranching(Branching):
     def _complete(self, prototype: int, point: Floats) -> None:
         """Hold the grid at its nearest point, and look for the best of the rest."""
         decided = self.question.ticks.decided(point)
-        key = prototype, decided[self.question.ticks.columns].tobytes()
+        # The rest of a nonconvex cell is searched from the point, and again from another one.
+        seen = decided[self.question.ticks.columns] if self._is_shared else point
+        key = prototype, seen.tobytes()
         if key in self._tried or self._costs_too_much(decided):
             return
         self._tried.add(key)
@@ -143,6 +150,9 @@ class MixedBranching(Branching):
     def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
         """Answer the question that a choice on the grid leaves, in one cell."""
         question, cells = self.question, self.question.cells
+        if question.ticks.columns.size == decided.size:
+            valid = self.judge.is_valid(decided, False)
+            return (decided, self.judge.price(decided)) if valid else (None, np.inf)
         blueprint = question.blueprint.decided(decided)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
@@ -153,10 +163,29 @@ class MixedBranching(Branching):
         return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+        if box.equals(Box(box.lower, box.lower)) and self._is_valid(box.lower):
+            # One point is left, and it is an answer: its cost is its own bound.
+            nothing = replace(LiftedPrices.none(problem), point=box.lower)
+            return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
-            relaxed = relax_flat(problem, box)
+            relaxed = relax_flat(problem, self._loosened(problem, box))
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
+
+    def _is_valid(self, delta: Floats) -> bool:
+        return self.judge.is_valid(self.question.ticks.values(delta), False)
+
+    def _loosened(self, problem: Nonconvex, box: Box) -> Box:
+        """Keep the sides across the grid; all others follow from the conditions or the cost.
+
+        A side that the cost of the best answer sets runs through that answer, where a solver
+        could not tell which of the two to charge for.
+        """
+        has_grid, program = self.question.blueprint.grid.step > 0, problem.convex
+        return Box(
+            np.where(has_grid, box.lower, program.lower),
+            np.where(has_grid, box.upper, program.upper),
+        )
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Look for prices that show it, by asking for a margin; if there are, keep them."""
@@ -165,7 +194,7 @@ class MixedBranching(Branching):
             return False
         problem = self.question.problem(node.prototype, box)
         margin = _CLEAR * cells.scale(self.question.x)
-        asked = relax_flat(problem.tightened(margin), box)
+        asked = relax_flat(problem.tightened(margin), self._loosened(problem, box))
         if asked.outcome is not Outcome.INFEASIBLE:
             return False
         if not self.question.loses_ties(node.prototype, asked.prices, box, cap):

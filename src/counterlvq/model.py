@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+import copy
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, final
@@ -25,6 +26,8 @@ _PRODUCT = 1 << 18
 _ROWS_ENOUGH = 256
 # Up to so many rows, local distances are taken of all prototypes at once.
 _FEW_ROWS = 4
+# Two distances that differ by less than this share of the largest are a close call.
+_CLOSE = 2.0**-30
 
 
 @final
@@ -72,6 +75,7 @@ class PrototypeModel:
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
+    _referee: Callable[[Floats], NDArray[np.intp]] | None
 
     def __init__(
         self,
@@ -94,6 +98,7 @@ class PrototypeModel:
         object.__setattr__(self, "offsets", _checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(_distinct(checked)))
+        object.__setattr__(self, "_referee", None)
 
     def __repr__(self) -> str:
         kind = "local" if self.is_local else "shared"
@@ -185,8 +190,28 @@ class PrototypeModel:
 
     def nearest_of_checked(self, rows: Floats) -> NDArray[np.intp]:
         """As `nearest`, for rows that are known to be finite and of the right width."""
-        found = [self._distances(block).argmin(axis=1) for block in self._blocks(rows)]
+        found = [self._nearest(block) for block in self._blocks(rows)]
         return found[0] if len(found) == 1 else np.concatenate(found)
+
+    def refereed(self, by: Callable[[Floats], NDArray[np.intp]]) -> PrototypeModel:
+        """Return a model that asks `by` for the nearest prototype wherever two are equally near.
+
+        A model that is another one in other coordinates has its distances but for rounding,
+        and on a grid ties are common: there the other one has the last word.
+        """
+        out = copy.copy(self)
+        object.__setattr__(out, "_referee", by)
+        return out
+
+    def _nearest(self, rows: Floats) -> NDArray[np.intp]:
+        scores = self._distances(rows)
+        nearest: NDArray[np.intp] = scores.argmin(axis=1)
+        if self._referee is not None:
+            two = np.partition(scores, 1, axis=1)
+            close = two[:, 1] - two[:, 0] <= _CLOSE * scores.max(axis=1)
+            if close.any():
+                nearest[close] = self._referee(rows[close])
+        return nearest
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of the nearest prototype of each row.

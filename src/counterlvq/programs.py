@@ -137,14 +137,12 @@ class Blueprint:
         """Hold everything that lies on a grid where `y` has it: a continuous rest is left."""
         at = self.grid.columns
         held = Rows(np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True)
-        more = [item.rows for item in self.conditionals if item.applies(y, y)]
-        return replace(
-            self,
-            inequalities=_stacked([self.inequalities, *more]),
-            fixed=_stacked([self.fixed, held]),
-            conditionals=(),
-            grid=Grid.none(y.size),
-        )
+        applying = [item.rows for item in self.conditionals if item.applies(y, y)]
+        # A row that is left with one feature becomes a bound of it, which holds to the last digit.
+        put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
+        rest: list[Rows | Quadric | Conditional]
+        rest = [*put_in, self.bounds, self.fixed, held, *self.quadrics]
+        return Blueprint.of(self.w, self.L, rest)
 
     @cached_property
     def inverse_square(self) -> Floats:

@@ -48,6 +48,12 @@ class Rows:
         """Multiply by a factor of at least 0; by 0 nothing is said any more."""
         return Rows(factor * self.A, factor * self.R, factor * self.v, self.equality)
 
+    def holding(self, columns: NDArray[np.intp], y: Floats) -> Rows:
+        """Put in the values that some columns have in `y`."""
+        A = self.A.copy()
+        A[:, columns] = 0.0
+        return Rows(A, self.R, self.v - self.A[:, columns] @ y[columns], self.equality)
+
     def magnitude(self, y: Floats, x: Floats) -> Floats:
         """Size of the numbers that meet in each condition, the measure of its rounding."""
         size: Floats = np.abs(y) @ np.abs(self.A).T + np.abs(x) @ np.abs(self.R).T + np.abs(self.v)

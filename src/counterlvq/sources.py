@@ -18,7 +18,7 @@ from counterlvq.arrays import Floats, finite_matrix
 from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
-from counterlvq.frames import like, rows_of
+from counterlvq.frames import is_named_row, like, rows_of
 from counterlvq.model import PrototypeModel
 from counterlvq.pipelines import NumericPart, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.steps import is_kind
@@ -32,6 +32,14 @@ Predictor = Callable[[Floats], NDArray[Any]]
 class _Behind(NamedTuple):
     table_map: TableMap
     model: PrototypeModel  # in the space that the map leads to
+    images: Callable[[Floats], Floats]  # of rows in that space, as the user's model has them
+
+    def stated(self, coordinates: Coordinates) -> PrototypeModel:
+        """State the model in coordinates; on a grid it keeps the last word on close calls."""
+        out = self.table_map.pulled_back(self.model, seen=coordinates)
+        if coordinates.is_plain:
+            return out
+        return out.refereed(_After(self.model.nearest, _After(self.images, coordinates.outer)))
 
 
 @final
@@ -65,7 +73,10 @@ class Source:
         """Read many inputs; columns of a frame are found by name, in any order."""
         if self._is_plain and not _has_names(X):
             return finite_matrix("X", X, len(self.features))
-        return rows_of(X, self.features, self.columns)
+        rows = rows_of(X, self.features, self.columns)
+        if not rows.size:
+            raise InvalidInputError("X is empty (0 rows); expected at least one row.")
+        return rows
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
@@ -78,9 +89,7 @@ class Source:
         if self.behind is None:
             return self
         coordinates = self.coordinates.seen_from(row)
-        table_map, model = self.behind
-        stated = table_map.pulled_back(model, seen=coordinates)
-        return replace(self, model=stated, coordinates=coordinates)
+        return replace(self, model=self.behind.stated(coordinates), coordinates=coordinates)
 
     def predictor(self) -> Predictor | None:
         """Return the user's own `predict`, for points in coordinates."""
@@ -101,7 +110,8 @@ def source_of(model: Any, features: Any = None) -> Source:
     if is_kind(model, "Pipeline"):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features)
-        return _behind(table_map, as_prototype_model(last), _PipelineSays(model, table_map))
+        rows = _PipelineRows(model, table_map)
+        return _behind(table_map, as_prototype_model(last), rows.labels, rows.images)
     if isinstance(model, TableModel):
         table_map = _described(model.table_map.described(model.features), features)
         return _behind(table_map, model.model, _After(model.model.predict, table_map.image))
@@ -116,16 +126,21 @@ def source_of(model: Any, features: Any = None) -> Source:
     return Source(read, own, table_map.columns, Coordinates(table_map.features))
 
 
-def _behind(table_map: TableMap, model: PrototypeModel, says: Predictor | None) -> Source:
+def _behind(
+    table_map: TableMap,
+    model: PrototypeModel,
+    says: Predictor | None,
+    images: Callable[[Floats], Floats] | None = None,
+) -> Source:
     """State a model that sits behind a map."""
     coordinates = Coordinates(table_map.features)
     if table_map.parts and not coordinates.width:
         raise InvalidInputError(
             "every feature has one level only, so that nothing can change; expected one that can."
         )
-    stated = table_map.pulled_back(model, seen=coordinates)
-    behind = _Behind(table_map, model) if table_map.has_levels else None
-    return Source(stated, says, table_map.columns, coordinates, behind)
+    behind = _Behind(table_map, model, table_map.image if images is None else images)
+    return Source(behind.stated(coordinates), says, table_map.columns, coordinates,
+                  behind if table_map.has_levels else None)  # fmt: skip
 
 
 def _described(table_map: TableMap, features: Any) -> TableMap:
@@ -149,7 +164,7 @@ def _described(table_map: TableMap, features: Any) -> TableMap:
 class _After:
     """One function after another, as a value that processes can hand to each other."""
 
-    last: Predictor
+    last: Callable[[Floats], NDArray[Any]]
     first: Callable[[Floats], Floats]
 
     def __call__(self, rows: Floats) -> NDArray[Any]:
@@ -158,21 +173,32 @@ class _After:
 
 @final
 @dataclass(frozen=True, eq=False)
-class _PipelineSays:
-    """Ask the whole pipeline; columns that it never looks at are filled."""
+class _PipelineRows:
+    """Show rows to the pipeline itself; columns that it never looks at are filled."""
 
     pipeline: Any
     table_map: TableMap
 
-    def __call__(self, rows: Floats) -> NDArray[Any]:
+    def labels(self, rows: Floats) -> NDArray[Any]:
+        """Say what the pipeline predicts, (n,)."""
+        return np.asarray(self.pipeline.predict(self._table(rows))).reshape(-1)
+
+    def images(self, rows: Floats) -> Floats:
+        """Take rows to the space of the model, by the pipeline's own `transform`, (n, k)."""
+        if len(self.pipeline.steps) == 1:
+            return self.table_map.image(rows)
+        found = self.pipeline[:-1].transform(self._table(rows))
+        dense = found.toarray() if hasattr(found, "toarray") else found
+        return np.asarray(dense, dtype=np.float64)
+
+    def _table(self, rows: Floats) -> Any:
         table_map, n = self.table_map, rows.shape[0]
         columns: dict[str, NDArray[Any]] = {
             name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns
         }
         for j, feature in enumerate(table_map.features):
             columns[feature.name] = rows[:, j] if feature.is_number else _named(rows[:, j], feature)
-        table = new_frame(columns) if table_map.named else _side_by_side([*columns.values()])
-        return np.asarray(self.pipeline.predict(table)).reshape(-1)
+        return new_frame(columns) if table_map.named else _side_by_side([*columns.values()])
 
 
 def _named(codes: Floats, feature: Feature) -> NDArray[Any]:
@@ -194,6 +220,4 @@ def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
 
 def _has_names(table: Any) -> bool:
     """Whether columns can be found by name: a frame, or a row of one."""
-    return not isinstance(table, Mapping) and (
-        hasattr(table, "columns") or hasattr(table, "to_frame")
-    )
+    return as_frame(table) is not None or is_named_row(table)

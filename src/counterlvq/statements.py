@@ -40,13 +40,14 @@ class OneOf(Constraint):
     levels: tuple[Any, ...]
 
     def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
-        listed: Any = levels
-        if isinstance(levels, str) or not np.iterable(listed) or not list(listed):
+        given: Any = levels
+        listed = [*given] if np.iterable(given) and not isinstance(given, str) else []
+        if not listed:
             raise InvalidInputError(
                 f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
             )
         object.__setattr__(self, "feature", feature)
-        object.__setattr__(self, "levels", tuple(plain(level) for level in levels))
+        object.__setattr__(self, "levels", tuple(plain(level) for level in listed))
 
     def __repr__(self) -> str:
         return shown_call("OneOf", self.feature, list(self.levels))

@@ -116,7 +116,7 @@ class _Pandas(Frame):
         return self.frame.iloc[rows]
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
-        return self._library().DataFrame(columns, index=self.frame.index)
+        return self._library().DataFrame(columns, index=self.frame.index).infer_objects()
 
     def declared_levels(self, name: str) -> list[Any] | None:
         dtype = self.frame[name].dtype
@@ -158,6 +158,8 @@ class _Pandas(Frame):
             column[gaps] = None
             if isinstance(dtype, np.dtype) and dtype.kind in "iub":
                 dtype = pd.array(np.zeros(1, dtype)).dtype  # its twin with room for gaps
+        if dtype.kind in "iu" and not _fits(column[~gaps], getattr(dtype, "numpy_dtype", dtype)):
+            dtype = np.dtype(np.int64) if isinstance(dtype, np.dtype) else pd.Int64Dtype()
         if isinstance(dtype, pd.CategoricalDtype):
             new = [v for v in dict.fromkeys(column[~gaps]) if v not in dtype.categories]
             levels = dtype.categories.append(pd.Index(new)) if new else dtype.categories
@@ -234,9 +236,9 @@ class _Polars(Frame):
             new = [v for v in dict.fromkeys(values) if v is not None and v not in known]
             dtype = pl.Enum([*dtype.categories, *new]) if new else dtype
         if dtype.is_numeric():
-            return pl.Series(name, [None if v is None else plain(v) + 0 for v in values]).cast(
-                dtype
-            )
+            numbers = pl.Series(name, [None if v is None else plain(v) + 0 for v in values])
+            narrow = numbers.cast(dtype, strict=False)
+            return numbers if narrow.null_count() > numbers.null_count() else narrow
         return pl.Series(name, values, dtype=dtype)
 
 
@@ -263,7 +265,7 @@ def new_frame(columns: Mapping[str, Any]) -> Any:
     except ImportError:
         pass
     else:
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns).infer_objects()
     try:
         import polars as pl
     except ImportError:
@@ -272,6 +274,12 @@ def new_frame(columns: Mapping[str, Any]) -> Any:
             'with pip install "counterlvq[frames]".'
         ) from None
     return pl.DataFrame(columns)
+
+
+def _fits(values: NDArray[Any], dtype: Any) -> bool:
+    """Whether a dtype of integers has room for whole numbers."""
+    ends = np.iinfo(dtype)
+    return all(ends.min <= value <= ends.max for value in values.tolist())
 
 
 def is_missing(value: Any) -> bool:

@@ -184,10 +184,11 @@ class LocalQuestion:
     def loses_ties(self, prototype: int, prices: LiftedPrices, box: Box, cap: float) -> bool:
         """Whether all that a box on the grid holds of a cell are ties with earlier rivals.
 
-        Elsewhere points that win lie next to a tie, and there is nothing to exclude.
+        Elsewhere points that win lie next to a tie, and there is nothing to exclude; and of a
+        single point the model says itself who wins.
         """
-        at = self.ticks.columns
-        if not at.size or (box.lower < box.upper)[at].any():
+        at, is_open = self.ticks.columns, box.lower < box.upper
+        if not at.size or is_open[at].any() or not is_open.any():
             return False
         charged = self.cells.rivals[prices.forms[: self.cells.rivals.size] > 0]
         if not (charged < prototype).all():
@@ -351,10 +352,12 @@ class Forest:
 
     def excludes_all(self, question: object) -> bool:
         """Whether no cell holds an answer."""
-        trees = self._covering(question)
-        if not isinstance(question, LocalQuestion) or not trees:
+        if not isinstance(question, LocalQuestion):
             return False
-        return all(tree.is_empty(question) for tree in trees)
+        if not question.cells.targets.size:
+            return True  # each of them lies on an earlier rival
+        trees = self._covering(question)
+        return bool(trees) and all(tree.is_empty(question) for tree in trees)
 
     def _covering(self, question: object) -> tuple[Tree, ...]:
         """Trees that speak of the question, if there is one for every target; else none."""

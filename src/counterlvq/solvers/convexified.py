@@ -111,13 +111,27 @@ class Convexified:
         q = np.zeros(width)
         q[d + 1] = penalty
         q[d + 2 :] = program.w[priced] * unit[priced] / self.objective
+        # Features that cannot move are put in: two sides without room between them, and sums of
+        # such features, leave a solver no interior to work in.
+        v = np.zeros(width)
+        held = np.flatnonzero(program.lower >= program.upper)
+        v[held] = program.lower[held] / unit[held]
+        left, ends = np.concatenate(blocks), np.concatenate(right)
+        moves = np.setdiff1d(np.arange(width), held)
+        says = np.ones(ends.size, dtype=bool)
+        linear = ends.size - sum(values.size for values in right[-len(cones) + 2 :])
+        says[:linear] = (left[:linear, moves] != 0).any(axis=1)
+        cones[0] = clarabel.ZeroConeT(int(says[: program.e.size].sum()))
+        cones[1] = clarabel.NonnegativeConeT(int(says[program.e.size : linear].sum()))
         raw = run_guarded(
-            sparse.csc_matrix(np.triu(P)), q, sparse.csc_matrix(np.concatenate(blocks)),
-            np.concatenate(right), cones, tolerance=_TOLERANCE, seconds=seconds,
+            sparse.csc_matrix(np.triu(P[np.ix_(moves, moves)])), (q + P @ v)[moves],
+            sparse.csc_matrix(left[np.ix_(says, moves)]), (ends - left @ v)[says], cones,
+            tolerance=_TOLERANCE, seconds=seconds,
         )  # fmt: skip
         if raw is None or raw.outcome is not Outcome.SOLVED or not (np.abs(raw.x) < _FAR).all():
             return None
-        return Round(unit * raw.x[:d], max(float(raw.x[d + 1]), 0.0) * self.distance)
+        v[moves] = raw.x
+        return Round(unit * v[:d], max(float(v[d + 1]), 0.0) * self.distance)
 
     def _over(self, matrix: Floats, width: int) -> Floats:
         out = np.zeros((matrix.shape[0], width))

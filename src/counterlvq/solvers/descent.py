@@ -103,7 +103,8 @@ class Descent:
     def _rounds(self, start: Floats) -> Convexified:
         distance = max(float(self.scores.base.max(initial=0.0)), self.scores.own(0.0 * start))
         objective = self.program.cost(start)
-        return Convexified(self.program, self.scores, self.unit, distance or 1.0, objective or 1.0)
+        unit = np.where(self.unit > 0, self.unit, 1.0)  # no prototype differs from the input
+        return Convexified(self.program, self.scores, unit, distance or 1.0, objective or 1.0)
 
 
 @final

@@ -35,7 +35,7 @@ def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[F
     sharpened = _newton(program, start, multipliers, free, active, curved)
     if sharpened is None:
         return delta, multipliers
-    return sharpened if _is_solution(program, *sharpened, free) else (delta, multipliers)
+    return sharpened if _is_solution(program, *sharpened) else (delta, multipliers)
 
 
 def _pinned(program: Program, delta: Floats) -> tuple[NDArray[np.bool_], Floats]:
@@ -87,15 +87,18 @@ def _newton(
     return delta, Multipliers(y, prices[active.size :], nu)
 
 
-def _is_solution(
-    program: Program, delta: Floats, multipliers: Multipliers, free: NDArray[np.intp]
-) -> bool:
+def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> bool:
     slope = program.w * np.sign(delta) + 2.0 * program.L.T @ (program.L @ delta)
     slope = slope + program.A.T @ multipliers.y + program.E.T @ multipliers.z
     for price, quadric in zip(multipliers.nu, program.quadrics, strict=True):
         slope = slope + price * quadric.gradient(delta)
+    # At an end, or at the kink of its price, a feature may be pushed on, never back.
+    kink = np.where(delta == 0, program.w, 0.0)
+    falls = np.where(delta >= program.upper, 0.0, -slope - kink)
+    rises = np.where(delta <= program.lower, 0.0, slope - kink)
     worst = [
-        np.abs(slope[free]).max(initial=0.0),
+        falls.max(initial=0.0),
+        rises.max(initial=0.0),
         (program.A @ delta - program.b).max(initial=0.0),
         np.abs(program.E @ delta - program.e).max(initial=0.0),
         (program.lower - delta).max(initial=0.0),
