@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final, overload
 
@@ -125,7 +125,7 @@ class CounterfactualBatch:
         self, index: int | slice | NDArray[Any] | list[int] | list[bool]
     ) -> Counterfactual | CounterfactualBatch:
         if isinstance(index, int | np.integer):
-            return self.ask(int(self.rows[index]))
+            return self._one(int(self.rows[index]))
         at = index if isinstance(index, slice) else np.asarray(index)
         return CounterfactualBatch(
             self.values[at],
@@ -143,6 +143,14 @@ class CounterfactualBatch:
             self.ask,
             self.given,
         )
+
+    def _one(self, row: int) -> Counterfactual:
+        """Answer of one row; of a frame, with a row of the same kind."""
+        answer = self.ask(row)
+        if as_frame(self.given.table) is None:
+            return answer
+        held = self.given.holding(np.array([row]), answer.values[None, :])
+        return replace(answer, as_given=held)
 
     @cached_property
     def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X

@@ -70,8 +70,9 @@ class Manhattan(Cost):
     Parameters
     ----------
     weights : array-like of shape (d,), optional
-        Positive price of one unit of change per feature; 1 for all by default. That of a
-        categorical feature is its price per switch.
+        Positive price of one unit of change per feature, in the order of the columns that the
+        model or the pipeline was given; 1 for all by default. That of a categorical feature is
+        its price per switch.
         See `mad_weights` for weights that make features comparable.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
