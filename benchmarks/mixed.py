@@ -172,7 +172,7 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
     saved = results["lifted"]
     yield "\n## The user's space instead of PCA's\n"
     yield (
-        f"Cancer, all 30 columns, `StandardScaler -> PCA(5) -> GMLVQ`, {saved['rows']} rows, "
+        f"Cancer, all 30 columns, `StandardScaler -> PCA(5) -> GMLVQ`, {saved['rows']:.0f} rows, "
         f"Manhattan cost in standard deviations. The closest change in the space of the five "
         f"components, lifted back by `inverse_transform` (valid in {saved['valid']:.0%} of rows), "
         f"costs {saved['lifted']:.3f} in the mean; the exact answer in the 30 columns "

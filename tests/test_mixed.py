@@ -600,3 +600,15 @@ def test_a_solver_that_lies_is_not_believed(
         explainer = question.explainer(prices, time_limit=1)
         for target in sorted(set(question.labels.tolist())):
             assert_honest(question, explainer.explain(x, target), prices, x, target)
+
+
+def test_conditions_that_no_whole_numbers_meet_come_to_an_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("counterlvq.answers._GRID_BUDGET", 40)
+    model = clvq.PrototypeModel([[0.0, 0.0], [9.0, 9.0]], ["no", "yes"], feature_names=["a", "b"])
+    features = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b", "whole")])
+    explainer = clvq.Explainer(model, constraints=["6 * a + 10 * b == 15"], features=features)
+    answer = explainer.explain([0, 0], "yes")
+    assert answer.status == "unknown"
+    assert answer.lower_bound > 0

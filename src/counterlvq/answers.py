@@ -36,6 +36,9 @@ _MOST_PREPARED = 1 << 28
 # Relaxations that "auto" spends on one answer of up to ten features, and on any answer: the
 # time of a relaxation grows with the third power of the features.
 _BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
+# Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
+# real tables need, but conditions that no whole numbers meet could go on for ever.
+_GRID_BUDGET = 5000
 # Relaxations spent on showing that some constraints alone leave no room.
 _CONFLICT_BUDGET = 60
 
@@ -192,7 +195,8 @@ class MixedAnswers:
         """Search by the chosen method; under a shared metric there is the exact one only."""
         question = self.question(x, wished)
         if not self.model.is_local:
-            run = MixedBranching(question, self.margin, judge, 0.5 * EXACT_GAP, None, report)
+            most = None if self.method is Method.GLOBAL else _GRID_BUDGET
+            run = MixedBranching(question, self.margin, judge, 0.5 * EXACT_GAP, most, report)
             return run.run()
         if self.method is Method.CCP:
             return MixedBranching(question, self.margin, judge, self.gap, 0).run_local()

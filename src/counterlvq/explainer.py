@@ -63,7 +63,8 @@ class Explainer:
         By how much the nearest wished-for prototype has to be nearer than any rival, in
         squared distance. By default as little as rounding in `predict` allows.
     method : {"auto", "ccp", "global"}
-        For shared metrics all three are the one exact method. For local metrics "ccp" is
+        For shared metrics all three are the one exact method; with whole numbers or levels it
+        ends after 5,000 boxes unless it is "global". For local metrics "ccp" is
         the paper's convex-concave search from the target prototypes, which proves nothing;
         "global" goes on by branch and bound until `gap` or `time_limit` is reached; "auto"
         does the same with a small budget, so that most answers are proved and every answer
