@@ -600,3 +600,21 @@ def test_a_cell_lost_to_ties_leaves_no_gap() -> None:
     assert (cf.status, cf.prediction) == ("optimal", "c")
     assert cf.cost == pytest.approx(1.0, rel=1e-9)
     assert explainer.verify(cf) == cf.lower_bound
+
+
+def test_without_asks_the_same_but_for_one_constraint() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    rules = [clvq.Freeze("x0"), "x1 <= 9"]
+    asked = clvq.Explainer(model, clvq.Euclidean(), rules, margin=0.1, time_limit=7.0)
+    freed = asked.without(0)
+    assert freed.constraints == ("x1 <= 9",)
+    assert asked.constraints == tuple(rules)
+    plain = clvq.Explainer(model, clvq.Euclidean(), rules[1:], margin=0.1)
+    row = [1.0, 0.0]
+    before = asked.explain(row, "yes").cost
+    assert freed.explain(row, "yes").cost == plain.explain(row, "yes").cost < before
+    assert asked.explain(row, "yes").cost == before
+    assert (freed.time_limit, asked.without(1, time_limit=2).time_limit) == (7.0, 2.0)
+    for bad in (-1, 2):
+        with pytest.raises(clvq.InvalidInputError, match=f"constraint is {bad}; expected"):
+            asked.without(bad)

@@ -274,6 +274,21 @@ def test_mixed_lists_are_refused(loans) -> None:
         report_html(loans, [cf, "cf"])
 
 
+def test_price_of_a_rule_about_levels_is_the_cost_without_it() -> None:
+    features = clvq.Features(["pay", clvq.Feature("grade", levels=[0, 2, 4])])
+    names = ["pay", "grade"]
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], feature_names=names)
+    rules = ["grade != 4", "grade in [0, 2, 4]"]
+    explainer = clvq.Explainer(model, constraints=rules, features=features)
+    cf = explainer.explain({"pay": 1.5, "grade": 0}, "yes")
+    assert cf.cost == pytest.approx(1.5)  # grade 2, and half a unit of pay; grade 4 alone would do
+    leaning = Page(report_html(explainer, cf)).text.partition("leans on")[2]
+    assert "without it the cost would be 1, not 1.5" in leaning
+    assert rules[1] not in leaning  # which rules nothing out, and so costs nothing
+    priced = clvq.Explainer(model, clvq.Manhattan(switches={"grade": 0.5}), features=features)
+    assert "another grade 0.5" in Page(report_html(priced, priced.explain(cf.row, "no"))).text
+
+
 # --- the file -----------------------------------------------------------------------------------
 
 

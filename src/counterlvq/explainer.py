@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, final
@@ -286,6 +287,38 @@ class Explainer:
         view = self._view(row)
         question = view.answers.question(view.inner(row), wished)
         return counterfactual.certificate.lower_bound(question, counterfactual.cost)
+
+    def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
+        """Return an explainer that asks the same but for one constraint, to see what it costs.
+
+        Parameters
+        ----------
+        constraint : int
+            Its position in `constraints`.
+        time_limit : float, optional
+            Seconds per answer; as here by default.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+        >>> explainer = clvq.Explainer(model, constraints=["x0 <= 1"])
+        >>> freed = explainer.without(0)
+        >>> [round(asked.explain([1.0, 0.0]).cost, 6) for asked in (explainer, freed)]
+        [3.0, 1.5]
+        """
+        if not 0 <= constraint < len(self.constraints):
+            raise InvalidInputError(
+                f"constraint is {constraint!r}; expected a position in the list of "
+                f"{len(self.constraints)} constraints."
+            )
+        other = copy(self)
+        put = partial(object.__setattr__, other)
+        put("constraints", self.constraints[:constraint] + self.constraints[constraint + 1 :])
+        put("_views", {})
+        if time_limit is not None:
+            put("time_limit", _at_least_zero("time_limit", time_limit))
+        return other
 
     def _view(self, row: Floats | None = None) -> _View:
         """Everything seen from rows with the levels of this one, prepared once."""

@@ -407,7 +407,7 @@ def test_writing_that_ends_in_the_middle_leaves_the_old_file(
 # --- terminals ------------------------------------------------------------------------------------
 
 
-def on_a_terminal(*words: str, cwd: Path, **environment: str) -> str:
+def on_a_terminal(*words: str, cwd: Path, expect: int = 0, **environment: str) -> str:
     """What somebody in front of a terminal sees, both streams."""
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -431,7 +431,7 @@ def on_a_terminal(*words: str, cwd: Path, **environment: str) -> str:
             break
         seen += part
     os.close(ours)
-    assert running.wait(timeout=60) == 0, seen
+    assert running.wait(timeout=60) == expect, seen
     return seen.decode()
 
 

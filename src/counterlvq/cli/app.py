@@ -9,13 +9,17 @@ from counterlvq.cli.completion import completion
 from counterlvq.cli.demo import demo
 from counterlvq.cli.explain import explain
 from counterlvq.cli.inspecting import inspect
+from counterlvq.cli.reporting import report
+from counterlvq.cli.reproducing import reproduce
 from counterlvq.cli.running import debug_option
 from counterlvq.cli.train import train
 
 __all__ = ["COMMANDS", "app"]
 
 # A new command is a module of its own and a place in this list.
-COMMANDS: tuple[click.Command, ...] = (train, explain, inspect, demo, completion)
+COMMANDS: tuple[click.Command, ...] = (
+    train, explain, report, inspect, reproduce, demo, completion,
+)  # fmt: skip
 
 
 class _InOrder(click.Group):

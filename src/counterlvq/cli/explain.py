@@ -70,7 +70,7 @@ def explain(
     wish = targets_from(loaded, target)
     batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
     with working("writing"):
-        told = _told(batch, rows, kind)
+        told = _told(batch, kind)
     if isinstance(told, bytes):
         write_whole(output, told)
     else:
@@ -78,11 +78,11 @@ def explain(
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
 
 
-def _told(batch: clvq.CounterfactualBatch, rows: Any, kind: str) -> bytes | str:
+def _told(batch: clvq.CounterfactualBatch, kind: str) -> bytes | str:
     """Put answers into bytes for programs, or into words for people."""
     if kind == "table":
         return listing(batch)
-    return _json(batch) if kind == "json" else _columns(batch, rows, kind)
+    return _json(batch) if kind == "json" else _columns(batch, kind)
 
 
 def _show(text: str, output: str) -> None:
@@ -97,12 +97,7 @@ def _json(batch: clvq.CounterfactualBatch) -> bytes:
     return f"{json.dumps(told, indent=1, allow_nan=False)}\n".encode()
 
 
-def _columns(batch: clvq.CounterfactualBatch, rows: Any, kind: str) -> bytes:
+def _columns(batch: clvq.CounterfactualBatch, kind: str) -> bytes:
     """Give the rows back as they came, changed where they had to be, and what is said of them."""
-    told = batch.to_frame()
-    out = rows.copy()
-    for name in batch.feature_names:
-        out[name] = told[f"{name}_after"].to_numpy()
-    for name in _TOLD:
-        out[name] = told[name].to_numpy()
-    return bytes_of_table(out, kind)
+    told = {name: getattr(batch, name) for name in _TOLD}
+    return bytes_of_table(batch.X.assign(**told), kind)

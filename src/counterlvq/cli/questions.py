@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from math import inf, nan
 from typing import Any, TypeVar
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 import counterlvq as clvq
 from counterlvq.cli.reading import Model, read_table
@@ -43,6 +45,21 @@ def _end(text: str, open_end: float) -> float:
         raise ValueError(f"{text.strip()!r} is no number.") from None
 
 
+def _switch(text: str) -> tuple[str, float]:
+    """Read a feature and what another level of it costs, as in kitchen=2."""
+    feature, _, price = text.rpartition("=")
+    try:
+        number = float(price)
+    except ValueError:
+        number = nan
+    if not feature or not 0 < number < inf:
+        raise click.BadParameter(
+            f"{text!r} is no price of a switch; expected FEATURE=PRICE with a positive number, "
+            f"such as kitchen=2."
+        )
+    return feature, number
+
+
 _OPTIONS = (
     click.option(
         "--target", multiple=True, metavar="LABEL", help="Wished-for class; repeat for any of some."
@@ -56,6 +73,13 @@ _OPTIONS = (
     ),
     click.option(
         "--reference", metavar="TABLE", help="Rows to measure that by; TABLE itself by default."
+    ),
+    click.option(
+        "--switch",
+        multiple=True,
+        type=_switch,
+        metavar="FEATURE=PRICE",
+        help="What another level costs, 1 by default; repeatable.",
     ),
     click.option(
         "--freeze", multiple=True, metavar="FEATURE", help="Keep it as it is; repeatable."
@@ -88,6 +112,7 @@ def explainer_from(
     *,
     cost: str,
     reference: str | None,
+    switch: tuple[tuple[str, float], ...],
     freeze: tuple[str, ...],
     bounds: tuple[clvq.Bounds, ...],
     constraint: tuple[str, ...],
@@ -97,21 +122,22 @@ def explainer_from(
     """Make the explainer that the options describe."""
     if reference is not None and cost != "mad":
         raise click.UsageError("--reference says what --cost mad is measured by; expected both.")
-    costs: dict[str, Callable[[], clvq.Cost]] = {
-        "manhattan": clvq.Manhattan,
-        "euclidean": clvq.Euclidean,
-        "mad": lambda: _mad_cost(model, table if reference is None else read_table(reference)),
-    }
+    weights = None
+    if cost == "mad":
+        weights = _mad_weights(model, table if reference is None else read_table(reference))
+    prices = dict(switch)
+    if len(prices) < len(switch):
+        raise click.UsageError("--switch prices a feature twice; expected each feature once.")
     return clvq.Explainer(
         model,
-        cost=costs[cost](),
+        cost=clvq.Euclidean(prices) if cost == "euclidean" else clvq.Manhattan(weights, prices),
         constraints=[*map(clvq.Freeze, freeze), *bounds, *constraint],
         method=method,
         time_limit=time_limit,
     )
 
 
-def _mad_cost(model: Model, table: Any) -> clvq.Manhattan:
+def _mad_weights(model: Model, table: Any) -> NDArray[np.float64]:
     names = list(model.features.names)
     missing = [name for name in names if name not in table.columns]
     if missing:
@@ -119,7 +145,19 @@ def _mad_cost(model: Model, table: Any) -> clvq.Manhattan:
             f"the table that --cost mad is measured by lacks the column {missing[0]!r}; expected "
             f"one for each feature of the model."
         )
-    return clvq.Manhattan(clvq.mad_weights(table[names]))
+    weights = np.ones(len(names))
+    numbers = [feature.name for feature in model.features if feature.is_number]
+    for name in numbers:
+        if table[name].nunique() == 1:
+            raise clvq.InvalidInputError(
+                f"column {name!r} never varies in the table that --cost mad is measured by; "
+                f"expected columns that do. Name a table with more rows by --reference."
+            )
+    if numbers:
+        weights[[feature.is_number for feature in model.features]] = clvq.mad_weights(
+            table[numbers]
+        )
+    return weights
 
 
 def targets_from(model: Model, texts: tuple[str, ...]) -> Any:

@@ -13,7 +13,7 @@ from click.shell_completion import shell_complete
 
 import counterlvq as clvq
 
-__all__ = ["COMPLETE", "NO_ANSWER", "debug_option", "run"]
+__all__ = ["COMPLETE", "ERROR", "INTERRUPTED", "NO_ANSWER", "debug_option", "run"]
 
 COMPLETE = "_COUNTERLVQ_COMPLETE"  # the variable by which a shell asks for completions
 

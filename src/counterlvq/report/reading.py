@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import final
 
 import numpy as np
@@ -320,14 +321,16 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
         return ()
     out = []
     for k, item in enumerate(explainer.constraints):
-        if not _is_tight(explainer, item, cf):
+        lean = _lean(explainer, item, cf)
+        if lean is _Lean.NOT:
             continue
-        if not all(feature.is_number for feature in cf.features):
-            out.append(Pressure(words_of(item), "is met exactly"))
-            continue
-        freed = _without(explainer, k).explain(cf.original_values, target=set(cf.target))
+        row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
+        freed = _without(explainer, k).explain(row, target=set(cf.target))
         if not freed.status.has_answer or freed.cost >= cf.cost * (1 - 1e-6):
-            words = "is met exactly and costs nothing"
+            if lean is _Lean.MAYBE:
+                continue
+            proved = freed.status is Status.OPTIMAL
+            words = "is met exactly" + " and costs nothing" * proved
         else:
             most = "" if freed.status is Status.OPTIMAL else "at most "
             words = f"without it the cost would be {most}{freed.cost:.6g}, not {cf.cost:.6g}"
@@ -337,33 +340,35 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
 
 def _without(explainer: Explainer, k: int) -> Explainer:
     limit = explainer.time_limit
-    if explainer.model.is_local:
+    if explainer.model.is_local or not all(feature.is_real for feature in explainer.features):
         limit = _PATIENCE if limit is None else min(limit, _PATIENCE)
-    return Explainer(
-        explainer.model,
-        explainer.cost,
-        explainer.constraints[:k] + explainer.constraints[k + 1 :],
-        margin=explainer.margin,
-        method=explainer.method,
-        time_limit=limit,
-        gap=explainer.gap,
-        features=explainer.features,
-    )
+    return explainer.without(k, time_limit=limit)
 
 
-def _is_tight(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> bool:
+class _Lean(Enum):
+    """Whether an answer leans on a constraint, as far as is seen without asking again."""
+
+    NOT = auto()
+    MAYBE = auto()
+    EXACTLY = auto()  # it is held with equality
+
+
+def _lean(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> _Lean:
     y, x = cf.values, cf.original_values
+    found = _Lean.NOT
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, Quadric):
             if -condition.excess(y) <= _TIGHT * condition.magnitude(y):
-                return True
+                return _Lean.EXACTLY
         elif isinstance(condition, Rows):
             room: Floats = condition.v - condition.A @ y - condition.R @ x
             if (room <= _TIGHT * condition.magnitude(y, x)).any():
-                return True
+                return _Lean.EXACTLY
+            if any(feature.grid is not None for feature in explainer.features):
+                found = _Lean.MAYBE  # between two whole numbers there is room that nobody can use
         else:  # about levels, of which a rule leaves some and no others
-            return True
-    return False
+            found = _Lean.MAYBE
+    return found
 
 
 def _check(explainer: Explainer, cf: Counterfactual) -> str:
@@ -378,7 +383,18 @@ def _check(explainer: Explainer, cf: Counterfactual) -> str:
 
 
 def _cost_words(cost: Cost) -> str:
-    """Say which cost it is; weights and matrices of many features are too much to read."""
+    """Say which cost it is, and what other levels cost where that was said."""
+    switches = [
+        f"another {name} by pairs of levels"
+        if isinstance(price, Mapping)
+        else f"another {name} {number(float(price))}"
+        for name, price in cost.switches.items()
+    ]
+    return "; ".join([_distance_words(cost), *switches])
+
+
+def _distance_words(cost: Cost) -> str:
+    """Say which distance it is; weights and matrices of many features are too much to read."""
     if isinstance(cost, Manhattan) and cost.weights is not None:
         low, high = (number(float(end)) for end in (cost.weights.min(), cost.weights.max()))
         return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from base64 import b64encode
 from collections.abc import Sequence
 from io import BytesIO
@@ -14,6 +13,7 @@ from typing import Any
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
+from counterlvq.files import whole_file
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.report.page import Picture, Section, page
@@ -75,7 +75,7 @@ def write_report(
     html = report_html(
         explainer, answers, target=target, title=title, names=names, pictures=pictures, limit=limit
     )
-    return _write_whole(Path(path), html)
+    return _written(Path(path), html)
 
 
 def report_html(
@@ -181,24 +181,12 @@ def _seen(cf: Counterfactual) -> str:
     return f"{shape} and does not reach the counterfactual, which costs {cf.cost:.4g}."
 
 
-def _write_whole(path: Path, text: str) -> Path:
-    """Write beside the file first, so that it is never there by half."""
+def _written(path: Path, text: str) -> Path:
     if not path.parent.is_dir():
         raise InvalidInputError(
             f"the page cannot be written to {path}: the folder {path.parent} does not exist. "
             f"Make it first, or choose another path."
         )
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(name).chmod(0o666 & ~mask)  # as if it had been opened in the plain way
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as file:
+        file.write(text.encode())
     return path

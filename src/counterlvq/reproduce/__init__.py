@@ -5,5 +5,6 @@ Hammer), with the paper's own figures beside them, and a check of what has to ho
 """
 
 from counterlvq.reproduce.command import main, reproduce
+from counterlvq.reproduce.report import verdict_lines
 
-__all__ = ["main", "reproduce"]
+__all__ = ["main", "reproduce", "verdict_lines"]

@@ -1,0 +1,121 @@
+"""`counterlvq report`: a model and some rows of a table in, one page in HTML out."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+import counterlvq as clvq
+from counterlvq.cli.questions import explainer_from, question_options, targets_from
+from counterlvq.cli.reading import STDIN, read_model, read_table
+from counterlvq.cli.running import NO_ANSWER, debug_option
+from counterlvq.cli.waiting import working
+from counterlvq.cli.writing import check_writable, is_terminal, write_whole
+
+__all__ = ["report"]
+
+# As many rows as somebody reads about; more are asked for by name or number.
+_USUAL = 20
+
+
+def _positions(text: str) -> tuple[int, ...]:
+    """Read the positions of rows, as in 0,3,7."""
+    try:
+        found = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or min(found) < 0 or len(set(found)) < len(found):
+        raise click.BadParameter(
+            f"{text!r} is no list of rows; expected positions from 0 on, each once, such as 0,3,7."
+        )
+    return found
+
+
+@click.command(short_help="Write a page about some rows, to read offline.")
+@click.argument("model")
+@click.argument("table")
+@question_options
+@click.option(
+    "--rows", type=_positions, metavar="LIST", help="Which rows, counted from 0, such as 0,3,7."
+)
+@click.option(
+    "--limit",
+    type=click.IntRange(1),
+    metavar="N",
+    help=f"The first N rows; {_USUAL} by default.",
+)
+@click.option("--title", default="What would have to change", metavar="TEXT", help="Of the page.")
+@click.option(
+    "--pictures/--no-pictures", default=True, help="Draw the planes of the proofs (the default)."
+)
+@click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
+@click.option(
+    "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
+)
+@debug_option
+def report(
+    model: str,
+    table: str,
+    target: tuple[str, ...],
+    rows: tuple[int, ...] | None,
+    limit: int | None,
+    title: str,
+    pictures: bool,
+    jobs: int | None,
+    output: str,
+    **question: Any,
+) -> int:
+    """Write a page in HTML about some rows of TABLE (CSV or Parquet).
+
+    MODEL and TABLE are as for `counterlvq explain`. For each row there are the values before and
+    after, the changes as bars, a picture of the proof, and the certificate in plain words; for a
+    row without an answer, why. The page is one file that loads nothing. Exit code 3 says that some
+    rows have no answer.
+    """
+    from counterlvq.report import report_html
+
+    if model == table == STDIN:
+        raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
+    if rows is not None and limit is not None:
+        raise click.UsageError("--rows and --limit both choose rows; expected one of them.")
+    if is_terminal(output):
+        raise click.UsageError("HTML is nothing to read on a terminal; name a file with --output.")
+    check_writable(output)
+    loaded = read_model(model)
+    whole = read_table(table)
+    chosen = _chosen(len(whole), rows, limit)
+    explainer = explainer_from(loaded, whole, **question)
+    wish = targets_from(loaded, target)
+    some = whole.iloc[list(chosen)]
+    batch = explainer.explain_batch(some, wish, n_jobs=jobs, progress=sys.stderr.isatty())
+    with working("writing the page"):
+        page = report_html(
+            explainer,
+            batch,
+            title=title,
+            names=[f"Row {i}" for i in chosen],
+            pictures=pictures,
+            limit=len(chosen),
+        )
+    write_whole(output, page.encode())
+    return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
+
+
+def _chosen(count: int, rows: tuple[int, ...] | None, limit: int | None) -> tuple[int, ...]:
+    """Say which rows the page is about; that others were left out unasked is told."""
+    if rows is not None:
+        if max(rows) >= count:
+            raise clvq.InvalidInputError(
+                f"--rows names row {max(rows)}; expected positions from 0 to {count - 1}, for "
+                f"{count:,} rows."
+            )
+        return rows
+    if limit is None and count > _USUAL:
+        click.echo(
+            f"counterlvq: the page is about the first {_USUAL} of {count:,} rows; choose others "
+            f"with --rows or --limit.",
+            err=True,
+        )
+    return tuple(range(min(count, _USUAL if limit is None else limit)))
