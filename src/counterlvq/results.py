@@ -32,6 +32,8 @@ class Change:
     before, after : float, int or level
     unit : str
         As it is read behind a number; empty without one.
+    is_level : bool
+        Whether these are levels, even if they look like numbers.
 
     Examples
     --------
@@ -44,6 +46,7 @@ class Change:
     before: Any
     after: Any
     unit: str = ""
+    is_level: bool = field(default=False, repr=False)
 
     @property
     def difference(self) -> Any:
@@ -53,8 +56,9 @@ class Change:
     @property
     def is_number(self) -> bool:
         """Whether a number changes, rather than a level."""
-        return not any(isinstance(value, bool | str) for value in (self.before, self.after)) and (
-            isinstance(self.before, int | float) and isinstance(self.after, int | float)
+        return not self.is_level and all(
+            isinstance(value, int | float) and not isinstance(value, bool)
+            for value in (self.before, self.after)
         )
 
     def text(self) -> str:
@@ -185,6 +189,7 @@ class Counterfactual:
                 _value(self.original_values[j], self.features.columns[j]),
                 _value(self.values[j], self.features.columns[j]),
                 self.features.columns[j].unit,
+                is_level=not self.features.columns[j].is_number,
             )
             for j in np.flatnonzero(self.values != self.original_values)
         )
