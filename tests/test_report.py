@@ -19,6 +19,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.report import report_html, write_report
 from counterlvq.report.markup import Safe, tag
+from counterlvq.report.reading import read_answer
 
 EVIL = "<script>alert(1)</script>\" onload='x' & <b>"
 VOID = {"meta", "img", "br", "hr", "link"}
@@ -286,7 +287,24 @@ def test_price_of_a_rule_about_levels_is_the_cost_without_it() -> None:
     assert "without it the cost would be 1, not 1.5" in leaning
     assert rules[1] not in leaning  # which rules nothing out, and so costs nothing
     priced = clvq.Explainer(model, clvq.Manhattan(switches={"grade": 0.5}), features=features)
-    assert "another grade 0.5" in Page(report_html(priced, priced.explain(cf.row, "no"))).text
+    assert "another grade costs 0.5" in Page(report_html(priced, priced.explain([1.5, 0]))).text
+
+
+def test_bar_of_a_switch_is_as_long_as_its_price() -> None:
+    features = clvq.Features(["pay", clvq.Feature("grade", levels=[0, 2, 4])])
+    names = ["pay", "grade"]
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], feature_names=names)
+    for cost, weight in (
+        (clvq.Manhattan(), 1.0),
+        (clvq.Manhattan(switches={"grade": {(0, 2): 0.25}}), 0.25),
+        (clvq.Euclidean(switches={"grade": 0.25}), 0.5),
+    ):
+        explainer = clvq.Explainer(model, cost, ["grade != 4"], features=features)
+        cf = explainer.explain({"pay": 1.0, "grade": 0}, "yes")
+        assert [change.feature for change in cf.changes] == names
+        assert abs(cf.changes[0].difference) == pytest.approx(1.0, rel=1e-4)
+        found = {value.feature: value.weight for value in read_answer(explainer, cf, "").values}
+        assert found == pytest.approx({"pay": 1.0, "grade": weight}, rel=1e-3)
 
 
 # --- the file -----------------------------------------------------------------------------------

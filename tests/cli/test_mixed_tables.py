@@ -160,7 +160,7 @@ def test_page_about_mixed_rows(street: Path) -> None:
         assert f"{cf.cost:.6g}" in page.text or not cf.status.has_answer
         assert all(change.text() in page.text for change in cf.changes)
     assert "kitchen != 'poor'" in page.text
-    assert "another kitchen 2" in page.text
+    assert "another kitchen costs 2" in page.text
     assert "without it the cost would be" in page.text
     assert "the same" in page.text
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from counterlvq.arrays import Floats
 from counterlvq.constraints import Constraint
+from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
 from counterlvq.planes import feature_scale
@@ -209,11 +210,7 @@ def _facts(cf: Counterfactual) -> tuple[Fact, ...]:
 
 def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
     """Every feature; those that change first, by what the change weighs."""
-    scale = feature_scale(explainer)
-    weights = {
-        change.feature: change.difference * scale[change.feature] if change.is_number else 0.0
-        for change in cf.changes
-    }
+    weights = _weights(explainer, cf)
     most = max(map(abs, weights.values()), default=0.0) or 1.0
     out = []
     for change in sorted(cf.changes, key=lambda change: -abs(weights[change.feature])):
@@ -233,6 +230,22 @@ def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
                 shown = number(value) + (f" {feature.unit}" if feature.unit else "")
             out.append(Value(feature.name, shown, shown, "", 0.0, changed=False))
     return tuple(out)
+
+
+def _weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]:
+    """Weigh each change, so that their lengths can be compared; a switch by its price."""
+    scale = feature_scale(explainer)
+    prices = Prices.of(explainer.cost, explainer.features, explainer.features.names).switches
+    out = {}
+    for change in cf.changes:
+        if change.is_number:
+            out[change.feature] = change.difference * scale[change.feature]
+            continue
+        j = explainer.features.position(change.feature)
+        price = float(prices[j][int(cf.original_values[j]), int(cf.values[j])])
+        # Beside squared distances a price is the square of a length.
+        out[change.feature] = price if isinstance(explainer.cost, Manhattan) else price**0.5
+    return out
 
 
 def _proof(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[str, ...], tuple[Rival, ...]]:
@@ -385,9 +398,9 @@ def _check(explainer: Explainer, cf: Counterfactual) -> str:
 def _cost_words(cost: Cost) -> str:
     """Say which cost it is, and what other levels cost where that was said."""
     switches = [
-        f"another {name} by pairs of levels"
+        f"another {name} costs what was said for each pair of levels"
         if isinstance(price, Mapping)
-        else f"another {name} {number(float(price))}"
+        else f"another {name} costs {number(float(price))}"
         for name, price in cost.switches.items()
     ]
     return "; ".join([_distance_words(cost), *switches])
