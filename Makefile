@@ -21,7 +21,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/sol
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-peers lint format bench reproduce coverage data pictures lock clean
+.PHONY: help demo test test-slow test-peers lint format bench reproduce coverage data docs pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,10 @@ coverage: $(DEV) ## Run the test suite and report the lines it misses
 data: $(DEV) ## Regenerate the house-price table that ships with the package
 	$(BIN)/python scripts/make_ames_csv.py
 
+docs: $(DEV) ## Build the documentation as a site in build/docs/
+	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/docs
+	@echo "Open build/docs/index.html in a browser."
+
 pictures: $(DEV) ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/make_pictures.py
 
@@ -86,7 +90,7 @@ lock: ## Resolve the newest versions on Python 3.11 and pin them
 	rm -rf $(LOCK_VENV)
 
 clean: ## Remove the environment, the caches and what was built
-	rm -rf $(VENV) $(LOCK_VENV) .venv-peers build dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOCK_VENV) .venv-peers build docs/gallery dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):

@@ -1,4 +1,8 @@
-"""A scikit-learn pipeline, explained in the columns and units of the table that it takes.
+"""
+A pipeline in its own units
+===========================
+
+A scikit-learn pipeline, explained in the columns and units of the table that it takes.
 
 The model sees five principal components of thirty standardised measurements of a tumour. Nobody
 can read a change of the third component; the answer is in the measurements all the same.

@@ -1,4 +1,8 @@
-"""A million rows: every answer with its own lower bound, on all cores.
+"""
+A million rows
+==============
+
+Every answer comes with its own lower bound, on all cores.
 
 There are 178 wines in the table; each is measured again and again, with a little noise, until
 there are a million of them. What would make each of them a Barolo?

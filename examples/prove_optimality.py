@@ -1,4 +1,8 @@
-"""A metric for each prototype: the cells are curved, and the answer is proved all the same.
+"""
+A proof that one can see
+========================
+
+A metric for each prototype: the cells are curved, and the answer is proved all the same.
 
 The paper's search stops at a point that no small step improves; here that point costs more than
 twice as much as it has to. Branch and bound goes on until nothing closer is left, and the picture

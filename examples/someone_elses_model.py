@@ -1,7 +1,11 @@
-"""Models of other libraries: scikit-learn's nearest neighbour and nearest centroid on digits.
+"""
+Someone else's model
+====================
+
+Models of other libraries: scikit-learn's nearest neighbour and nearest centroid on digits.
 
 The question is the same for both: which pixels would have to be lighter or darker for this 0 to
-be read as something else? Their own `predict` confirms each answer.
+be read as something else? Their own ``predict`` confirms each answer.
 """
 
 from __future__ import annotations
