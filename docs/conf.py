@@ -61,6 +61,7 @@ sphinx_gallery_conf = {
     "min_reported_time": 1_000_000,  # how long an example took is no documentation
     "write_computation_times": False,
     "copyfile_regex": r"(?!)",
+    "remove_config_comments": True,
     "within_subsection_order": "FileNameSortKey",
     "first_notebook_cell": None,
     "notebook_extensions": set(),

@@ -12,3 +12,5 @@ from counterlvq.cli.story import tell
 
 for part in tell():
     print(part)
+
+# sphinx_gallery_thumbnail_path = 'pictures/changes.png'

@@ -50,3 +50,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = 'pictures/batch.png'

@@ -52,3 +52,5 @@ def main():
 
 if __name__ == "__main__":
     main()
+
+# sphinx_gallery_thumbnail_path = 'pictures/image.png'
