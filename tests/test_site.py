@@ -101,7 +101,7 @@ class Requests(HTMLParser):
 @pytest.mark.slow
 def test_site_builds_without_warnings_and_asks_no_other_server(tmp_path: Path) -> None:
     # A copy, because the gallery writes its pages beside the others.
-    for part in ("docs", "examples", "benchmarks/results", "scripts"):
+    for part in ("docs", "examples", "benchmarks/results", "experiments", "scripts"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("gallery"))
     shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
     site = tmp_path / "site"
@@ -119,6 +119,7 @@ def test_site_builds_without_warnings_and_asks_no_other_server(tmp_path: Path) -
     for name in ("index", "tutorial", "mathematics", "gallery/million_rows", "measured/local"):
         assert (site / f"{name}.html").is_file()
     assert "--freeze" in (site / "reference" / "shell.html").read_text(encoding="utf-8")
+    assert 'href="measured/local.html"' in (site / "local_metrics.html").read_text(encoding="utf-8")
     assert "<math" in (site / "mathematics.html").read_text(encoding="utf-8")
     for page in site.rglob("*.html"):
         seen = Requests()
