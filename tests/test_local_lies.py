@@ -389,3 +389,28 @@ def test_proof_of_another_model_proves_nothing_wrong() -> None:
         if other.predict(other.x)[0] != target:
             false = replace(cf, target=(target,))
             assert other.explainer().verify(false) <= most(other)
+
+
+def test_certificate_that_is_no_tree_proves_nothing() -> None:
+    model = clvq.PrototypeModel(
+        [[1, 0], [7, 3], [3, 5], [5, 8]],
+        ["no", "no", "no", "yes"],
+        omegas=[[[2, 0], [0, 3]], [[2, 0], [0, 1]], [[1, 0], [0, 3]], [[2, 0], [0, 1]]],
+    )
+    explainer = clvq.Explainer(model)
+    answer = explainer.explain([1, 0], target="yes")
+    (tree,) = answer.certificate.trees
+    assert tree.feature[0] >= 0
+    for broken in (
+        replace(tree, prices=tree.prices[:1]),
+        replace(tree, caps=tree.caps[:-1]),
+        replace(tree, low=np.zeros_like(tree.low)),
+        replace(tree, high=tree.high + 10**6),
+        replace(tree, feature=np.full_like(tree.feature, 9)),
+    ):
+        assert (
+            explainer.verify(
+                replace(answer, certificate=replace(answer.certificate, trees=(broken,)))
+            )
+            == 0
+        )

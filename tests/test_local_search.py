@@ -346,3 +346,16 @@ def test_last_digits_of_the_input_do_not_choose_the_valley(cost: str) -> None:
         nudge = 1e-12 * np.random.default_rng(seed).standard_normal(question.x.size)
         moved = replace(question, x=question.x * (1.0 + nudge))
         assert moved.explain("ccp").cost == pytest.approx(question.explain("ccp").cost, rel=1e-6)
+
+
+@pytest.mark.parametrize("margin", [0.9, 1.1, 1.3])
+@pytest.mark.parametrize("method", ["ccp", "auto", "global"])
+def test_margin_that_the_prototype_itself_does_not_keep(method: str, margin: float) -> None:
+    """At the prototype the lead is 1; it grows to 4/3 behind it, and the way there is found."""
+    model = clvq.PrototypeModel([[0, 0], [1, 0]], ["a", "b"], [np.eye(2), 2 * np.eye(2)])
+    explainer = clvq.Explainer(model, margin=margin, method=method, time_limit=5)
+    answer = explainer.explain([0, 0], target="b")
+    # Along the first feature: 4 (y - 1)^2 + margin = y^2.
+    expected = (8 - np.sqrt(64 - 12 * (4 + margin))) / 6
+    assert answer.status == "feasible"
+    assert answer.cost == pytest.approx(expected, rel=1e-5)

@@ -325,13 +325,17 @@ class Branching:
             if self.judge.out_of_time():
                 return
             there = self.question.cells.model.prototypes[prototype] - x
-            if self._obeys(x + there):
+            if self._obeys(x + there) and self._leads(prototype, there):
                 self._inside[prototype] = there
                 self._descend(prototype, there)
             else:
                 self._enter(prototype, there)
             if from_input and prototype in self._inside:
                 self._search_from(prototype, np.zeros_like(x))
+
+    def _leads(self, prototype: int, delta: Floats) -> bool:
+        """Whether a change keeps the margin; even a prototype may be too near to a rival for it."""
+        return self._descent(prototype).scores.lead(delta) >= self._margin(prototype)
 
     def _obeys(self, y: Floats) -> bool:
         """Whether a point meets the constraints, whatever its label."""

@@ -260,7 +260,20 @@ class Tree:
     caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
 
     def fits(self, question: LocalQuestion) -> bool:
-        """Whether the prices are for as many conditions as the question has."""
+        """Whether it is a tree at all, with prices for as many conditions as the question has."""
+        count = len(self.prices)
+        if any(
+            len(part) != count for part in (self.feature, self.at, self.low, self.high, self.caps)
+        ):
+            return False
+        cut = self.feature >= 0
+        # Children stand behind their parents, so that whoever walks down comes to an end.
+        here = np.arange(count)[cut]
+        for child in (self.low[cut], self.high[cut]):
+            if not ((child > here) & (child < count)).all():
+                return False
+        if not count or (self.feature >= question.x.size).any():
+            return False
         whole = question.root(np.inf)
         nothing = _shapes(LiftedPrices.none(question.problem(self.prototype, whole)))
         return all(_shapes(prices) == nothing for prices in self.prices)
