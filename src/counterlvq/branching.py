@@ -8,6 +8,7 @@ so that a good point found in one cell rules the others out.
 from __future__ import annotations
 
 import heapq
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
@@ -61,6 +62,8 @@ _HUGE = 1e100
 # A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
 # comes as near as this share of the distances; left out, it is broken beyond this share of them.
 _UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
+# The share of a time limit that checking the proof may take on top.
+_GRACE = 0.08
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -111,6 +114,8 @@ class Branching:
     _inside: dict[int, Floats] = field(init=False, default_factory=dict)
     _solved: int = field(init=False, default=0)
     _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
+    _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
+    _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
 
     def run_local(self) -> Find:
         """Search from the target prototypes only, the paper's procedure.
@@ -127,6 +132,7 @@ class Branching:
 
     def run(self) -> Find:
         """Search until the gap is closed, the budget is spent or time is up."""
+        self._allowed = max(self.judge.seconds_left(), 0.0)
         if not self.judge.out_of_time():
             self._start(from_input=True)
         evidence = self._contradiction()
@@ -174,7 +180,11 @@ class Branching:
 
     def _is_over(self, bound: float) -> bool:
         spent = self.most_nodes is not None and self._solved >= self.most_nodes
-        return spent or self._closes(bound) or self.judge.out_of_time()
+        return spent or self._closes(bound) or self.judge.out_of_time() or self._has_to_check()
+
+    def _has_to_check(self) -> bool:
+        """Whether checking the proof would take longer than a limit may be exceeded by."""
+        return self.judge.seconds_left() + _GRACE * self._allowed < self._checking
 
     def _closes(self, bound: float) -> bool:
         """Whether nothing above `bound` is worth looking for."""
@@ -209,7 +219,10 @@ class Branching:
                 node.prices, node.bound, node.cap = relaxed.prices, np.inf, cap
                 return
         else:
+            begun = time.monotonic()
             bound = lifted_bound(problem, relaxed.prices, box, cap)
+            # The box will be bounded once more by whoever checks the tree, and a part of it twice.
+            self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
                 node.prices, node.bound, node.cap = relaxed.prices, bound, cap
         if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):

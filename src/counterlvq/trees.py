@@ -243,6 +243,7 @@ class _Part(NamedTuple):
     box: Box
     prices: LiftedPrices
     cap: float
+    is_whole: bool  # or cut, in which case its parts say more
 
 
 @final
@@ -286,9 +287,13 @@ class Tree:
                 return cap
             problem = question.problem(self.prototype, part.box).tightened(margin)
             value = lifted_bound(problem, part.prices, part.box, part.cap)
-            if value < cap and (
-                lifted_contradiction(problem, part.prices, part.box, part.cap)
-                or question.loses_ties(self.prototype, part.prices, part.box, part.cap)
+            if (
+                value < cap
+                and part.is_whole
+                and (
+                    lifted_contradiction(problem, part.prices, part.box, part.cap)
+                    or question.loses_ties(self.prototype, part.prices, part.box, part.cap)
+                )
             ):
                 return cap
             return value
@@ -320,11 +325,12 @@ class Tree:
         while waiting:
             node, box, floor = waiting.pop()
             own = max(float(self.caps[node]), cap)
-            part = _Part(question.inside(box, own), self.prices[node], own)
+            is_whole = bool(self.feature[node] < 0)
+            part = _Part(question.inside(box, own), self.prices[node], own, is_whole)
             floor = max(floor, bound(part))
             if floor >= least:
                 continue
-            if self.feature[node] < 0:
+            if is_whole:
                 least = floor
                 continue
             cut = int(self.feature[node]), float(self.at[node])
