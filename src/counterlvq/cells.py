@@ -87,7 +87,8 @@ class SharedCells:
         (`ties_count`).
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
-        if not ties_count:
+        # Two that only look alike in other coordinates are told apart by the model behind them.
+        if not ties_count and not model.is_refereed:
             alive[:] = False
             alive[np.unique(model.anchors, axis=0, return_index=True)[1]] = True
         targets = np.flatnonzero(wished & alive)

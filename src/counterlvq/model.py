@@ -203,6 +203,11 @@ class PrototypeModel:
         object.__setattr__(out, "_referee", by)
         return out
 
+    @property
+    def is_refereed(self) -> bool:
+        """Whether another model has the last word where two prototypes are equally near."""
+        return self._referee is not None
+
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         scores = self._distances(rows)
         nearest: NDArray[np.intp] = scores.argmin(axis=1)
