@@ -67,6 +67,26 @@ def budget_for(width: int) -> int:
     return max(_LEAST_BUDGET, int(_BUDGET * (_BUDGET_FEATURES / features) ** 3))
 
 
+def _clash(
+    search: type[Branching],
+    question: LocalQuestion,
+    wished: NDArray[np.bool_],
+    margin: float | None,
+    prepared: Prepared,
+) -> Callable[[Sequence[int]], bool]:
+    """Say of listed constraints whether a search shows that they leave no room."""
+    x, model = question.x, question.cells.model
+
+    def clash(kept: Sequence[int]) -> bool:
+        reduced = LocalQuestion(prepared(kept), question.cells, x)
+        judge = judge_by(Rules(model, reduced.blueprint, margin), x, wished)
+        # Any answer closes the search: there is room, whatever it costs.
+        find = search(reduced, margin, judge, np.inf, _CONFLICT_BUDGET).run()
+        return find.y is None and find.certificate.excludes_all(reduced)
+
+    return clash
+
+
 class Answers(Protocol):
     """What the explainer asks of either way."""
 
@@ -208,13 +228,7 @@ class MixedAnswers:
     ) -> Reason:
         """Find a smallest set of constraints that leaves no room."""
         question = self.question(x, wished)
-
-        def clash(kept: Sequence[int]) -> bool:
-            reduced = LocalQuestion(prepared(kept), question.cells, x)
-            judge = judge_by(Rules(self.model, reduced.blueprint, self.margin), x, wished)
-            find = MixedBranching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
-            return find.y is None and find.certificate.excludes_all(reduced)
-
+        clash = _clash(MixedBranching, question, wished, self.margin, prepared)
         return conflict_of(x, question.spread, count, prepared, clash)
 
 
@@ -267,12 +281,5 @@ class LocalAnswers:
     ) -> Reason:
         """Find a smallest set of constraints that leaves no room."""
         question = self.question(x, wished)
-
-        def clash(kept: Sequence[int]) -> bool:
-            reduced = LocalQuestion(prepared(kept), question.cells, x)
-            judge = judge_by(Rules(self.model, reduced.blueprint, self.margin), x, wished)
-            # Any answer closes the search: there is room, whatever it costs.
-            find = Branching(reduced, self.margin, judge, np.inf, _CONFLICT_BUDGET).run()
-            return find.y is None and find.certificate.excludes_all(reduced)
-
+        clash = _clash(Branching, question, wished, self.margin, prepared)
         return conflict_of(x, question.spread, count, prepared, clash)
