@@ -157,7 +157,25 @@ def squared_distances(prototypes: Array, omega: Array | None, X: ArrayLike) -> A
 
 
 def nearest(prototypes: Array, omega: Array | None, X: ArrayLike) -> NDArray[np.intp]:
-    return np.argmin(squared_distances(prototypes, omega, X), axis=1)
+    """The first of the nearest prototypes, in fractions where floats are close."""
+    X = np.atleast_2d(np.asarray(X, dtype=float))
+    scores = squared_distances(prototypes, omega, X)
+    found = np.argmin(scores, axis=1)
+    second = np.partition(scores, 1, axis=1)[:, 1] if scores.shape[1] > 1 else scores[:, 0] + 1
+    for i in np.flatnonzero(~(second - scores.min(axis=1) > 1e-9 * second)):
+        exact = [exact_distance(prototype, omega, X[i]) for prototype in prototypes]
+        found[i] = exact.index(min(exact))
+    return found
+
+
+def exact_distance(prototype: Array, omega: Array | None, x: Array) -> Fraction:
+    away = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(x, prototype, strict=True)]
+    if omega is not None:
+        away = [
+            sum((Fraction(float(f)) * v for f, v in zip(row, away, strict=True)), Fraction(0))
+            for row in omega
+        ]
+    return sum((v * v for v in away), Fraction(0))
 
 
 def predict(prototypes: Array, labels: Sequence, omega: Array | None, X: ArrayLike) -> NDArray:

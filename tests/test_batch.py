@@ -18,6 +18,7 @@ from counterlvq import bulk
 from counterlvq.families import Family
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Answers, Code, Scratch
+from counterlvq.stated import Stated
 from tests import oracles
 from tests.oracles import Absolute, Question
 
@@ -357,8 +358,11 @@ def test_failure_of_the_kernel_is_mended_and_counted(
     hit = solved[::3]
     assert 0 < hit.size < solved.size
 
-    def run(family: Family, rows: np.ndarray, margin: float | None, scratch: Scratch) -> Answers:
-        answers = honest_run(family, rows, margin, scratch)
+    def run(
+        family: Family, stated: Stated, rows: np.ndarray, margin: float | None, scratch: Scratch,
+        *rest: object,
+    ) -> Answers:  # fmt: skip
+        answers = honest_run(family, stated, rows, margin, scratch, *rest)
         is_hit = (rows[:, None, :] == X[hit][None]).all(axis=2).any(axis=1)
         if is_hit.any():
             lie(answers, scratch, np.flatnonzero(is_hit))

@@ -14,6 +14,7 @@ from counterlvq import solvers
 from counterlvq.families import Family
 from counterlvq.programs import Multipliers, Program
 from counterlvq.solvers import Outcome, Solution, Solver, compiled
+from counterlvq.stated import Stated
 from tests import catalogue, oracles
 from tests.catalogue import Problem
 
@@ -41,9 +42,7 @@ def lying(monkeypatch: pytest.MonkeyPatch, solver: Solver) -> Liar:
     return liar
 
 
-def gives_up(
-    family: Family, X: np.ndarray, margin: float | None, scratch: compiled.Scratch
-) -> compiled.Answers:
+def gives_up(family: Family, stated: Stated, X: np.ndarray, *_: object) -> compiled.Answers:
     """Leave every row to the other engines."""
     n = X.shape[0]
     failed = np.full(n, int(compiled.Code.FAILED))
@@ -57,9 +56,14 @@ def lying_kernel(monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None:
     """Let the compiled kernel run, then change what it wrote down."""
 
     def run(
-        family: Family, X: np.ndarray, margin: float | None, scratch: compiled.Scratch
+        family: Family,
+        stated: Stated,
+        X: np.ndarray,
+        margin: float | None,
+        scratch: compiled.Scratch,
+        *rest: object,
     ) -> compiled.Answers:
-        answers = honest_run(family, X, margin, scratch)
+        answers = honest_run(family, stated, X, margin, scratch, *rest)
         lie(answers, scratch)
         return answers
 

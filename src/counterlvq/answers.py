@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol, final
 
 import numpy as np
@@ -19,13 +20,14 @@ from counterlvq.branching import Branching, Progress
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.conflicts import Reason, cells_clash, conflict_of
 from counterlvq.families import Family, family_of
-from counterlvq.judging import EXACT_GAP, Rules
+from counterlvq.judging import CLOSED_GAP, EXACT_GAP, Rules
 from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find
 from counterlvq.solvers.descent import Frames, warm_up
+from counterlvq.stated import Stated, stated_of
 from counterlvq.trees import LocalQuestion
 from counterlvq.types import Method
 
@@ -130,7 +132,12 @@ class SharedAnswers:
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question:
         """State what is asked."""
-        return Question(self.blueprint, self.prepared(wished)[0], x)
+        return Question(self.blueprint, self.prepared(wished)[0], x, self.stated)
+
+    @cached_property
+    def stated(self) -> Stated:
+        """What proofs rest on, for any target."""
+        return stated_of(self.blueprint, self.model)
 
     def prepared(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, Family | None]:
         """Prepare once what depends on model and target alone."""
@@ -138,7 +145,7 @@ class SharedAnswers:
         known = self._targets.get(key)
         if known is None:
             cells = SharedCells.of(self.model, wished, ties_count=bool(self.margin))
-            known = cells, family_of(self.blueprint, cells)
+            known = cells, family_of(self.blueprint, cells, self.stated)
             size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
             while self._targets and (len(self._targets) + 1) * size > _MOST_PREPARED:
                 self._targets.pop(next(iter(self._targets)), None)
@@ -160,13 +167,11 @@ class SharedAnswers:
         return Search(question, self.margin, judge).run()
 
     def _stands(self, question: Question, find: Find, judge: Judge) -> bool:
-        """Whether a second engine would not do better: with a margin the gap stays open."""
+        """Whether a second engine would not do better."""
         if find.y is None:
-            return find.certificate.excludes_all(question)
-        if self.margin:
-            return True
-        bound = find.certificate.lower_bound(question, find.cost)
-        return judge.gap(find.y, bound) <= EXACT_GAP
+            return find.certificate.excludes_all(question, self.margin or 0.0)
+        bound = find.certificate.lower_bound(question, find.cost, self.margin or 0.0)
+        return judge.gap(find.y, bound) <= CLOSED_GAP
 
     def conflict(
         self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared

@@ -64,7 +64,7 @@ class CounterfactualBatch:
         columns kept, or an array of shape (n, d); NaN or a gap where there is none.
     values, original_values : ndarray of shape (n, d)
         Counterfactuals and inputs as numbers, levels by their positions.
-    cost, lower_bound, gap : ndarray of shape (n,)
+    cost, lower_bound, gap, resolution : ndarray of shape (n,)
         As in `Counterfactual`.
     status : ndarray of str, shape (n,)
         One of "optimal", "feasible", "infeasible", "unknown".
@@ -94,6 +94,7 @@ class CounterfactualBatch:
     cost: Floats
     lower_bound: Floats
     gap: Floats
+    resolution: Floats
     status: NDArray[np.str_]
     prototype: NDArray[np.int64]
     original_prototype: NDArray[np.int64]
@@ -133,6 +134,7 @@ class CounterfactualBatch:
             self.cost[at],
             self.lower_bound[at],
             self.gap[at],
+            self.resolution[at],
             self.status[at],
             self.prototype[at],
             self.original_prototype[at],

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.certificates import Evidence
 from counterlvq.lifting import (
     Box,
     LiftedPrices,
@@ -27,7 +26,7 @@ from counterlvq.lifting import (
     lifted_contradiction,
 )
 from counterlvq.programs import Program
-from counterlvq.search import Find, Judge, default_margin, refutation
+from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
 from counterlvq.solvers.convexified import Scores
 from counterlvq.solvers.descent import Descent, Frames
@@ -151,7 +150,8 @@ class Branching:
         """Show, where nothing was found, that the constraints contradict each other."""
         if self._best is not None or self.judge.out_of_time():
             return None
-        return refutation(self.question.convex)
+        question = self.question
+        return refutation(question.blueprint, question.x, question.convex)
 
     def _plant(self, evidence: Evidence | None) -> list[tuple[float, int]]:
         """Queue the whole box of each cell, with prices that need no relaxation."""

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.families import Family
-from counterlvq.judging import EXACT_GAP, Rules
+from counterlvq.judging import CLOSED_GAP, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
+from counterlvq.stated import Stated
 from counterlvq.targets import RowTargets, wished_prototypes
 from counterlvq.threads import run_blocks
 from counterlvq.types import Status
@@ -43,6 +44,7 @@ class Table:
     cost: Floats
     bound: Floats
     gap: Floats
+    resolution: Floats
     code: NDArray[np.int8]
     prototype: NDArray[np.int64]
     nearest: NDArray[np.int64]  # prototype of the input
@@ -53,6 +55,7 @@ class Table:
         """Set memory aside; every part has to be cleared before it is read."""
         return cls(
             np.empty((n, d)),
+            np.empty(n),
             np.empty(n),
             np.empty(n),
             np.empty(n),
@@ -77,7 +80,7 @@ class Table:
     def clear(self, part: slice) -> None:
         """Nothing is known yet of these rows."""
         self.X[part], self.cost[part] = np.nan, np.inf
-        self.bound[part], self.gap[part] = 0.0, np.inf
+        self.bound[part], self.gap[part], self.resolution[part] = 0.0, np.inf, 0.0
         self.code[part], self.prototype[part] = _CODE[Status.UNKNOWN], -1
         self.nearest[part], self.second[part] = -1, False
 
@@ -90,6 +93,7 @@ class Table:
         """Take over an answer that was found on its own."""
         self.X[i], self.cost[i] = answer.values, answer.cost
         self.bound[i], self.gap[i] = answer.lower_bound, answer.gap
+        self.resolution[i] = answer.resolution
         self.code[i], self.prototype[i] = _CODE[answer.status], answer.prototype
 
 
@@ -118,6 +122,7 @@ class Bulk:
 
     model: PrototypeModel
     rules: Rules
+    stated: Stated
     rows: Floats  # (n, d)
     wish: Callable[[int], Any]  # of a row
     family_for: Callable[[NDArray[np.bool_]], Family | None]
@@ -189,7 +194,7 @@ class Bulk:
             scratch = block.spare.pop()
         except IndexError:
             scratch = compiled.scratch_for(family)
-        answers = compiled.run(family, x, self.rules.margin, scratch)
+        answers = compiled.run(family, self.stated, x, self.rules.margin, scratch)
         block.spare.append(scratch)
         settled = self._accept(table, block, at, x, answers)
         if not settled.all():
@@ -209,19 +214,19 @@ class Bulk:
     ) -> NDArray[np.bool_]:
         """Judge finished points, enter those that stand up, and say which do."""
         Y, bound = answers.Y, answers.bound
-        good, cost, gap = self.rules.judged(Y, x, bound)
-        good &= answers.code == compiled.Code.SOLVED
+        judged = self.rules.judged(Y, x, bound)
+        good = judged.good & (answers.code == compiled.Code.SOLVED)
         if not good.all():
             Y[~good] = x[~good]  # of which `predict` can say something
         nearest = self.model.nearest_of_checked(Y)
         good &= self.rules.wins(Y, x, nearest, block.wished)
-        closed = gap <= EXACT_GAP
-        if not self.rules.margin:
-            good &= closed
+        # What stays open is asked again, one by one: exact arithmetic may close it.
+        good &= judged.gap <= CLOSED_GAP
         done, keep = (at, slice(None)) if good.all() else (at[good], good)
-        table.X[done], table.cost[done], table.gap[done] = Y[keep], cost[keep], gap[keep]
-        table.bound[done] = np.minimum(bound[keep], cost[keep])
-        table.code[done] = np.where(closed[keep], _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])
+        table.X[done], table.cost[done] = Y[keep], judged.cost[keep]
+        table.gap[done], table.resolution[done] = judged.gap[keep], judged.resolution[keep]
+        table.bound[done] = np.minimum(bound[keep], judged.cost[keep])
+        table.code[done] = _CODE[Status.FEASIBLE if self.rules.margin else Status.OPTIMAL]
         table.prototype[done] = nearest[keep]
         return good
 

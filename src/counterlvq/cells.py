@@ -28,8 +28,11 @@ from counterlvq.model import PrototypeModel
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
-# Share of the scores that meet in `predict` which its rounding can blur.
+# Share of the scores that meet in `predict` which its rounding can blur. It moves answers away
+# from the boundary; no bound and no exclusion rests on it.
 _ROUNDING_MARGIN = 2.0**-48
+# How many times the rounding of a distance a default margin is at least, for shared metrics.
+_MARGIN_SHARE = 4.0
 
 
 class Halfspaces(NamedTuple):
@@ -83,35 +86,37 @@ class SharedCells:
         """Split the prototypes by whether their label is wished for, (p,).
 
         A prototype that lies exactly on an earlier one never wins, because the first of
-        two equals does. It bounds nothing, unless a margin is wished for over it as well
-        (`ties_count`).
+        two equals does. It bounds nothing, unless a margin is wished for over it as well, or
+        a foreign model decides between the two (`ties_count`).
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
         # Two that only look alike in other coordinates are told apart by the model behind them.
         if not ties_count and not model.is_refereed:
-            alive[:] = False
-            alive[np.unique(model.anchors, axis=0, return_index=True)[1]] = True
+            alive = model.first_copies == np.arange(model.n_prototypes)
         targets = np.flatnonzero(wished & alive)
         rivals = np.flatnonzero(~wished & alive)
         # Without rivals all cells are the whole space; one is enough.
         return cls(model, targets if rivals.size else targets[:1], rivals)
 
-    @cached_property
-    def _rival_anchors(self) -> Floats:
-        return self.model.anchors[self.rivals]
-
-    @cached_property
-    def span(self) -> float:
-        """Largest squared distance of an anchor from the centre: the model's own scale."""
-        anchors = self.model.anchors
-        return float(np.einsum("ij,ij->i", anchors, anchors).max())
-
     def halfspaces(
         self, prototype: int, x: Floats, rivals: NDArray[np.intp] | None = None
     ) -> Halfspaces:
-        """Cell of `prototype` seen from `x`, against all rivals or the listed ones."""
-        others = self._rival_anchors if rivals is None else self.model.anchors[rivals]
-        return self._halfspaces(self.model.anchors[prototype][None, :], others, x)
+        """Cell of `prototype` seen from `x`, against all rivals or the listed ones.
+
+        Differences of prototypes come first, so that what lies far away costs no digits.
+        """
+        model, others = self.model, self.rivals if rivals is None else rivals
+        own = model.prototypes[prototype]
+        ahead, back = model.prototypes[others] - own, own - x
+        if model.omegas is not None:
+            ahead, back = ahead @ model.shared_factor.T, model.shared_factor @ back
+        leads = np.einsum("ij,ij->i", ahead, ahead + 2.0 * back)
+        if model.offsets is not None:
+            leads = leads + (model.offsets[others] - model.offsets[prototype])
+        normals = 2.0 * ahead
+        if model.omegas is not None:
+            normals = normals @ model.shared_factor
+        return Halfspaces(normals, leads)
 
     def forms(self, prototype: int, x: Floats) -> Forms:
         """Cell of `prototype` seen from `x`, as forms without quadratic terms."""
@@ -119,29 +124,21 @@ class SharedCells:
         flat = np.broadcast_to(0.0, (leads.size, x.size, x.size))
         return Forms(flat, normals, leads, flat, np.abs(normals), np.abs(leads))
 
-    def pairs(
-        self, prototypes: NDArray[np.int64], rivals: NDArray[np.int64], x: Floats
-    ) -> Halfspaces:
-        """One half-space for each pair of a target prototype and a rival."""
-        return self._halfspaces(self.model.anchors[prototypes], self.model.anchors[rivals], x)
-
-    def _halfspaces(self, own: Floats, others: Floats, x: Floats) -> Halfspaces:
-        ahead = others - own
-        normals = 2.0 * ahead
-        if self.model.omegas is not None:
-            normals = normals @ self.model.shared_factor
-        z = self.model.project(x[None, :])[0]
-        leads: Floats = np.einsum("ij,ij->i", ahead, (own - z) + (others - z))
-        return Halfspaces(normals, leads)
-
-    def rounding_margin(self, x: Floats) -> float:
+    def rounding_margin(self, x: Floats, prototype: int) -> float:
         """Least lead over a rival that rounding in `predict` cannot undo."""
-        return _ROUNDING_MARGIN * self.scale(x)
+        scores = self.model.distances(x[None, :])
+        return _MARGIN_SHARE * float(self.model.distance_errors(x[None, :], scores)[0, prototype])
+
+    def meeting(self, prototype: int, x: Floats) -> Floats:
+        """Sizes of the scores that meet when each rival is compared with `prototype`, (m,)."""
+        scores = self.model.distances(x[None, :])[0]
+        return np.asarray(scores[self.rivals] + scores[prototype])
 
     def scale(self, x: Floats) -> float:
-        """Size of the scores that meet when `x` is classified, the measure of rounding."""
-        z = self.model.project(x[None, :])[0]
-        return self.span + float(z @ z)
+        """Size of the scores between which the decision falls at `x`."""
+        scores = self.model.distances(x[None, :])[0]
+        near = scores[self.rivals].min(initial=np.inf), scores[self.targets].min(initial=np.inf)
+        return float(sum(score for score in near if np.isfinite(score)))
 
 
 @final

@@ -1,212 +1,275 @@
 """Proof from multipliers alone: what no counterfactual can undercut, and what cannot be.
 
-This module imports no solver and believes none. Any non-negative prices `y`, `nu` and any
-prices `z` on the conditions of a program, and any point at which its convex terms are
-replaced by their tangents, give a function that lies below the cost of every feasible
-change. That function is separable, so its minimum over a box is a sum of one-dimensional
-minima that can be written down. Wrong multipliers give a weak bound, never a wrong one.
+This module imports no solver and believes none. Any non-negative multipliers on the conditions
+of a cell, and any point at which convex terms are replaced by their tangents, give a function
+that lies below the cost of every change of the cell; `duality_kernel` computes its least value
+over a box with its rounding accounted for. Wrong multipliers give a weak bound, never a wrong one.
 
-The box: a change that costs no more than the best known answer is limited by its own cost
-(``|delta_j| <= cap / w_j`` for absolute costs, ``delta_j^2 <= cap (P^-1)_jj`` for definite
-quadratic ones). Only along directions where the cost is flat, and for proofs that nothing
-is feasible, the program's own `reach` stands in: 65,536 times as far as prototypes, bounds
-and right-hand sides lie. It is there to absorb the last digits of the multipliers.
+The box: the user's own bounds on single features, and the cost of the best known answer
+(``|delta_j| <= cost / w_j`` for absolute costs, a multiple of its root for definite quadratic
+ones). Nothing else limits a change. Where neither does, the charged conditions have to cancel
+exactly, and `exact_duality` makes them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import NamedTuple, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.exact import dot
+from counterlvq.exact_duality import (
+    Charged,
+    ExactLeast,
+    ExactSum,
+    fractions_of,
+    rounded_down,
+)
+from counterlvq.model import PrototypeModel
+from counterlvq.programs import Multipliers
+from counterlvq.rows import Quadric
+from counterlvq.stated import CostReach, Stated, cost_limits
 
-__all__ = [
-    "Evidence",
-    "contradiction",
-    "cost_limits",
-    "is_touching",
-    "lower_bound",
-    "single_lower_bounds",
-    "within_cost",
-]
+__all__ = ["Grounds", "Proof", "Value"]
 
-# Rounding of the sums below, as a share of the largest terms; taken off every bound.
-_ROUNDING = 2.0**-49
-# Conditions that exceed each other by less than this share of their terms touch.
-_TOUCHING = 2.0**-40
-# Larger numbers, and those that are none, are not worked with.
-_HUGE = 1e120
-# Wherever `reach` limits a change it also covers this multiple of the point at hand.
-_BEYOND_POINT = 1024.0
+# Twice the unit of rounding; see `duality_kernel`.
+_UNIT = 2.0**-52
+# Larger numbers, and those that are none, are charged for nothing: they could overflow.
+_HUGE = 1e100
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Multipliers and a point of tangency that speak for one program."""
+class Proof:
+    """Prices that bound the cost of every point of one cell from below; nothing is trusted."""
 
-    program: Program
-    multipliers: Multipliers
-    point: Floats  # (d,)
+    prototype: int  # without any rivals it does not matter: the constraints speak alone
+    rivals: NDArray[np.intp]  # those that are charged for
+    rival_prices: Floats
+    constraint_prices: Multipliers  # on the user's constraints
+    point: Floats  # (d,) where convex terms are replaced by tangents
 
-
-def lower_bound(evidence: Evidence, cap: float, limits: Floats | None = None) -> float:
-    """Cost that no feasible change of the program undercuts, at most `cap`.
-
-    `cap` is the cost of a known answer (or inf): only cheaper changes are of interest, and
-    their cost limits how far they can lie. `limits` are `cost_limits` for that cap, if known.
-    """
-    program, point = evidence.program, _usable(evidence.point)
-    limits = cost_limits(program.w, program.L, cap) if limits is None else limits
-    own = np.maximum(program.reach, _BEYOND_POINT * np.abs(point))
-    reach = np.where(np.isfinite(limits), limits, own)
-    slope, constant, size = _tangents(program, evidence.multipliers, point)
-    lifted = program.L @ point
-    slope += 2.0 * program.L.T @ lifted
-    square = float(lifted @ lifted)
-    least, terms = _least_over_box(program, program.w, slope, reach)
-    value = constant - square + least
-    if np.isnan(value):
-        return 0.0
-    # Costs are never negative, so 0 is the bound of last resort.
-    return float(min(cap, max(0.0, value - _ROUNDING * (size + square + terms))))
+    @classmethod
+    def without_rivals(cls, prices: Multipliers, point: Floats) -> Proof:
+        """Charge for constraints alone."""
+        return cls(0, np.zeros(0, dtype=np.intp), np.zeros(0), prices, point)
 
 
-def single_lower_bounds(
-    bare: Program, normals: Floats, leads: Floats, prices: Floats, cap: float
-) -> Floats:
-    """As `lower_bound`, for many programs that charge for one half-space each, (k,).
+class Value(NamedTuple):
+    """A true lower bound of a sum, and what its rounding was reckoned at."""
 
-    `bare` is the program without half-spaces; program k adds ``normals_k delta <= leads_k``
-    at the price ``prices_k``. Quadratic costs are replaced by their tangent where the price
-    is best paid.
-    """
-    prices = _prices(prices)
-    slope = prices[:, None] * normals
-    constant = -prices * leads
-    size = np.abs(constant)
-    reach = cost_limits(bare.w, bare.L, cap)
-    if bare.L.shape[0]:
-        # A feature that cannot move has no share in the tangent but where it is held.
-        free = bare.lower < bare.upper
-        held = np.where(free, 0.0, bare.lower)
-        points = np.tile(held, (slope.shape[0], 1))
-        pull = 0.5 * slope[:, free] + (held @ bare.L.T) @ bare.L[:, free]
-        square_of_free = bare.L[:, free].T @ bare.L[:, free]
-        points[:, free] = -pull @ np.linalg.pinv(square_of_free, hermitian=True)
-        lifted = points @ bare.L.T
-        slope = slope + 2.0 * lifted @ bare.L
-        square = np.einsum("ij,ij->i", lifted, lifted)
-        constant, size = constant - square, size + square
-    reach = np.where(np.isfinite(reach), reach, bare.reach)
-    least, terms = _least_over_box(bare, bare.w, slope, reach)
-    value = constant + least - _ROUNDING * (size + terms)
-    return np.asarray(np.minimum(cap, np.maximum(0.0, np.nan_to_num(value, nan=0.0, posinf=cap))))
+    least: float
+    rounding: float
 
 
-def contradiction(evidence: Evidence) -> float:
-    """How far the priced conditions exceed what any change can meet; 0 proves nothing.
+@final
+@dataclass(frozen=True, eq=False)
+class Grounds:
+    """What bounds at one input rest on: the user's numbers and nothing else."""
 
-    A positive value shows that no change meets the conditions of the program.
-    """
-    if evidence.program.has_empty_box():
-        return np.inf
-    value, size = _excess(evidence)
-    value -= _ROUNDING * size
-    return value if np.isfinite(value) and value > 0 else 0.0
+    stated: Stated
+    model: PrototypeModel | None  # None where the constraints speak alone
+    quadrics: tuple[Quadric, ...]  # of the counterfactual itself
+    x: Floats  # (d,)
+
+    @cached_property
+    def projected(self) -> tuple[Floats, float]:
+        """The input in the space of the metric, and the length of its rounding."""
+        from counterlvq.duality_kernel import project_row
+
+        data = self.stated
+        z = np.zeros(data.anchors.shape[1])
+        error = project_row(
+            self._x, data.center, data.F_diagonal, data.F, data.column_lengths, data.is_plain, z
+        )  # fmt: skip
+        return z, float(error)
+
+    @cached_property
+    def limits(self) -> tuple[Floats, Floats]:
+        """Smallest and largest change of each feature by the user's bounds, rounded outwards."""
+        from counterlvq.duality_kernel import limits_of
+
+        data, low, high = self.stated, np.empty(self.x.size), np.empty(self.x.size)
+        limits_of(
+            self._x, data.bound_A, data.bound_R, data.bound_v, data.bound_equality,
+            data.bound_column, low, high,
+        )  # fmt: skip
+        return low, high
+
+    @cached_property
+    def _x(self) -> Floats:
+        """A copy that can be written to: compiled code tells read-only arrays apart."""
+        return np.array(self.x)
+
+    def box(self, cap: float) -> tuple[Floats, Floats]:
+        """Limits of changes that cost at most `cap`, by bounds and cost."""
+        low, high = self.limits
+        data = self.stated
+        reach = CostReach(data.stretch, data.inverse, data.inverse_blur)
+        far = cost_limits(data.w, data.L, cap, reach)
+        return np.maximum(low, -far), np.minimum(high, far)
+
+    def lower_bound(self, proof: Proof, cap: float, margin: float = 0.0) -> float:
+        """Cost that no change of the cell undercuts, at most `cap`.
+
+        `cap` is the cost of a known answer (or inf): only cheaper changes are of interest.
+        """
+        least = self.value(proof, margin, cap, with_cost=True).least
+        # Costs are never negative, so 0 is the bound of last resort.
+        return min(cap, max(0.0, least))
+
+    def contradicts(self, proof: Proof, margin: float = 0.0, cap: float = np.inf) -> bool:
+        """Whether no change (of cost at most `cap`) meets the charged conditions."""
+        return self.value(proof, margin, cap, with_cost=False).least > 0.0
+
+    def value(self, proof: Proof, margin: float, cap: float, *, with_cost: bool) -> Value:
+        """Least of the charged conditions, and the cost, over the box of changes up to `cap`."""
+        from counterlvq.duality_kernel import cell_value
+
+        data, (z, z_error), d = self.stated, self.projected, self.x.size
+        low, high = self.box(cap)
+        nothing = np.zeros(0)
+        extra = self._tangents(proof)
+        least, rounding = cell_value(
+            data.F_diagonal, data.F, data.column_lengths, data.anchors, data.anchor_errors,
+            z, z_error, self._x, data.A, data.R, data.v, data.equality,
+            data.w if with_cost else np.zeros(d),
+            data.L_diagonal if with_cost else nothing,
+            data.L if with_cost else np.zeros((0, d)),
+            max(proof.prototype, 0), np.array(proof.rivals, dtype=np.int64),
+            np.array(proof.rival_prices, dtype=np.float64), _linear(proof),
+            np.where(np.abs(proof.point) < _HUGE, proof.point, 0.0), *extra,
+            low, high, float(margin), *(np.empty(z.size) for _ in range(2)),
+            *(np.empty(d) for _ in range(2)),
+        )  # fmt: skip
+        return Value(float(least), float(rounding))
+
+    def _tangents(self, proof: Proof) -> tuple[Floats, Floats, float, float]:
+        """Sum the charged quadrics, by their tangents: slope, its error, constant, its error."""
+        d = self.x.size
+        slope, error, constant, constant_error = np.zeros(d), np.zeros(d), 0.0, 0.0
+        for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
+            if not 0.0 < price < _HUGE:
+                continue
+            G, h = quadric.G, quadric.h
+            n = G.shape[0] + d + 8
+            v = self._touching(quadric, proof.point)
+            # |G y - g|^2 >= 2 v'(G y - g) - |v|^2 for any v, and y = x + delta.
+            slope += price * (2.0 * v @ G + h)
+            error += n * _UNIT * price * (2.0 * np.abs(v) @ np.abs(G) + np.abs(h))
+            there = G @ self.x - quadric.g
+            sizes = np.abs(G) @ np.abs(self.x) + np.abs(quadric.g)
+            constant += price * float(2.0 * v @ there - v @ v + h @ self.x - quadric.c)
+            size = 2.0 * np.abs(v) @ sizes + v @ v + np.abs(h) @ np.abs(self.x) + abs(quadric.c)
+            constant_error += 2.0 * n * _UNIT * price * float(size)
+        return slope, error, constant, constant_error
+
+    def _touching(self, quadric: Quadric, point: Floats) -> Floats:
+        usable = np.where(np.abs(point) < _HUGE, point, 0.0)
+        return np.asarray(quadric.G @ (self.x + usable) - quadric.g)
+
+    def exact_least(
+        self, proof: Proof, margin: float, cap: float, *, with_cost: bool
+    ) -> ExactLeast | None:
+        """As `value`, without any rounding; None where the sum has no least value."""
+        data, d = self.stated, self.x.size
+        far = np.full(d, np.inf)
+        if np.isfinite(cap):
+            far = np.asarray(cost_limits(data.w, data.L, cap,
+                                         CostReach(data.stretch, data.inverse, data.inverse_blur)))  # fmt: skip
+        low, high = (
+            [None if not np.isfinite(end) else Fraction(float(end)) for end in ends]
+            for ends in (np.maximum(self.limits[0], -far), np.minimum(self.limits[1], far))
+        )
+        if any(a is not None and b is not None and a > b for a, b in zip(low, high, strict=True)):
+            return None
+        total = ExactSum(
+            fractions_of(data.w) if with_cost else [Fraction(0)] * d,
+            low,
+            high,
+            [Fraction(0)] * d,
+            Fraction(0),
+        )
+        if with_cost:
+            self._add_exact_tangent(total, proof.point)
+        for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
+            if 0.0 < price < _HUGE:
+                self._add_exact_quadric(total, quadric, float(price), proof.point)
+        total.charged += self._exact_rivals(proof, Fraction(float(margin)))
+        total.charged += self._exact_rows(proof)
+        return total.least()
+
+    def exact_lower_bound(self, proof: Proof, cap: float, margin: float = 0.0) -> float:
+        """As `lower_bound`, in exact arithmetic."""
+        least = self.exact_least(proof, margin, cap, with_cost=True)
+        return 0.0 if least is None else min(cap, max(0.0, rounded_down(least.value)))
+
+    def _add_exact_tangent(self, total: ExactSum, point: Floats) -> None:
+        data = self.stated
+        L = np.diag(data.L_diagonal) if data.L_diagonal.size else data.L
+        v = L @ np.where(np.abs(point) < _HUGE, point, 0.0)
+        for c in np.flatnonzero(v):
+            t = Fraction(float(v[c]))
+            row = fractions_of(L[c])
+            total.slope = [s + 2 * t * a for s, a in zip(total.slope, row, strict=True)]
+            total.constant -= t * t
+
+    def _add_exact_quadric(
+        self, total: ExactSum, quadric: Quadric, price: float, point: Floats
+    ) -> None:
+        y = Fraction(price)
+        v = self._touching(quadric, point)
+        for c in range(v.size):
+            t = Fraction(float(v[c]))
+            there = dot(quadric.G[c], self.x) - Fraction(float(quadric.g[c]))
+            row = fractions_of(quadric.G[c])
+            total.slope = [s + 2 * y * t * a for s, a in zip(total.slope, row, strict=True)]
+            total.constant += y * (2 * t * there - t * t)
+        total.slope = [
+            s + y * a for s, a in zip(total.slope, fractions_of(quadric.h), strict=True)
+        ]
+        total.constant += y * (dot(quadric.h, self.x) - Fraction(float(quadric.c)))
+
+    def _exact_rivals(self, proof: Proof, margin: Fraction) -> list[Charged]:
+        out: list[Charged] = []
+        model, i = self.model, proof.prototype
+        if model is None:
+            return out
+        factor = model.omegas
+        assert not isinstance(factor, tuple)  # shared metrics alone have half-spaces
+        for k, y in zip(proof.rivals.tolist(), proof.rival_prices.tolist(), strict=True):
+            if not 0.0 < y < _HUGE:
+                continue
+            own, other = (fractions_of(model.prototypes[n]) for n in (i, k))
+            ahead = [b - a for a, b in zip(own, other, strict=True)]
+            if factor is not None:
+                rows = [fractions_of(row) for row in factor]
+                image = [sum((f * t for f, t in zip(row, ahead, strict=True)), Fraction(0))
+                         for row in rows]  # fmt: skip
+                ahead = [
+                    sum((row[j] * image[c] for c, row in enumerate(rows)), Fraction(0))
+                    for j in range(self.x.size)
+                ]
+            lead = model.exact_distance(self.x, k) - model.exact_distance(self.x, i)
+            out.append(Charged([2 * a for a in ahead], lead - margin, Fraction(y), False, k))
+        return out
+
+    def _exact_rows(self, proof: Proof) -> list[Charged]:
+        data, prices, out = self.stated, _linear(proof), []
+        for c in np.flatnonzero(prices):
+            row, free = fractions_of(data.A[c]), bool(data.equality[c])
+            if not abs(prices[c]) < _HUGE or (prices[c] < 0 and not free):
+                continue
+            right = Fraction(float(data.v[c])) - dot(data.A[c], self.x) - dot(data.R[c], self.x)
+            out.append(Charged(row, right, Fraction(float(prices[c])), free))
+        return out
 
 
-def is_touching(evidence: Evidence) -> bool:
-    """Whether the priced conditions can be met with equality at most, to rounding."""
-    if evidence.program.has_empty_box():
-        return True
-    value, size = _excess(evidence)
-    return bool(value >= -_TOUCHING * size)
-
-
-def _excess(evidence: Evidence) -> tuple[float, float]:
-    """Compute what the priced conditions amount to at the least, and the size of their terms."""
-    program, point = evidence.program, _usable(evidence.point)
-    reach = np.maximum(program.reach, _BEYOND_POINT * np.abs(point))
-    slope, constant, size = _tangents(program, evidence.multipliers, point)
-    least, terms = _least_over_box(program, np.zeros(program.width), slope, reach)
-    return float(constant + least), float(size + terms)
-
-
-def within_cost(program: Program, cap: float) -> Program:
-    """Limit each feature to what a change of cost at most `cap` can move it by."""
-    reach = cost_limits(program.w, program.L, cap)
-    return replace(
-        program,
-        lower=np.maximum(program.lower, -reach),
-        upper=np.minimum(program.upper, reach),
-    )
-
-
-def _usable(values: Floats) -> Floats:
-    """Numbers that can be squared; anything else charges for nothing and lies nowhere."""
-    return np.where(np.abs(values) < _HUGE, values, 0.0)
-
-
-def _tangents(
-    program: Program, multipliers: Multipliers, point: Floats
-) -> tuple[Floats, float, float]:
-    """Slope, constant and size of terms of the priced conditions, convex ones by tangents."""
-    y = _prices(multipliers.y)
-    z = _usable(multipliers.z)
-    nu = _prices(multipliers.nu)
-    slope = program.A.T @ y + program.E.T @ z
-    constant = -float(y @ program.b) - float(z @ program.e)
-    # Right-hand sides are rounded themselves; each gives way by that much.
-    constant -= float(np.concatenate([y, np.abs(z)]) @ program.blur)
-    size = float(y @ np.abs(program.b)) + float(np.abs(z) @ np.abs(program.e))
-    for price, quadric in zip(nu, program.quadrics, strict=True):
-        tangent = quadric.gradient(point)
-        height = quadric.excess(point) - float(tangent @ point)
-        slope += price * tangent
-        constant += price * height
-        size += price * quadric.magnitude(point)
-    return slope, constant, size
-
-
-def _prices(values: Floats) -> Floats:
-    return np.maximum(_usable(values), 0.0)
-
-
-def cost_limits(w: Floats, L: Floats, cap: float) -> Floats:
-    """How far a change of cost at most `cap` can go along each feature; inf where unlimited."""
-    limits = np.full(w.size, np.inf)
-    if not np.isfinite(cap):
-        return limits
-    np.divide(cap, w, out=limits, where=w > 0)
-    seen = np.flatnonzero(L.any(axis=0))  # the rest the quadratic part says nothing about
-    if seen.size and L.shape[0] >= seen.size:
-        triangle = np.linalg.qr(L[:, seen], mode="r")
-        lengths = np.sqrt(np.einsum("ij,ij->j", L[:, seen], L[:, seen]))
-        if (np.abs(np.diag(triangle)) > 1e-12 * lengths).all():
-            inverse = np.linalg.inv(triangle)
-            stretch = np.sqrt(np.einsum("ij,ij->i", inverse, inverse))
-            # What rounding in the inverse can hide: more, the nearer the cost is to flat.
-            blurred = 1.0 + _ROUNDING * (np.abs(inverse) @ np.abs(triangle)).sum(axis=1)
-            limits[seen] = np.minimum(limits[seen], np.sqrt(cap) * stretch * blurred)
-    return limits * (1.0 + 1e-9)
-
-
-def _least_over_box(program: Program, w: Floats, slope: Floats, reach: Floats) -> tuple[Any, Any]:
-    """Minimum of ``w |delta| + slope delta`` over the box, and the size of its terms.
-
-    `slope` may hold several rows; then so do the results.
-    """
-    low = np.maximum(program.lower, -reach)
-    high = np.minimum(program.upper, reach)
-    if (low > high).any():
-        none = np.zeros(slope.shape[:-1])
-        return none + np.inf, none
-    # 0 * inf stands for a variable that nothing charges for: it contributes nothing.
-    with np.errstate(invalid="ignore"):
-        ends = [w * np.abs(end) + slope * end for end in (low, high, np.clip(0.0, low, high))]
-    least = np.where((w == 0) & (slope == 0), 0.0, np.minimum(np.minimum(*ends[:2]), ends[2]))
-    return least.sum(axis=-1), np.abs(least).sum(axis=-1)
+def _linear(proof: Proof) -> Floats:
+    """Multipliers on inequalities and equalities, one after the other."""
+    return np.concatenate([proof.constraint_prices.y, proof.constraint_prices.z]).astype(np.float64)

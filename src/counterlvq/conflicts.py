@@ -7,13 +7,14 @@ given the other. The result is irreducible: without any one of its members there
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
 from counterlvq.programs import Blueprint
-from counterlvq.proofs import Question
-from counterlvq.search import compiled_code, refutation
+from counterlvq.proofs import Exclusion, Question, proof_of
+from counterlvq.search import compiled_code, elastic_prices, refutation
 from counterlvq.solvers.compiled import Code
 
 __all__ = ["Reason", "cells_clash", "conflict_of", "smallest_conflict"]
@@ -40,8 +41,9 @@ def conflict_of(
     """
 
     def clash_alone(kept: Sequence[int]) -> bool:
-        bare = prepared(kept).at(x, Halfspaces.none(x.size), spread)
-        return refutation(bare) is not None
+        blueprint = prepared(kept)
+        bare = blueprint.at(x, Halfspaces.none(x.size), spread)
+        return refutation(blueprint, x, bare) is not None
 
     if count and clash_alone(range(count)):
         words = "the constraints contradict each other at this input, whatever the class"
@@ -54,20 +56,26 @@ def cells_clash(
     question: Question, prepared: Callable[[Sequence[int]], Blueprint], margin: float | None
 ) -> Callable[[Sequence[int]], bool]:
     """Say of listed constraints whether they keep every cell of a shared metric out of reach."""
-    cells, x = question.cells, question.x
-    asked = cells.rounding_margin(x) if margin is None else margin
 
     def clash(kept: Sequence[int]) -> bool:
-        reduced = Question(prepared(kept), cells, x)
-        code = compiled_code(reduced, asked)
+        reduced = replace(question, blueprint=prepared(kept), known=None)
+        code = compiled_code(reduced, margin)
         if code is not Code.FAILED:
             return code is Code.INFEASIBLE
-        return all(
-            refutation(reduced.program(int(i)).tightened(asked, cells.rivals.size)) is not None
-            for i in cells.targets
-        )
+        return all(_is_out_of_reach(reduced, int(i), margin or 0.0) for i in reduced.cells.targets)
 
     return clash
+
+
+def _is_out_of_reach(question: Question, prototype: int, margin: float) -> bool:
+    """Whether the constraints are proved to keep one cell out of reach."""
+    asked = margin - question.blur
+    program = question.program(prototype).tightened(asked, question.cells.rivals.size)
+    prices = elastic_prices(program)
+    if prices is None:
+        return False
+    proof = proof_of(question, prototype, prices.multipliers, prices.point)
+    return Exclusion(proof, asked).holds(question, asked)
 
 
 def smallest_conflict(count: int, clash: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:

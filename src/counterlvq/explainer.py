@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,14 +25,14 @@ from counterlvq.features import Features
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
-from counterlvq.proofs import Question
+from counterlvq.proofs import Certificate, Question
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find
 from counterlvq.sources import Source, source_of
 from counterlvq.statements import as_constraint
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
-from counterlvq.trees import LocalQuestion
+from counterlvq.trees import Forest, LocalQuestion
 from counterlvq.types import Method, Status
 from counterlvq.waiting import answer_rows, reporter
 
@@ -238,7 +238,8 @@ class Explainer:
         ask = asker = _Asker(self, rows, target, wishes)
         view = self._view()
         if isinstance(view.answers, SharedAnswers):
-            bulk = Bulk(view.model, view.rules, rows, asker.wish, self._family_for, ask)
+            stated = view.answers.stated
+            bulk = Bulk(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
@@ -249,6 +250,7 @@ class Explainer:
             cost=table.cost,
             lower_bound=table.bound,
             gap=table.gap,
+            resolution=table.resolution,
             status=table.status,
             prototype=table.prototype,
             original_prototype=table.nearest,
@@ -286,7 +288,11 @@ class Explainer:
         row = counterfactual.original_values
         view = self._view(row)
         question = view.answers.question(view.inner(row), wished)
-        return counterfactual.certificate.lower_bound(question, counterfactual.cost)
+        certificate, cost = counterfactual.certificate, counterfactual.cost
+        # Only what this package wrote is asked: an object that looks alike could say anything.
+        if type(certificate) not in (Certificate, Forest) or not isinstance(cost, float):
+            return 0.0
+        return certificate.lower_bound(question, cost, self.margin or 0.0)
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.
@@ -348,6 +354,19 @@ class Explainer:
             return None
         return answers.prepared(wished)[1]
 
+    def _without_margin(
+        self, row: Floats, wished: NDArray[np.bool_], reason: str
+    ) -> tuple[float, str]:
+        """Say what there is without the margin that cannot be had: a bound, and words."""
+        other = copy(self)
+        object.__setattr__(other, "margin", None)
+        object.__setattr__(other, "_views", {})
+        found = other._answer(row, list(labels_of(self.model, wished)))
+        if found.status is Status.INFEASIBLE:
+            return np.inf, reason
+        cost = f"; without it one costs {found.cost:.6g}" if found.status.has_answer else ""
+        return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
+
     def _unchanged(self, row: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
         label = plain(self.model.labels[nearest])
         return Counterfactual(
@@ -357,6 +376,7 @@ class Explainer:
             cost=0.0,
             lower_bound=0.0,
             gap=0.0,
+            resolution=0.0,
             prediction=label,
             original_prediction=label,
             target=labels_of(self.model, wished),
@@ -371,8 +391,8 @@ class Explainer:
     ) -> Counterfactual:
         x = view.inner(row)
         question = view.answers.question(x, wished)
-        bound = find.certificate.lower_bound(question, find.cost)
-        status, gap = view.status(question, find, bound)
+        verdict = view.verdict(question, find)
+        status = verdict.status
         values, prototype = np.full(row.shape, np.nan), -1
         if find.y is not None:
             values = view.source.coordinates.outer(find.y[None, :])[0]
@@ -380,27 +400,27 @@ class Explainer:
         read_only(values)
         conflict: tuple[Constraint | str, ...] = ()
         reason = "; ".join(find.engines)
+        bound = verdict.bound
         if status is Status.INFEASIBLE:
-            bound = np.inf
             found = view.answers.conflict(x, wished, len(self.constraints), view.prepared)
             conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
-        with_margin = bound
-        if self.margin and status.has_answer:
-            with_margin = find.certificate.lower_bound(question, find.cost, self.margin)
+            if self.margin:
+                bound, reason = self._without_margin(row, wished, reason)
         return Counterfactual(
             values=values,
             original_values=row,
             status=status,
             cost=find.cost,
             lower_bound=bound,
-            gap=gap,
+            gap=verdict.gap,
+            resolution=verdict.resolution,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, wished),
             prototype=prototype,
             features=self.features,
             reason=reason,
-            bound_with_margin=with_margin,
+            bound_with_margin=bound,
             conflict=conflict,
             certificate=find.certificate,
         )
@@ -450,17 +470,33 @@ class _View:
             return LocalAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
         return SharedAnswers(model, blueprint, asked.margin)
 
-    def status(
-        self, question: Question | LocalQuestion, find: Find, bound: float
-    ) -> tuple[Status, float]:
-        """Say what a find amounts to, and the share of its cost that is not proved."""
+    def verdict(self, question: Question | LocalQuestion, find: Find) -> _Verdict:
+        """Say what a find amounts to: status, bound, gap and what its digits can tell.
+
+        With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
+        that there is no closer counterfactual at all, so that an answer which has to keep a
+        margin is FEASIBLE, however small its gap.
+        """
+        margin = self.explainer.margin or 0.0
         if find.y is None:
-            if find.certificate.excludes_all(question):
-                return Status.INFEASIBLE, 0.0
-            return Status.UNKNOWN, np.inf
-        gap = float(self.rules.judged(find.y[None, :], question.x[None, :], bound).gap[0])
-        closed = gap <= self.answers.closing_gap
-        return (Status.OPTIMAL if closed else Status.FEASIBLE), gap
+            if find.certificate.excludes_all(question, margin):
+                return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
+            bound = find.certificate.lower_bound(question, np.inf, margin)
+            return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
+        bound = min(find.certificate.lower_bound(question, find.cost, margin), find.cost)
+        judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
+        closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
+        status = Status.OPTIMAL if closed else Status.FEASIBLE
+        return _Verdict(status, bound, float(judged.gap[0]), float(judged.resolution[0]))
+
+
+class _Verdict(NamedTuple):
+    """What is claimed of an answer."""
+
+    status: Status
+    bound: float
+    gap: float
+    resolution: float
 
 
 @final

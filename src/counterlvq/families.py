@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist
 from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
 from counterlvq.programs import Blueprint
+from counterlvq.stated import Stated
 
 __all__ = ["Family", "family_of", "root_of"]
 
@@ -32,7 +33,6 @@ class Family(NamedTuple):
     plain: bool  # the projection is x - center
     center: Floats  # (all features,)
     F: Floats  # (r, all features)
-    span: float  # of the anchors, squared
     targets: NDArray[np.int64]  # (targets,) indices of prototypes
     rivals: NDArray[np.int64]  # (m,)
     TA: Floats  # (targets, r) anchors
@@ -41,9 +41,9 @@ class Family(NamedTuple):
     RN: Floats  # (m, d)
     RNT: Floats  # (d, m)
     scale: Floats  # (targets, m) one over the length of each row; (1, 0) if too many
+    gains: Floats  # (targets, m) what a target gains on a rival per cost at most; (1, 0) if many
     columns: NDArray[np.int64]  # (d,) features that may change
     prices: Floats  # (d,) of absolute changes; 1 for quadratic costs
-    root: Floats  # (d, d) R of quadratic costs
     B: Floats  # (d, d) delta = B u
     B_lengths: Floats  # (d,)
     least: Floats  # (d,) smallest and largest prototype value
@@ -61,14 +61,14 @@ class Family(NamedTuple):
     bound_fixes: NDArray[np.bool_]  # (b,) an equality
 
 
-def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
+def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Family | None:
     """Gather the programs of all cells, or None if the kernels cannot take them.
 
     They take absolute costs and definite quadratic ones, under linear constraints.
     """
     is_quadratic = not blueprint.w.any()
     mixed = not is_quadratic and (blueprint.L.shape[0] > 0 or not blueprint.w.all())
-    columns = np.flatnonzero(~_frozen(blueprint))
+    columns = np.flatnonzero(~blueprint.frozen)
     if blueprint.quadrics or mixed or not columns.size:
         return None
     root = root_of(blueprint.L[:, columns]) if is_quadratic else np.diag(blueprint.w[columns])
@@ -88,7 +88,6 @@ def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),
         F=np.array(model.shared_factor),
-        span=cells.span,
         targets=cells.targets.astype(np.int64),
         rivals=cells.rivals.astype(np.int64),
         TA=TA,
@@ -97,9 +96,9 @@ def family_of(blueprint: Blueprint, cells: SharedCells) -> Family | None:
         RN=RA @ moves,
         RNT=np.ascontiguousarray((RA @ moves).T),
         scale=_scales(TA @ moves, RA @ moves, is_quadratic),
+        gains=_gains(stated, cells),
         columns=columns.astype(np.int64),
         prices=np.ones(columns.size) if is_quadratic else blueprint.w[columns],
-        root=np.ascontiguousarray(root),
         B=np.ascontiguousarray(B),
         B_lengths=np.sqrt(np.einsum("ij,ij->i", B, B)),
         least=prototypes.min(axis=0),
@@ -126,11 +125,19 @@ def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
     return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
 
 
-def _frozen(blueprint: Blueprint) -> NDArray[np.bool_]:
-    """Features tied to their factual value."""
-    rows = blueprint.fixed
-    tied = (rows.v == 0) & (rows.A == -rows.R).all(axis=1)
-    out: NDArray[np.bool_] = (rows.A[tied] != 0).any(axis=0)
+def _gains(stated: Stated, cells: SharedCells) -> Floats:
+    """What each target prototype can gain on each rival, per cost or per root of it."""
+    if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
+        return np.zeros((1, 0))
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.duality_kernel import fastest_gains
+
+    out = np.zeros((cells.targets.size, cells.rivals.size))
+    fastest_gains(
+        stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors, stated.anchor_errors,
+        stated.w, stated.L_diagonal, stated.inverse, stated.inverse_blur, stated.stretch,
+        stated.movable, cells.targets.astype(np.int64), cells.rivals.astype(np.int64), out,
+    )  # fmt: skip
     return out
 
 

@@ -13,14 +13,19 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
+from counterlvq.stated import entries_of
 
-__all__ = ["EXACT_GAP", "Judged", "Rules"]
+__all__ = ["CLOSED_GAP", "EXACT_GAP", "Judged", "Rules"]
 
 # What OPTIMAL means for shared metrics.
 EXACT_GAP = 1e-6
+# A kernel's answer is looked at again if more than this stays open: exact arithmetic or another
+# engine may close it.
+CLOSED_GAP = 1e-7
 
 # How far an inequality of the user may be off, relative to the numbers that meet in it, when
 # it leaves no room at all; and a margin, which like an equality rarely holds to the last digit.
+# Points that are off by less count as answers; no bound and no exclusion rests on either.
 _INEQUALITY_ROUNDING = 2.0**-46
 _MARGIN_ROUNDING = 2.0**-40
 
@@ -31,6 +36,11 @@ class Judged(NamedTuple):
     good: NDArray[np.bool_]  # finite, and meets every constraint
     cost: Floats
     gap: Floats  # share of the cost that its bound does not prove
+    resolution: Floats  # cost that the last digits of the point itself are worth
+
+    def closed(self, bound: Floats | float, tolerance: float) -> NDArray[np.bool_]:
+        """Which are proved to a share of their cost, or to what their digits can tell."""
+        return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
 
 
 @final
@@ -63,7 +73,7 @@ class Rules:
         from counterlvq.checks import judge_rows
 
         n = Y.shape[0]
-        out = Judged(np.empty(n, dtype=bool), np.empty(n), np.empty(n))
+        out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
         give = 0.0 if strict else _INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
         judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, *out)
@@ -92,8 +102,9 @@ class Rules:
         won = wished[nearest]
         if self.margin and won.any():
             scores = self.model.distances(Y)
-            lead = scores[:, ~wished].min(axis=1, initial=np.inf) - scores[:, wished].min(axis=1)
-            kept = lead >= self.margin - _MARGIN_ROUNDING * scores.max(axis=1)
+            rival = scores[:, ~wished].min(axis=1, initial=np.inf)
+            own = scores[:, wished].min(axis=1)
+            kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
         if self.says is not None and won.any():
             won[won] = np.isin(self.says(Y[won]), self.model.labels[wished])
@@ -101,7 +112,7 @@ class Rules:
 
     @cached_property
     def _checks(self) -> _Checks:
-        return _checks_of(self.blueprint, self.model.prototypes)
+        return _checks_of(self.blueprint)
 
 
 class _Checks(NamedTuple):
@@ -117,15 +128,13 @@ class _Checks(NamedTuple):
     L_start: NDArray[np.int64]  # (s + 1,)
     L_feature: NDArray[np.int64]
     L_factor: Floats
-    low: Floats  # (d,) smallest and largest prototype value
-    high: Floats
 
 
-def _checks_of(blueprint: Blueprint, prototypes: Floats) -> _Checks:
+def _checks_of(blueprint: Blueprint) -> _Checks:
     parts = (blueprint.inequalities, blueprint.bounds, blueprint.equalities, blueprint.fixed)
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
-    k, j, start = _entries((A != 0) | (R != 0))
-    r, c, L_start = _entries(blueprint.L != 0)
+    k, j, start = entries_of((A != 0) | (R != 0))
+    r, c, L_start = entries_of(blueprint.L != 0)
     return _Checks(
         start=start,
         feature=j,
@@ -137,18 +146,7 @@ def _checks_of(blueprint: Blueprint, prototypes: Floats) -> _Checks:
         L_start=L_start,
         L_feature=c,
         L_factor=blueprint.L[r, c],
-        low=prototypes.min(axis=0),
-        high=prototypes.max(axis=0),
     )
-
-
-def _entries(
-    used: NDArray[np.bool_],
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Rows and columns of the used entries of a matrix, row by row, and where each row starts."""
-    rows, columns = (at.astype(np.int64) for at in np.nonzero(used))
-    starts = np.searchsorted(rows, np.arange(used.shape[0] + 1))
-    return rows, columns, starts.astype(np.int64)
 
 
 def _writable(rows: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
 
@@ -14,19 +15,28 @@ from scipy.spatial.distance import cdist
 
 from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, read_only
 from counterlvq.errors import InvalidInputError
+from counterlvq.exact import squared_distance
 from counterlvq.features import Features
 
 __all__ = ["PrototypeModel"]
 
 # Rows x prototypes looked at together by `predict`; bounds its memory, not its result.
 _BLOCK_ENTRIES = 1 << 22
+# The same for the look at their rounding.
+_CHECKED_ENTRIES = 1 << 16
 # Multiplications in one product with a shared factor, if that leaves rows enough: for more, BLAS
 # starts threads of its own, which cost more than they gain and stand in the way of a batch's.
 _PRODUCT = 1 << 18
 _ROWS_ENOUGH = 256
 # Up to so many rows, local distances are taken of all prototypes at once.
 _FEW_ROWS = 4
-# Two distances that differ by less than this share of the largest are a close call.
+# Twice the unit of rounding: errors are bounded by multiples of it, with room to spare for the
+# second-order terms that the bounds leave out.
+_UNIT = 2.0**-52
+# Squares below this lose digits or vanish; no bound on rounding is taken to be smaller.
+_TINY = 2.0**-1000
+# Between two models that are the same up to rounding, distances that differ by less than this
+# share of themselves are a close call: the model behind is asked, and nothing is claimed.
 _CLOSE = 2.0**-30
 
 
@@ -36,7 +46,8 @@ class PrototypeModel:
     """Labelled prototypes with a quadratic metric; the nearest prototype decides.
 
     The distance of `x` to prototype k is ``|omega_k (x - prototype_k)|^2``. Between
-    equally near prototypes the one that stands first wins.
+    equally near prototypes the one that stands first wins. Which one is nearest is decided
+    exactly: where rounding could decide, the distances are compared in exact arithmetic.
 
     Parameters
     ----------
@@ -132,8 +143,11 @@ class PrototypeModel:
 
     @cached_property
     def center(self) -> Floats:
-        """The mean prototype, (d,); taken off first so that a far origin costs no digits."""
-        return read_only(self.prototypes.mean(axis=0))
+        """The median prototype, (d,); taken off first so that a far origin costs no digits.
+
+        One prototype far away moves a mean, and with it the digits of all others, but no median.
+        """
+        return read_only(np.median(self.prototypes, axis=0))
 
     @cached_property
     def shared_factor(self) -> Floats:
@@ -213,10 +227,92 @@ class PrototypeModel:
         nearest: NDArray[np.intp] = scores.argmin(axis=1)
         if self._referee is not None:
             two = np.partition(scores, 1, axis=1)
-            close = two[:, 1] - two[:, 0] <= _CLOSE * scores.max(axis=1)
+            close = two[:, 1] - two[:, 0] <= _CLOSE * two[:, 1]
             if close.any():
                 nearest[close] = self._referee(rows[close])
+            return nearest
+        size = max(1, _CHECKED_ENTRIES // self.n_prototypes)
+        for start in range(0, rows.shape[0], size):
+            part = slice(start, start + size)
+            self._decide_close_calls(rows[part], scores[part], nearest[part])
         return nearest
+
+    def _decide_close_calls(
+        self, rows: Floats, scores: Floats, nearest: NDArray[np.intp]
+    ) -> None:
+        """Put right, in place, what rounding could have decided."""
+        errors, at = self.distance_errors(rows, scores), np.arange(rows.shape[0])
+        most = (scores[at, nearest] + errors[at, nearest])[:, None]
+        # Written so that a distance that is no number, after an overflow, may be the least.
+        near = ~(scores - errors > most)
+        for i in np.flatnonzero(near.sum(axis=1) > 1):
+            nearest[i] = self._nearest_exactly(rows[i], np.flatnonzero(near[i]))
+
+    def _nearest_exactly(self, x: Floats, among: NDArray[np.intp]) -> int:
+        """Return the first of the listed prototypes that no other is nearer than."""
+        # A copy of an earlier prototype ties with it and comes second.
+        among = np.unique(self.first_copies[among])
+        if among.size == 1:
+            return int(among[0])
+        return min(among.tolist(), key=lambda k: (self.exact_distance(x, k), k))
+
+    def exact_distance(self, x: Floats, k: int) -> Fraction:
+        """Squared distance of one row to prototype k, without rounding."""
+        factor = self.omegas[k] if isinstance(self.omegas, tuple) else self.omegas
+        distance = squared_distance(x, self.prototypes[k], factor)
+        return distance if self.offsets is None else distance + Fraction(float(self.offsets[k]))
+
+    @cached_property
+    def first_copies(self) -> NDArray[np.intp]:
+        """For each prototype the first that is the same, metric and offset too, (p,)."""
+        first: dict[tuple[bytes, ...], int] = {}
+        offsets = np.zeros(self.n_prototypes) if self.offsets is None else self.offsets
+        found = []
+        for k, point in enumerate(self.prototypes + 0.0):  # + 0.0: one zero, not two
+            factor = self.omegas[k].tobytes() if isinstance(self.omegas, tuple) else b""
+            key = point.tobytes(), factor, offsets[k].tobytes()
+            found.append(first.setdefault(key, k))
+        return read_only(np.array(found, dtype=np.intp))
+
+    def distance_errors(self, rows: Floats, scores: Floats) -> Floats:
+        """Bound the rounding of `distances`, (n, p).
+
+        A sum of squares of rounded differences is right to a share of itself. A product with
+        the factor is off by at most d + 2 roundings of ``sum_j |F_j| |x_j|``, with ``|F_j|`` the
+        length of a column; an error e before squaring is worth ``2 sqrt(score) e + e^2``.
+        """
+        d = self.n_features
+        if self.omegas is None:
+            return (d + 8) * _UNIT * scores + _TINY
+        if isinstance(self.omegas, tuple):
+            blur = np.empty_like(scores)
+            for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
+                blur[:, k] = np.abs(rows - prototype) @ _column_lengths(omega)
+            blur *= (d + 4) * _UNIT
+            r = max(len(omega) for omega in self.omegas)
+        else:
+            r = len(self.omegas)
+            blur = self.projection_errors(rows)[:, None] + self.anchor_errors
+        rest = (r + 8) * _UNIT * scores
+        return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest + _TINY)
+
+    def projection_errors(self, rows: Floats) -> Floats:
+        """Bound the length of the rounding of `project`, (n,)."""
+        away = np.abs(rows - self.center) @ self.column_lengths
+        return np.asarray((self.n_features + 4) * _UNIT * away)
+
+    @cached_property
+    def column_lengths(self) -> Floats:
+        """Length of each column of the shared factor, rounded up, (d,)."""
+        return read_only(_column_lengths(self.shared_factor))
+
+    @cached_property
+    def anchor_errors(self) -> Floats:
+        """Bound the length of the rounding of each of the `anchors`, (p,)."""
+        errors = self.projection_errors(self.prototypes)
+        if self.offsets is not None:
+            errors = errors + _UNIT * np.sqrt(self.offsets)
+        return read_only(errors)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of the nearest prototype of each row.
@@ -275,6 +371,12 @@ class PrototypeModel:
         for k, factor in enumerate(self.factors):
             stack[k, : len(factor)] = factor
         return read_only(stack)
+
+
+def _column_lengths(factor: Floats) -> Floats:
+    """Length of each column, rounded up, (d,)."""
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->j", factor, factor))
+    return lengths * (1.0 + (len(factor) + 8) * _UNIT)
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:

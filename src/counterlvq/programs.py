@@ -66,6 +66,13 @@ class Program:
         b[:rows] -= margin
         return replace(self, b=b)
 
+    def within(self, box: tuple[Floats, Floats]) -> Program:
+        """Limit each change to a box as well."""
+        low, high = box
+        return replace(
+            self, lower=np.maximum(self.lower, low), upper=np.minimum(self.upper, high)
+        )
+
     def has_empty_box(self) -> bool:
         """Whether the bounds of some variable contradict each other."""
         return bool((self.lower > self.upper).any())
@@ -127,6 +134,13 @@ class Blueprint:
             tuple(item for item in conditions if isinstance(item, Conditional)),
             Grid.none(width) if grid is None else grid,
         )
+
+    @cached_property
+    def frozen(self) -> NDArray[np.bool_]:
+        """Features tied to their factual value, (d,)."""
+        rows = self.fixed
+        tied = (rows.v == 0) & (rows.A == -rows.R).all(axis=1)
+        return np.asarray((rows.A[tied] != 0).any(axis=0))
 
     @property
     def is_continuous(self) -> bool:

@@ -2,31 +2,31 @@
 
 A proof carries no rows of numbers taken from a solver's run. Whoever checks it builds the
 rows anew from model, cost, constraints and input, and evaluates the prices with
-`certificates`. No solver is imported here.
+`certificates`. A certificate is plain data: whatever does not have the types, shapes and ranges
+of one proves nothing. No solver is imported here.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
-from counterlvq.certificates import (
-    Evidence,
-    contradiction,
-    cost_limits,
-    is_touching,
-    lower_bound,
-    single_lower_bounds,
-)
+from counterlvq.certificates import Grounds, Proof
 from counterlvq.programs import Blueprint, Multipliers, Program
+from counterlvq.stated import Stated, stated_of
 
-__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles"]
+__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "proof_of"]
+
+# A bound that misses the cost by less than this share is not worth exact arithmetic.
+_CLOSED = 1e-7
+# Products that exact arithmetic may take for one cell.
+_MOST_PRODUCTS = 1 << 18
 
 
 @final
@@ -37,11 +37,28 @@ class Question:
     blueprint: Blueprint
     cells: SharedCells
     x: Floats  # (d,)
+    known: Stated | None = None  # what proofs rest on, if it has been gathered
+    # How far the arithmetic of the user's own `predict` may be off: where a rival leads by less,
+    # the model may say that the target wins.
+    blur: float = 0.0
+    least_margin: float = 0.0  # that this arithmetic calls for, so that an answer is accepted
 
     @cached_property
     def spread(self) -> Floats:
         """How far the prototypes lie from `x` in each feature, (d,)."""
         return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
+
+    @cached_property
+    def grounds(self) -> Grounds:
+        """What bounds are computed from."""
+        model = self.cells.model
+        stated = stated_of(self.blueprint, model) if self.known is None else self.known
+        return Grounds(stated, model, self.blueprint.quadrics, self.x)
+
+    @property
+    def ties_are_lost(self) -> bool:
+        """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
+        return self.blur == 0.0 and not self.cells.model.is_refereed
 
     def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
         """Program of one cell, with all rivals or the listed ones."""
@@ -49,37 +66,17 @@ class Question:
         return self.blueprint.at(self.x, cell, self.spread)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class Proof:
-    """Prices that bound the cost of every point of one cell from below."""
-
-    prototype: int
-    rivals: NDArray[np.intp]  # those that are charged for
-    rival_prices: Floats
-    constraint_prices: Multipliers  # on the user's constraints
-    point: Floats  # (d,) where convex terms are replaced by tangents
-
-    @classmethod
-    def of(cls, question: Question, prototype: int, prices: Multipliers, point: Floats) -> Proof:
-        """Keep what is charged of the multipliers of a cell's program."""
-        count = question.cells.rivals.size
-        charged = np.flatnonzero(prices.y[:count] > 0)
-        return cls(
-            prototype,
-            question.cells.rivals[charged],
-            prices.y[charged],
-            Multipliers(prices.y[count:], prices.z, prices.nu),
-            point,
-        )
-
-    def evidence(self, question: Question, margin: float = 0.0) -> Evidence:
-        """Build the program that the prices speak about, with the charged rivals alone."""
-        program = question.program(self.prototype, self.rivals)
-        program = program.tightened(margin, self.rivals.size)
-        prices = self.constraint_prices
-        y = np.concatenate([self.rival_prices, prices.y])
-        return Evidence(program, Multipliers(y, prices.z, prices.nu), self.point)
+def proof_of(question: Question, prototype: int, prices: Multipliers, point: Floats) -> Proof:
+    """Keep what is charged of the multipliers of a cell's program."""
+    count = question.cells.rivals.size
+    charged = np.flatnonzero(prices.y[:count] > 0)
+    return Proof(
+        prototype,
+        question.cells.rivals[charged],
+        prices.y[charged],
+        Multipliers(prices.y[count:], prices.z, prices.nu),
+        point,
+    )
 
 
 @final
@@ -90,21 +87,33 @@ class Exclusion:
     proof: Proof
     margin: float
 
-    def holds(self, question: Question, margin: float | None = None) -> bool:
-        """Whether the exclusion stands, at its own margin or another."""
-        asked = self.margin if margin is None else margin
-        return contradiction(self.proof.evidence(question, asked)) > 0
-
-    def leaves_ties(self, question: Question) -> bool:
-        """Whether the cell holds points at most that tie with a rival and lose.
-
-        Where any margin over certain rivals is a contradiction, and each of them stands
-        before the prototype, the order decides against it.
-        """
-        earlier = bool((self.proof.rivals < self.proof.prototype).all())
-        if not earlier or not self.holds(question):
+    def holds(self, question: Question, margin: float, cap: float = np.inf) -> bool:
+        """Whether no change of the cell keeps `margin` over the rivals (at a cost up to `cap`)."""
+        grounds = question.grounds
+        if grounds.contradicts(self.proof, margin, cap):
+            return True
+        if not _is_small(question, self.proof):
             return False
-        return is_touching(self.proof.evidence(question))
+        least = grounds.exact_least(self.proof, margin, cap, with_cost=False)
+        if least is None:
+            return False
+        if least.value > 0:
+            return True
+        # Where a tie is the best that there is, and lost to each rival that is charged for, the
+        # order decides against the prototype.
+        return (
+            least.value == 0
+            and margin == 0.0
+            and question.ties_are_lost
+            and len(least.rivals) > 0
+            and all(rival < self.proof.prototype for rival in least.rivals)
+        )
+
+
+def _is_small(question: Question, proof: Proof) -> bool:
+    """Whether a cell can be looked at in exact arithmetic."""
+    rank = question.grounds.stated.anchors.shape[1] + 1
+    return bool((proof.rivals.size + 1) * rank * question.x.size <= _MOST_PRODUCTS)
 
 
 @final
@@ -114,20 +123,25 @@ class Singles:
 
     prototypes: NDArray[np.int64]  # (k,)
     rivals: NDArray[np.int64]  # (k,)
-    prices: Floats  # (k,)
 
-    def lower_bounds(self, question: Question, cap: float, margin: float) -> Floats:
+    def lower_bounds(self, question: Question, margin: float) -> Floats:
         """Cost that no point of each cell undercuts, (k,)."""
-        if not self.prototypes.size:
-            return np.zeros(0)
-        cells = question.cells.pairs(self.prototypes, self.rivals, question.x)
-        bare = question.program(int(self.prototypes[0]), np.zeros(0, dtype=np.intp))
-        return single_lower_bounds(bare, cells.normals, cells.leads - margin, self.prices, cap)
+        from counterlvq.duality_kernel import overtaking_costs
+
+        data, (z, z_error) = question.grounds.stated, question.grounds.projected
+        out = np.zeros(self.prototypes.size)
+        if out.size and data.has_gains:
+            overtaking_costs(
+                data.F_diagonal, data.F, data.column_lengths, data.anchors, data.anchor_errors,
+                z, z_error, data.w, data.L_diagonal, data.inverse, data.inverse_blur, data.stretch,
+                data.movable, np.array(self.prototypes), np.array(self.rivals), float(margin), out,
+            )  # fmt: skip
+        return out
 
     @classmethod
     def none(cls) -> Singles:
         """No such proofs."""
-        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64), np.zeros(0))
+        return cls(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64))
 
 
 @final
@@ -142,31 +156,103 @@ class Certificate:
     def lower_bound(self, question: object, cap: float, margin: float = 0.0) -> float:
         """Cost that no counterfactual undercuts: the least over all cells, recomputed.
 
-        With `margin`, only points that beat every rival by that much count. Of questions
-        about local metrics nothing is proved.
+        At most `cap`, the cost of a known answer. With `margin`, only points that beat every
+        rival by that much count. Of questions about local metrics, and by what is no
+        certificate, nothing is proved.
         """
-        if not isinstance(question, Question):
+        if not isinstance(question, Question) or np.isnan(cap) or np.isnan(margin):
             return 0.0
-        excluded = {
-            item.proof.prototype
-            for item in self.exclusions
-            if item.holds(question, margin) or item.leaves_ties(question)
-        }
-        open_cells = [proof for proof in self.proofs if proof.prototype not in excluded]
-        covered = excluded | {proof.prototype for proof in open_cells}
-        covered.update(self.singles.prototypes.tolist())
-        if not covered.issuperset(question.cells.targets.tolist()):
-            return 0.0
-        limits = cost_limits(question.blueprint.w, question.blueprint.L, cap)
-        bounds = [
-            lower_bound(proof.evidence(question, margin), cap, limits) for proof in open_cells
-        ]
-        far = self.singles.lower_bounds(question, cap, margin)
-        return float(min(min(bounds, default=np.inf), far.min(initial=np.inf)))
+        sound = self._sound(question)
+        asked = margin - question.blur
+        best: dict[int, float] = {}
+        for proof in sound.proofs:
+            bound = question.grounds.lower_bound(proof, cap, asked)
+            best[proof.prototype] = max(bound, best.get(proof.prototype, 0.0))
+        far = sound.singles
+        for i, bound in zip(far.prototypes, far.lower_bounds(question, asked), strict=True):
+            best[int(i)] = max(min(float(bound), cap), best.get(int(i), 0.0))
+        for i in question.cells.targets.tolist():
+            if best.get(i, 0.0) < (1.0 - _CLOSED) * cap:
+                best[i] = sound._looked_at_again(question, i, cap, asked, best.get(i, 0.0))
+        return min((best.get(i, 0.0) for i in question.cells.targets.tolist()), default=cap)
 
-    def excludes_all(self, question: object) -> bool:
+    def _looked_at_again(
+        self, question: Question, prototype: int, cap: float, margin: float, known: float
+    ) -> float:
+        """Bound a cell by exclusions, and by exact arithmetic where rounding is what is open."""
+        for item in self.exclusions:
+            if item.proof.prototype == prototype and item.holds(question, margin, cap):
+                return cap
+        for proof in self.proofs:
+            if proof.prototype != prototype or not _is_small(question, proof):
+                continue
+            value = question.grounds.value(proof, margin, cap, with_cost=True)
+            # Without its rounding the bound would be this at the most.
+            if value.least + 2.0 * value.rounding > known or value.rounding == np.inf:
+                known = max(known, question.grounds.exact_lower_bound(proof, cap, margin))
+        return known
+
+    def excludes_all(self, question: object, margin: float = 0.0) -> bool:
         """Whether no cell holds an answer, each by an exclusion that holds up."""
         if not isinstance(question, Question):
             return False
-        excluded = {item.proof.prototype for item in self.exclusions if item.holds(question)}
-        return excluded.issuperset(question.cells.targets.tolist())
+        asked = margin - question.blur
+        held = {
+            item.proof.prototype
+            for item in self._sound(question).exclusions
+            if item.holds(question, asked)
+        }
+        return held.issuperset(question.cells.targets.tolist())
+
+    def _sound(self, question: Question) -> Certificate:
+        """Keep what has the types, shapes and ranges that the question calls for."""
+        proofs = self.proofs if type(self.proofs) is tuple else ()
+        exclusions = self.exclusions if type(self.exclusions) is tuple else ()
+        return replace(
+            self,
+            proofs=tuple(item for item in proofs if _fits(item, question)),
+            exclusions=tuple(
+                item
+                for item in exclusions
+                if type(item) is Exclusion and _fits(item.proof, question)
+            ),
+            singles=self.singles if _singles_fit(self.singles, question) else Singles.none(),
+        )
+
+
+def _fits(proof: Any, question: Question) -> bool:
+    if type(proof) is not Proof or type(proof.constraint_prices) is not Multipliers:
+        return False
+    blueprint, prices = question.blueprint, proof.constraint_prices
+    return (
+        isinstance(proof.prototype, int | np.integer)
+        and int(proof.prototype) in question.cells.targets
+        and _are_rivals(proof.rivals, question)
+        and _are_floats(proof.rival_prices, proof.rivals.shape)
+        and _are_floats(prices.y, blueprint.inequalities.v.shape)
+        and _are_floats(prices.z, blueprint.equalities.v.shape)
+        and _are_floats(prices.nu, (len(blueprint.quadrics),))
+        and _are_floats(proof.point, question.x.shape)
+    )
+
+
+def _singles_fit(singles: Any, question: Question) -> bool:
+    return (
+        type(singles) is Singles
+        and _are_rivals(singles.rivals, question)
+        and _are_positions(singles.prototypes)
+        and singles.prototypes.shape == singles.rivals.shape
+        and bool(np.isin(singles.prototypes, question.cells.targets).all())
+    )
+
+
+def _are_rivals(values: Any, question: Question) -> bool:
+    return _are_positions(values) and bool(np.isin(values, question.cells.rivals).all())
+
+
+def _are_positions(values: Any) -> bool:
+    return type(values) is np.ndarray and values.dtype.kind == "i" and values.ndim == 1
+
+
+def _are_floats(values: Any, shape: tuple[int, ...]) -> bool:
+    return type(values) is np.ndarray and values.dtype == np.float64 and values.shape == shape

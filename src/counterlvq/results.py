@@ -19,6 +19,8 @@ from counterlvq.types import Status
 __all__ = ["Change", "Counterfactual", "difference"]
 
 _SHOWN_CHANGES = 20
+# A gap that is as good as closed: what is left open is the margin, not the proof.
+_CLOSED_GAP = 1e-6
 
 
 @final
@@ -106,10 +108,13 @@ class Counterfactual:
     cost : float
         Cost of the change; inf without an answer.
     lower_bound : float
-        Cost that no counterfactual under the same constraints undercuts, whatever the
-        margin; inf if there is none.
+        Cost that no counterfactual under the same constraints undercuts, among those that keep
+        the wished-for margin if there is one; inf if there is none.
     gap : float
-        Share of the cost that is not proved.
+        Share of the cost that is not proved, ``(cost - lower_bound) / cost``; 0 at cost 0.
+    resolution : float
+        What the last digits of the features that change are worth: costs that differ by less
+        cannot be told apart at this point.
     prediction, original_prediction : label
         What the model says of `x` (None without an answer) and of `original`.
     target : tuple of labels
@@ -120,7 +125,7 @@ class Counterfactual:
         For INFEASIBLE: an irreducible set of the user's constraints, as they were given,
         that cannot hold together (empty if the target is out of reach without any).
     bound_with_margin : float
-        As `lower_bound`, among points that keep the wished-for margin.
+        The same as `lower_bound`.
     reason : str
         How the answer was found, or why there is none.
 
@@ -146,6 +151,7 @@ class Counterfactual:
     features: Features
     reason: str
     bound_with_margin: float
+    resolution: float = 0.0
     conflict: tuple[Constraint | str, ...] = ()
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
@@ -221,6 +227,7 @@ class Counterfactual:
             "cost": _jsonable(self.cost),
             "lower_bound": _jsonable(self.lower_bound),
             "gap": _jsonable(self.gap),
+            "resolution": _jsonable(self.resolution),
             "prototype": self.prototype,
             "original": _named(self.features, self.original_values),
             "x": _named(self.features, self.values) if self.status.has_answer else None,
@@ -283,17 +290,19 @@ class Counterfactual:
         bound = f"no counterfactual costs less than {self.lower_bound:.6g}"
         if self.status is Status.OPTIMAL:
             return f"{bound} (gap {self.gap:.0e})"
-        kept = self.bound_with_margin
-        if kept > self.lower_bound and self.cost - kept <= 1e-4 * self.cost:
-            return f"{bound}, and none with the wished-for margin less than {kept:.6g}"
+        if self.gap <= _CLOSED_GAP and self.lower_bound > 0:
+            return f"none that keeps the margin costs less than {self.lower_bound:.6g}"
         if self.lower_bound == 0:
             return "none: whether there is a closer one was not looked into"
         return f"{bound} (gap {self.gap:.2%}): a closer one is not ruled out"
 
     def _clash(self) -> str:
-        if not self.conflict:
-            return "the model never says so, with or without constraints"
         words = [_words(item) for item in self.conflict]
+        if np.isfinite(self.lower_bound):  # there is one, but for the margin
+            under = f" under {' and '.join(words)}" if words else ""
+            return f"{self.reason}{under}"
+        if not words:
+            return "the model never says so, with or without constraints"
         if len(words) == 1:
             return f"{words[0]} leaves no room for it"
         return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together"

@@ -8,29 +8,31 @@ further on can beat it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from counterlvq import solvers
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces
-from counterlvq.certificates import Evidence, contradiction, lower_bound, within_cost
+from counterlvq.certificates import Grounds, Proof
 from counterlvq.families import Family, family_of
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
-from counterlvq.proofs import Certificate, Exclusion, Proof, Question, Singles
+from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled
+from counterlvq.stated import constraints_alone
 from counterlvq.trees import Forest
 
 __all__ = [
+    "Evidence",
     "Find",
     "Judge",
     "Search",
     "compiled_code",
     "compiled_find",
     "default_margin",
+    "elastic_prices",
     "refutation",
 ]
 
@@ -48,6 +50,8 @@ _MARGIN_TRIES = 8
 _FAR = 1e120
 # Share of the cost that may stay open before a cell is looked at again.
 _UNDECIDED = 1e-7
+# A default margin that costs more than that is tried again at this share of itself.
+_FINER = 2.0**-12
 
 
 @final
@@ -73,12 +77,29 @@ class Find:
     engines: tuple[str, ...]  # who solved, and why they were asked
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Prices on the constraints of a question, and a point of tangency, that show a clash."""
+
+    multipliers: Multipliers
+    point: Floats  # (d,)
+
+
 def compiled_find(
     question: Question, family: Family, margin: float | None, judge: Judge
 ) -> Find | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
-    answers = compiled.run(family, question.x[None, :], margin, scratch)
+    answers = compiled.run(
+        family,
+        question.grounds.stated,
+        question.x[None, :],
+        margin,
+        scratch,
+        np.array([question.least_margin]),
+        np.array([question.blur]),
+    )
     code = answers.code[0]
     if code == compiled.Code.FAILED:
         return None
@@ -91,16 +112,18 @@ def compiled_find(
     return Find(y, cost, _certificate(question, family, scratch), (_COMPILED,))
 
 
-def compiled_code(question: Question, margin: float) -> compiled.Code:
+def compiled_code(question: Question, margin: float | None) -> compiled.Code:
     """Ask the compiled kernel only whether there is an answer; FAILED if it cannot say.
 
-    INFEASIBLE is a contradiction that the kernel has verified.
+    INFEASIBLE is a contradiction that has been verified.
     """
-    family = family_of(question.blueprint, question.cells)
+    stated = question.grounds.stated
+    family = family_of(question.blueprint, question.cells, stated)
     if family is None:
         return compiled.Code.FAILED
-    scratch = compiled.scratch_for(family)
-    return compiled.Code(compiled.run(family, question.x[None, :], margin, scratch).code[0])
+    scratch, blur = compiled.scratch_for(family), np.array([question.blur])
+    answers = compiled.run(family, stated, question.x[None, :], margin, scratch, None, blur)
+    return compiled.Code(answers.code[0])
 
 
 def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:
@@ -121,18 +144,7 @@ def _certificate(question: Question, family: Family, scratch: compiled.Scratch) 
         else:
             proofs.append(proof)
     far = compiled.skipped_cells(family, scratch)
-    singles = Singles(far.prototypes, far.rivals, far.prices)
-    return Certificate(tuple(proofs), tuple(exclusions), singles)
-
-
-def _quick_proof(question: Question, prototype: int) -> Proof:
-    """Charge for the one rival that is dearest to overtake on its own."""
-    cells, blueprint = question.cells, question.blueprint
-    cell = cells.halfspaces(prototype, question.x)
-    price, point, rival = _single_rival(blueprint, cell)
-    charged = cells.rivals[[] if rival is None else [rival]]
-    prices = np.full(charged.size, price)
-    return Proof(prototype, charged, prices, _uncharged(blueprint), point)
+    return Certificate(tuple(proofs), tuple(exclusions), Singles(far.prototypes, far.rivals))
 
 
 @final
@@ -151,75 +163,116 @@ class Search:
 
     def run(self) -> Find:
         """Try the target prototypes, cheapest bound first."""
-        firsts = [_quick_proof(self.question, int(i)) for i in self.question.cells.targets]
-        bounds = np.array([lower_bound(p.evidence(self.question), np.inf) for p in firsts])
+        question = self.question
+        firsts = self._nearest_rivals()
+        bounds = firsts.lower_bounds(question, self._asked) if firsts.rivals.size else None
+        order = question.cells.targets
+        if bounds is not None:
+            order = order[np.argsort(bounds, kind="stable")]
         proofs = []
-        for at in np.argsort(bounds, kind="stable"):
-            first = firsts[at]
-            beaten = self._best is not None and bounds[at] >= self._cost
-            proofs.append(first if beaten or self.judge.out_of_time() else self._explore(first))
+        for rank, i in enumerate(order.tolist()):
+            if self.judge.out_of_time():
+                break
+            first = 0.0 if bounds is None else float(np.sort(bounds)[rank])
+            if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
+                break
+            proofs += self._explore(i)
+        certificate = Certificate(tuple(proofs), tuple(self._exclusions), firsts)
         if self._best is not None:
-            proofs = [self._ruled_out(proof) for proof in proofs]
-        certificate = Certificate(tuple(proofs), tuple(self._exclusions))
+            certificate = self._completed(certificate)
         return Find(self._best, self._cost, certificate, tuple(self._engines))
 
-    def _explore(self, first: Proof) -> Proof:
-        """Solve the program of one prototype; return the best proof about it."""
-        program = self.question.program(first.prototype)
+    @property
+    def _asked(self) -> float:
+        """The lead that the bounds are about."""
+        return (self.margin or 0.0) - self.question.blur
+
+    def _nearest_rivals(self) -> Singles:
+        """For each target prototype the rival that is nearest to the input."""
+        cells, x = self.question.cells, self.question.x
+        if not cells.rivals.size:
+            return Singles.none()
+        scores = cells.model.distances(x[None, :])[0]
+        nearest = int(cells.rivals[scores[cells.rivals].argmin()])
+        targets = cells.targets.astype(np.int64)
+        return Singles(targets, np.full(targets.size, nearest, dtype=np.int64))
+
+    def _explore(self, prototype: int) -> list[Proof]:
+        """Solve the program of one prototype; return the proofs about it."""
+        program = self.question.program(prototype)
         if self.margin is not None:
-            return self._attempt(first, program, self.margin) or first
-        margin = self._default_margin(program)
+            proof = self._attempt(prototype, program, self.margin)
+            return [] if proof is None else [proof]
+        proofs = []
+        margin = self._default_margin(prototype, program)
         for _ in range(_MARGIN_TRIES):
-            proof = self._attempt(first, program, margin)
+            proof = self._attempt(prototype, program, margin)
             if proof is not None:
-                return proof
+                proofs.append(proof)
+            if proof is not None or self.judge.out_of_time():
+                break
             margin *= _MARGIN_GROWTH
-        return first
+        if proofs and self._is_worth_refining(proofs[-1]):
+            finer = self._attempt(prototype, program, _FINER * margin)
+            proofs += [] if finer is None else [finer]
+        return proofs
 
-    def _ruled_out(self, proof: Proof) -> Proof:
-        """Show that a cell left undecided holds nothing cheaper than the best answer."""
-        enough = (1.0 - _UNDECIDED) * self._cost
-        if lower_bound(proof.evidence(self.question), self._cost) >= enough:
-            return proof
-        evidence = refutation(within_cost(self.question.program(proof.prototype), enough))
-        if evidence is None:
-            return proof
-        # Prices of a contradiction hold at any size; this size makes them worth the cost.
-        size = 2.0 * self._cost / contradiction(evidence)
-        prices = evidence.multipliers
-        prices = Multipliers(size * prices.y, size * prices.z, size * prices.nu)
-        return Proof.of(self.question, proof.prototype, prices, np.zeros(self.question.x.size))
+    def _is_worth_refining(self, proof: Proof) -> bool:
+        """Whether the margin, rather than the proof, is what keeps the gap open."""
+        if self._best is None or self.question.least_margin > 0.0:
+            return False
+        bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
+        return bound < (1.0 - _UNDECIDED) * self._cost
 
-    def _default_margin(self, program: Program) -> float:
+    def _completed(self, certificate: Certificate) -> Certificate:
+        """Show that cells left undecided hold nothing cheaper than the best answer."""
+        question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
+        if certificate.lower_bound(question, self._cost, self.margin or 0.0) >= enough:
+            return certificate
+        more = []
+        for i in question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                break
+            only = replace(question, cells=replace(question.cells, targets=np.array([i])))
+            if certificate.lower_bound(only, self._cost, self.margin or 0.0) >= enough:
+                continue
+            program = question.program(i).within(question.grounds.box(enough))
+            prices = elastic_prices(program.tightened(self._asked, question.cells.rivals.size))
+            if prices is not None:
+                proof = proof_of(question, i, prices.multipliers, prices.point)
+                more.append(Exclusion(proof, self._asked))
+        return replace(certificate, exclusions=certificate.exclusions + tuple(more))
+
+    def _default_margin(self, prototype: int, program: Program) -> float:
         """Smallest margin that rounding in `predict` respects and a proof does not notice."""
         cells = self.question.cells
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
-        return default_margin(behind, cells.rounding_margin(self.question.x))
+        least = cells.rounding_margin(self.question.x, prototype)
+        return default_margin(behind, max(least, self.question.least_margin))
 
-    def _attempt(self, first: Proof, program: Program, margin: float) -> Proof | None:
+    def _attempt(self, prototype: int, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""
         rivals = self.question.cells.rivals.size
         asked = program.tightened(margin, rivals)
         solution = self._solve(asked)
         if solution.outcome is Outcome.FAILED:
-            return first
+            return None
         if solution.outcome is Outcome.INFEASIBLE:
-            self._exclude(first.prototype, asked, margin)
-            touching = None if self.margin else self._attempt_touching(first, program)
-            return touching or first
-        return self._settled(first.prototype, asked, solution)
+            self._exclude(prototype, asked, margin)
+            return None if self.margin else self._attempt_touching(prototype, program)
+        return self._settled(prototype, asked, solution)
 
-    def _attempt_touching(self, first: Proof, program: Program) -> Proof | None:
+    def _attempt_touching(self, prototype: int, program: Program) -> Proof | None:
         """Solve without a margin: a cell may be touched only, and still win by its order."""
         solution = self._solve(program)
         if solution.outcome is not Outcome.SOLVED:
             return None
-        proof = Proof.of(self.question, first.prototype, solution.multipliers, solution.delta)
-        return self._settled(first.prototype, program, solution) or proof
+        proof = proof_of(self.question, prototype, solution.multipliers, solution.delta)
+        return self._settled(prototype, program, solution) or proof
 
     def _settled(self, prototype: int, asked: Program, solution: Solution) -> Proof | None:
         question = self.question
-        rounding = np.full(question.cells.rivals.size, question.cells.scale(question.x))
+        rounding = question.cells.meeting(prototype, question.x)
         y = settle(
             question.x, solution.delta, lambda: asked, rounding, question.blueprint.box(question.x),
             self.judge.is_valid,
@@ -229,7 +282,7 @@ class Search:
         cost = self.judge.price(y)
         if cost < self._cost:
             self._best, self._cost = y, cost
-        return Proof.of(question, prototype, solution.multipliers, solution.delta)
+        return proof_of(question, prototype, solution.multipliers, solution.delta)
 
     def _solve(self, program: Program) -> Solution:
         if program.has_empty_box():
@@ -242,9 +295,10 @@ class Search:
         return solution
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
-        evidence = refutation(asked)
-        if evidence is not None:
-            proof = Proof.of(self.question, prototype, evidence.multipliers, evidence.point)
+        """Keep prices that may show the cell to be empty; whoever checks them decides."""
+        prices = elastic_prices(asked)
+        if prices is not None:
+            proof = proof_of(self.question, prototype, prices.multipliers, prices.point)
             self._exclusions.append(Exclusion(proof, margin))
 
 
@@ -253,51 +307,27 @@ def default_margin(behind: float, least: float) -> float:
     return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
 
 
-def refutation(program: Program) -> Evidence | None:
-    """Look for evidence, verified, that a program has no solution."""
-    empty = Evidence(program, Multipliers.none(program), np.zeros(program.width))
-    if contradiction(empty) > 0:
-        return empty
+def elastic_prices(program: Program) -> Evidence | None:
+    """Look for prices that show a program to have no solution. Nothing is verified here."""
+    if program.has_empty_box():
+        return Evidence(Multipliers.none(program), np.zeros(program.width))
     loosened = elastic(program)
     solution = solvers.select(loosened).solver(loosened)
     if solution.outcome is not Outcome.SOLVED:
         return None
-    evidence = Evidence(program, solution.multipliers, solution.delta[: program.width])
-    return evidence if contradiction(evidence) > 0 else None
+    return Evidence(solution.multipliers, solution.delta[: program.width])
 
 
-def _uncharged(blueprint: Blueprint) -> Multipliers:
-    return Multipliers(
-        np.zeros(blueprint.inequalities.v.size),
-        np.zeros(blueprint.equalities.v.size),
-        np.zeros(len(blueprint.quadrics)),
-    )
-
-
-def _single_rival(blueprint: Blueprint, cell: Halfspaces) -> tuple[float, Floats, int | None]:
-    """Price and point of overtaking the rival that is dearest to overtake alone.
-
-    For absolute costs the cheapest way to gain on one rival is the single feature that
-    gains most per cost; for definite quadratic costs it is a straight line.
-    """
-    width = blueprint.w.size
-    behind = -cell.leads
-    if not (behind > 0).any():
-        return 0.0, np.zeros(width), None
-    if blueprint.w.all():
-        speed = (np.abs(cell.normals) / blueprint.w).max(axis=1)
-        bounds = np.divide(behind, speed, out=np.zeros_like(behind), where=speed > 0)
-        rival = int(bounds.argmax())
-        return (1.0 / speed[rival] if speed[rival] > 0 else 0.0), np.zeros(width), rival
-    if blueprint.L.shape[0] < width:
-        return 0.0, np.zeros(width), None
-    inverse = blueprint.inverse_square
-    pull = cell.normals @ inverse
-    speed = np.einsum("ij,ij->i", pull, cell.normals)
-    ahead = np.maximum(behind, 0.0) ** 2
-    bounds = np.divide(ahead, speed, out=np.zeros_like(behind), where=speed > 0)
-    rival = int(bounds.argmax())
-    if speed[rival] <= 0:
-        return 0.0, np.zeros(width), None
-    share = behind[rival] / speed[rival]
-    return 2.0 * share, -share * pull[rival], rival
+def refutation(blueprint: Blueprint, x: Floats, program: Program) -> Evidence | None:
+    """Look for prices, verified, that show constraints to contradict each other at an input."""
+    prices = elastic_prices(program)
+    if prices is None:
+        return None
+    count = blueprint.inequalities.v.size
+    linear = replace(prices.multipliers, y=prices.multipliers.y[:count])
+    proof = Proof.without_rivals(linear, prices.point)
+    grounds = Grounds(constraints_alone(blueprint), None, blueprint.quadrics, x)
+    if grounds.contradicts(proof):
+        return prices
+    least = grounds.exact_least(proof, 0.0, np.inf, with_cost=False)
+    return prices if least is not None and least.value > 0 else None

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
-from counterlvq.certificates import cost_limits
+from counterlvq.stated import cost_limits
 from counterlvq.grids import Ticks
 from counterlvq.lifting import (
     Box,
@@ -369,7 +369,7 @@ class Forest:
             return 0.0
         return min(tree.lower_bound(question, cap, margin) for tree in trees)
 
-    def excludes_all(self, question: object) -> bool:
+    def excludes_all(self, question: object, margin: float = 0.0) -> bool:
         """Whether no cell holds an answer."""
         if not isinstance(question, LocalQuestion):
             return False

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.families import Family
+from counterlvq.stated import Stated
 
 __all__ = [
     "Answers",
@@ -60,8 +61,7 @@ class Scratch(NamedTuple):
     hi: Floats
     spread: Floats
     far: Floats
-    reach: Floats
-    change: Floats
+    change: Floats  # (all features,)
     h: Floats
     tight: Floats
     score: Floats
@@ -73,12 +73,28 @@ class Scratch(NamedTuple):
     signs: Floats  # (targets, d + 2)
     used: NDArray[np.int64]  # (targets,) how many; negative: skipped or empty
     points: Floats  # (targets, d)
+    deltas: Floats  # (targets, all features) the same in the user's units
+    z: Floats  # of the proof, as all that follows
+    low: Floats
+    high: Floats
+    inner_low: Floats
+    inner_high: Floats
+    g1: Floats
+    g2: Floats
+    c_slope: Floats
+    c_error: Floats
+    nothing: Floats  # (all features,) zeros
+    no_diagonal: Floats
+    no_L: Floats
+    charged_rivals: NDArray[np.int64]
+    charged: Floats
+    on_constraints: Floats
 
 
 def scratch_for(family: Family) -> Scratch:
     """Set memory aside for one thread."""
     d, m = family.RNT.shape
-    (pt, r), c = family.TA.shape, family.equality.size
+    (pt, r), c, width = family.TA.shape, family.equality.size, family.center.size
 
     def reals(*shape: int) -> Floats:
         return np.zeros(shape)
@@ -91,11 +107,15 @@ def scratch_for(family: Family) -> Scratch:
         row=reals(d + 1), D=reals(d + 1),
         T=reals(d + 1, d), K=reals(d + 1, d + 1), rights=reals(d + 1), nonbasic=whole(d),
         at=reals(d), basic=whole(d + 1), slope=reals(d + 1), lower=reals(d), upper=reals(d),
-        lo=reals(d), hi=reals(d), spread=reals(d), far=reals(d), reach=reals(d), change=reals(d),
+        lo=reals(d), hi=reals(d), spread=reals(d), far=reals(d), change=reals(width),
         h=reals(c), tight=reals(c), score=reals(pt), scores=reals(m), quick=reals(pt),
         rival=whole(pt),
         rows=whole(pt, d + 2), prices=reals(pt, d + 2), signs=reals(pt, d + 2),
-        used=whole(pt), points=reals(pt, d),
+        used=whole(pt), points=reals(pt, d), deltas=reals(pt, width),
+        z=reals(r), low=reals(width), high=reals(width), inner_low=reals(width),
+        inner_high=reals(width), g1=reals(r), g2=reals(r), c_slope=reals(width),
+        c_error=reals(width), nothing=reals(width), no_diagonal=reals(0), no_L=reals(0, width),
+        charged_rivals=whole(d + 2), charged=reals(d + 2), on_constraints=reals(c),
     )  # fmt: skip
 
 
@@ -110,8 +130,20 @@ class Answers:
     code: NDArray[np.int64]  # (n,) a code of `kernels`
 
 
-def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> Answers:
-    """Answer each row of X; `margin` None for the default one."""
+def run(
+    family: Family,
+    stated: Stated,
+    X: Floats,
+    margin: float | None,
+    scratch: Scratch,
+    least: Floats | None = None,
+    blur: Floats | None = None,
+) -> Answers:
+    """Answer each row of X; `margin` None for the default one.
+
+    `least` is the smallest default margin of each row, `blur` what the user's own `predict` may
+    overlook there; 0 by default.
+    """
     # Numba takes a second to import and is not needed before this point.
     from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
 
@@ -122,9 +154,14 @@ def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> An
     # Compiled code tells read-only arrays apart and would be compiled twice.
     writable = np.require(X, requirements=["C", "W"])
     answer_rows(
-        family, writable, asked, scratch, answers.Y, answers.cost, answers.bound, answers.code
-    )
+        family, stated, writable, asked, _per_row(least, n), _per_row(blur, n), scratch,
+        answers.Y, answers.cost, answers.bound, answers.code,
+    )  # fmt: skip
     return answers
+
+
+def _per_row(values: Floats | None, n: int) -> Floats:
+    return np.zeros(n) if values is None else np.array(values, dtype=np.float64)
 
 
 class Priced(NamedTuple):
@@ -150,37 +187,24 @@ def priced_cells(family: Family, scratch: Scratch) -> Iterator[Priced]:
         on_constraints = np.zeros(c)
         linear = (rows >= m) & (rows < m + c)
         on_constraints[rows[linear] - m] = prices[linear]
-        delta = np.zeros(family.center.size)
-        if count > 0:
-            delta[family.columns] = family.B @ scratch.points[t]
         yield Priced(
             int(family.targets[t]),
             count <= _EMPTY,
             family.rivals[rows[rows < m]],
             prices[rows < m],
             on_constraints,
-            delta,
+            scratch.deltas[t].copy(),
         )
 
 
 class Skipped(NamedTuple):
-    """Cells that were not visited, and the one rival whose price keeps them out."""
+    """Cells that were not visited, and the one rival that is too dear to overtake."""
 
     prototypes: NDArray[np.int64]
     rivals: NDArray[np.int64]
-    prices: Floats
 
 
 def skipped_cells(family: Family, scratch: Scratch) -> Skipped:
     """Read the cells that the last row did not visit because one rival is too dear."""
     at = np.flatnonzero(scratch.used == _SKIPPED)
-    rivals = scratch.rival[at]
-    normals = family.RN[rivals] - family.TN[at]
-    if family.is_quadratic:
-        square = np.einsum("ij,ij->i", normals, normals)
-        price = 2.0 * np.sqrt(np.divide(scratch.quick[at], square, where=square > 0,
-                                        out=np.zeros_like(square)))  # fmt: skip
-    else:
-        largest = np.abs(normals).max(axis=1, initial=0.0)
-        price = np.divide(1.0, largest, where=largest > 0, out=np.zeros_like(largest))
-    return Skipped(family.targets[at], family.rivals[rivals], price)
+    return Skipped(family.targets[at], family.rivals[scratch.rival[at]])

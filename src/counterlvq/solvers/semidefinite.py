@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.arrays import Floats
-from counterlvq.certificates import cost_limits
+from counterlvq.stated import cost_limits
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.programs import Multipliers
 from counterlvq.solvers.guard import run_guarded

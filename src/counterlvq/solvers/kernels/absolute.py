@@ -14,14 +14,13 @@ from counterlvq.solvers.kernels.conditions import (
     FAILED,
     INF,
     INFEASIBLE,
-    ROUNDING,
     SOLVED,
     lead_of,
     most_violated,
     normal_of,
 )
 
-__all__ = ["bound", "contradicts", "solve"]
+__all__ = ["begin", "resume", "solve"]
 
 _PIVOT = 1e-11
 _TIE = 1e-12
@@ -283,33 +282,3 @@ def resume(
         nonbasic[enter], at[enter] = leaving, aim
         _reduced_costs(d, count, slope, T, D)
     return FAILED, 0.0, 0, count
-
-
-@jit
-def bound(constant, size, slope, lo, hi, cap):
-    """Least of ``sum |u| + slope @ u + constant`` over the box and the cost `cap`."""
-    value = constant
-    for j in range(lo.size):
-        low, high = max(lo[j], -cap), min(hi[j], cap)
-        if low > high:
-            return cap
-        s = slope[j]
-        middle = min(max(0.0, low), high)
-        least = min(abs(low) + s * low, abs(high) + s * high, abs(middle) + s * middle)
-        value += least
-        size += abs(least)
-    return min(cap, max(0.0, value - ROUNDING * size))
-
-
-@jit
-def contradicts(constant, size, slope, lo, hi, reach):
-    """Whether ``slope @ u + constant <= 0`` fails everywhere in the box and within reach."""
-    value = constant
-    for j in range(lo.size):
-        low, high = max(lo[j], -reach[j]), min(hi[j], reach[j])
-        if low > high:
-            return True
-        least = min(slope[j] * low, slope[j] * high)
-        value += least
-        size += abs(least)
-    return value > ROUNDING * size

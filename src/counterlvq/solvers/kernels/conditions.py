@@ -10,8 +10,6 @@ __all__ = ["FAILED", "INFEASIBLE", "SOLVED"]
 
 SOLVED, INFEASIBLE, FAILED, ABANDONED = 0, 1, 2, 3
 INF = np.inf
-# Rounding of the sums of a bound, as a share of their terms; taken off each bound.
-ROUNDING = 2.0**-49
 # With more rivals than this, those that are broken at least by this share of the worst are
 # remembered.
 _WORTH_LISTING = 64
@@ -110,34 +108,3 @@ def most_violated(
                 listed[0] += 1
                 listed[listed[0]] = k
     return at
-
-
-@jit
-def combined(rows, prices, count, TAi, TNi, RA, RN, C, equality, z0, h, tight, slope, normal):
-    """Sum the priced conditions without margin or tightening, ``slope @ u + constant <= 0``.
-
-    Prices of the wrong sign are left out. Returns the constant and the size of its terms.
-    """
-    m = RN.shape[0]
-    for j in range(normal.size):
-        slope[j] = 0.0
-    constant, size = 0.0, 0.0
-    for n in range(count):
-        price, row = prices[n], rows[n]
-        if row >= m + equality.size:
-            continue
-        free = row >= m and equality[row - m]
-        if price < 0.0 and not free:
-            continue
-        normal_of(row, TNi, RN, C, normal)
-        right = lead_of(row, TAi, RA, z0, h)
-        if row >= m:
-            # What the right-hand side was tightened by, and as much again, because it is
-            # itself rounded: a row that holds with nothing to spare contradicts nothing.
-            room = tight[row - m]
-            right += 2.0 * room if not free else (room if price > 0.0 else -room)
-        for j in range(normal.size):
-            slope[j] += price * normal[j]
-        constant -= price * right
-        size += abs(price * right)
-    return constant, size

@@ -15,14 +15,13 @@ from counterlvq.solvers.kernels.conditions import (
     FAILED,
     INF,
     INFEASIBLE,
-    ROUNDING,
     SOLVED,
     lead_of,
     most_violated,
     normal_of,
 )
 
-__all__ = ["add_bounds", "bound", "contradicts", "solve"]
+__all__ = ["resume", "solve"]
 
 _DEPENDENT = 1e-13
 
@@ -264,41 +263,3 @@ def resume(
             if not _factor(N, count, K):
                 return FAILED, 0.0, 0
     return FAILED, 0.0, 0
-
-
-@jit
-def add_bounds(rows, prices, count, base, B, lo, hi, slope, constant, size):
-    """Add the priced bounds of single features to a sum of conditions."""
-    for n in range(count):
-        if rows[n] < base or prices[n] < 0.0:
-            continue
-        j = (rows[n] - base) // 2
-        upper = (rows[n] - base) % 2 == 0
-        price = prices[n] if upper else -prices[n]
-        right = hi[j] if upper else lo[j]
-        for c in range(lo.size):
-            slope[c] += price * B[j, c]
-        constant -= price * right
-        size += abs(price * right)
-    return constant, size
-
-
-@jit
-def bound(constant, size, slope, d, cap):
-    """Least of ``|u|^2 + 2 (slope @ u + constant)``, at ``u = -slope``; at most `cap`."""
-    square = 0.0
-    for j in range(d):
-        square += slope[j] * slope[j]
-    value = 2.0 * constant - square
-    return min(cap, max(0.0, value - ROUNDING * (2.0 * size + square)))
-
-
-@jit
-def contradicts(constant, size, slope, reach):
-    """Whether ``slope @ u + constant <= 0`` fails everywhere within reach."""
-    value = constant
-    for j in range(reach.size):
-        loss = abs(slope[j]) * reach[j]
-        value -= loss
-        size += loss
-    return value > ROUNDING * size

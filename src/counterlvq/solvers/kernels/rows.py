@@ -7,28 +7,32 @@ from collections.abc import Callable
 import numpy as np
 
 from counterlvq.compiling import borrowed, jit
-from counterlvq.solvers.kernels import absolute, quadratic
-from counterlvq.solvers.kernels.conditions import (
-    FAILED,
-    INF,
-    INFEASIBLE,
-    SOLVED,
-    combined,
-    lead_of,
-    normal_of,
+from counterlvq.duality_kernel import (
+    cell_value,
+    cost_of,
+    fastest_gain,
+    lead_over,
+    limits_of,
+    overtaking_cost,
+    project_row,
 )
+from counterlvq.solvers.kernels import absolute, quadratic
+from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
 
 __all__ = ["answer_absolute", "answer_quadratic"]
 
-# The default margin: a share of the lead to be gained, within shares of the scores that meet.
+# The default margin: a share of the lead to be gained, but at least what rounding can blur at the
+# prototype that is to win, and at most so many times that. It moves the answer, never a bound.
 _SHARE_OF_LEAD = 2.0**-24
-_ROUNDING_MARGIN = 2.0**-48
-_AMPLE_MARGIN = 2.0**-40
-# Rounding of linear constraints and of bounds that cross, as a share of their terms.
+_AMPLE = 2.0**8
+# Twice the unit of rounding; see `duality_kernel`.
+_UNIT = 2.0**-52
+# Rounding of linear constraints and of bounds that cross, as a share of their terms: how far
+# inside the solver aims. A bound that is proved knows nothing of it.
 _CROSSING = 2.0**-48
-# How far a change may go where nothing limits it, in units of what data and constraints
-# suggest.
-_REACH = 2.0**16
+# A cell is passed over if overtaking one rival costs more than the best answer by this share, so
+# that no rounding makes it the cheapest after all.
+_CLEARLY = 1.0 + 1e-9
 # In `used`: a target prototype that was skipped, and one whose cell is empty; the latter is
 # lowered further by how many rows the contradiction charges for.
 _SKIPPED, _EMPTY = -1, -2
@@ -115,69 +119,40 @@ def _scores(z0, anchors, out):
 
 
 @jit
-def _quick_bounds(
-    is_quadratic, TA, TN, RA, RN, C, scale, z0, h, score, scores, nearest, normal, quick, rival
-):
-    """Cost of overtaking the one rival that is dearest to overtake, for each target prototype.
-
-    Where the lengths of all rows are not at hand, the nearest rival stands for all.
-    """
-    for t in range(TA.shape[0]):
-        quick[t], rival[t] = 0.0, nearest
-        if nearest < 0 or score[t] <= scores[nearest]:
-            continue
-        if scale.size:
-            worst = 0.0
-            for k in range(RA.shape[0]):
-                far = (score[t] - scores[k]) * scale[t, k]
-                if far > worst:
-                    worst, rival[t] = far, k
-        k = rival[t]
-        normal_of(k, TN[t], RN, C, normal)
-        behind = -lead_of(k, TA[t], RA, z0, h)
-        largest, square = 0.0, 0.0
-        for j in range(normal.size):
-            largest = max(largest, abs(normal[j]))
-            square += normal[j] * normal[j]
-        if square > 0.0 and behind > 0.0:
-            speed = square if is_quadratic else largest
-            gain = behind * behind if is_quadratic else behind
-            quick[t] = gain / speed * (1.0 - 1e-12)
+def _worst_rival(scale, t, score, scores, nearest):
+    """Find the rival that is dearest to overtake; the nearest where lengths are not at hand."""
+    if not scale.size:
+        return nearest
+    worst, at = 0.0, nearest
+    for k in range(scores.size):
+        far = (score - scores[k]) * scale[t, k]
+        if far > worst:
+            worst, at = far, k
+    return at
 
 
 @jit
-def _place(is_quadratic, x, u, columns, prices, root, B, lower, upper, change, y):
-    """Turn u into a point of the user's space, within the bounds exactly; return its cost."""
-    d = columns.size
+def _place(delta, x, columns, lower, upper, y, change):
+    """Turn a change into a point within the bounds exactly, and say what has changed."""
     for j in range(x.size):
         y[j] = x[j]
-    for j in range(d):
-        move = 0.0
-        if is_quadratic:
-            for c in range(d):
-                move += B[j, c] * u[c]
-        else:
-            move = u[j] / prices[j]
-        here = x[columns[j]]
-        there = min(max(here + move, lower[j]), upper[j])
-        y[columns[j]] = there
-        change[j] = there - here
-    cost = 0.0
-    for j in range(d):
-        if is_quadratic:
-            part = 0.0
-            for c in range(d):
-                part += root[j, c] * change[c]
-            cost += part * part
-        else:
-            cost += prices[j] * abs(change[j])
-    return cost
+        change[j] = 0.0
+    for j in range(columns.size):
+        at = columns[j]
+        y[at] = min(max(x[at] + delta[at], lower[j]), upper[j])
+        change[at] = y[at] - x[at]
 
 
 @jit
-def _default_margin(behind, size):
-    """Least lead that rounding in `predict` respects and a proof does not notice."""
-    return min(max(_SHARE_OF_LEAD * behind, _ROUNDING_MARGIN * size), _AMPLE_MARGIN * size)
+def _default_margin(behind, score, error, least, terms):
+    """Least lead that rounding in `predict` respects and a proof does not notice.
+
+    `error` is the length of the rounding of what is squared in the score of the prototype that
+    is to win; its rival is as far away where the two meet.
+    """
+    blur = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * _UNIT * score)
+    least = max(least, blur)
+    return min(max(_SHARE_OF_LEAD * behind, least), _AMPLE * least)
 
 
 @jit
@@ -191,32 +166,46 @@ def _next_target(quick, used):
 
 
 @jit
-def _priced(
-    is_quadratic, TAt, TNt, RA, RN, C, equality, B, z0, lo, hi, h, tight, rows, prices, count,
-    slope, normal,
-):  # fmt: skip
-    """Sum the priced conditions of a cell into `slope`; returns the constant and its size."""
-    constant, size = combined(
-        rows, prices, count, TAt, TNt, RA, RN, C, equality, z0, h, tight, slope, normal
-    )
-    if is_quadratic:
-        base = RN.shape[0] + equality.size
-        return quadratic.add_bounds(rows, prices, count, base, B, lo, hi, slope, constant, size)
-    return constant, size
+def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on_constraints):
+    """Sort the prices of a cell by what they are on; returns how many rivals are charged for."""
+    for n in range(c):
+        on_constraints[n] = 0.0
+    found = 0
+    for n in range(count):
+        if rows[n] < m:
+            listed[found], charged[found] = rivals[rows[n]], unit * prices[n]
+            found += 1
+        elif rows[n] < m + c:
+            on_constraints[rows[n] - m] = unit * prices[n]
+    return found
 
 
 @jit
-def _is_empty(is_quadratic, constant, size, slope, lo, hi, far, prices, root, reach):
-    """Whether a sum of priced conditions cannot be met by any change within reach."""
-    for j in range(far.size):
-        reach[j] = _REACH * far[j] * prices[j]
+def _delta_of(is_quadratic, u, columns, prices, B, delta):
+    """Write a change in the user's units, for all features."""
+    delta[:] = 0.0
+    for j in range(columns.size):
+        move = 0.0
         if is_quadratic:
-            reach[j] = 0.0
-            for c in range(far.size):
-                reach[j] += _REACH * abs(root[j, c]) * far[c]
-    if is_quadratic:
-        return quadratic.contradicts(constant, size, slope, reach)
-    return absolute.contradicts(constant, size, slope, lo, hi, reach)
+            for c in range(columns.size):
+                move += B[j, c] * u[c]
+        else:
+            move = u[j] / prices[j]
+        delta[columns[j]] = move
+
+
+@jit
+def _narrow(w, stretch, low, high, cap, inner_low, inner_high):
+    """Limit each change to what a cost of `cap` allows; the same as `Grounds.box`."""
+    root = np.sqrt(cap)
+    for j in range(w.size):
+        far = INF
+        if w[j] > 0.0:
+            far = cap / w[j]
+        if stretch[j] < INF:
+            far = min(far, root * stretch[j])
+        far *= 1.0 + 8.0 * _UNIT
+        inner_low[j], inner_high[j] = max(low[j], -far), min(high[j], far)
 
 
 def _kernel(is_quadratic: bool) -> Callable[..., None]:
@@ -225,11 +214,69 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
     # The two records are taken apart here, once per block, and their arrays handed on one by one:
     # handing on whole records made each row four times as slow, for the counting of references.
     @jit
-    def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
+    def answer_rows(family, stated, X, margin, least, blur, scratch, Y, costs, bounds, codes):
         """Answer each row of X: point, cost, certified bound and code, into the last four.
 
-        `margin` is NaN for the default one. What remains in `scratch` belongs to the last row.
+        `margin` is NaN for the default one, which is at least `least`, (n,). The bound is for
+        all points where no rival leads by more than `blur` (n,), and for those that keep
+        `margin` if there is one. What remains in `scratch` belongs to the last row.
         """
+        F_diagonal, F, lengths_F = (
+            borrowed(stated.F_diagonal),
+            borrowed(stated.F),
+            borrowed(stated.column_lengths),
+        )
+        anchors, anchor_errors = borrowed(stated.anchors), borrowed(stated.anchor_errors)
+        w, L_diagonal, L = borrowed(stated.w), borrowed(stated.L_diagonal), borrowed(stated.L)
+        stretch, inverse, movable = (
+            borrowed(stated.stretch),
+            borrowed(stated.inverse),
+            borrowed(stated.movable),
+        )
+        center, A, R, v = (
+            borrowed(stated.center),
+            borrowed(stated.A),
+            borrowed(stated.R),
+            borrowed(stated.v),
+        )
+        bound_A, bound_R, bound_v = (
+            borrowed(stated.bound_A),
+            borrowed(stated.bound_R),
+            borrowed(stated.bound_v),
+        )
+        bound_equality, bound_column = (
+            borrowed(stated.bound_equality),
+            borrowed(stated.bound_column),
+        )
+        targets, rivals = borrowed(family.targets), borrowed(family.rivals)
+        gains = borrowed(family.gains)
+        z, low, high, inner_low, inner_high = (
+            borrowed(scratch.z),
+            borrowed(scratch.low),
+            borrowed(scratch.high),
+            borrowed(scratch.inner_low),
+            borrowed(scratch.inner_high),
+        )
+        g1, g2, c_slope, c_error, nothing = (
+            borrowed(scratch.g1),
+            borrowed(scratch.g2),
+            borrowed(scratch.c_slope),
+            borrowed(scratch.c_error),
+            borrowed(scratch.nothing),
+        )
+        charged_rivals, charged, on_constraints, deltas = (
+            borrowed(scratch.charged_rivals),
+            borrowed(scratch.charged),
+            borrowed(scratch.on_constraints),
+            borrowed(scratch.deltas),
+        )
+        no_L, no_diagonal = borrowed(scratch.no_L), borrowed(scratch.no_diagonal)
+        cost_start, cost_feature, cost_factor = (
+            borrowed(stated.cost_start),
+            borrowed(stated.cost_feature),
+            borrowed(stated.cost_factor),
+        )
+        unit = 2.0 if is_quadratic else 1.0
         TA, TN, RA, RN, RNT = (
             borrowed(family.TA),
             borrowed(family.TN),
@@ -242,10 +289,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             borrowed(family.lengths),
             borrowed(family.equality),
         )
-        B, B_lengths, root, prices_of = (
+        B, B_lengths, prices_of = (
             borrowed(family.B),
             borrowed(family.B_lengths),
-            borrowed(family.root),
             borrowed(family.prices),
         )
         z0, lo, hi, h, tight = (
@@ -306,7 +352,6 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         family_F = borrowed(family.F)
         family_scale = borrowed(family.scale)
         scratch_rival = borrowed(scratch.rival)
-        scratch_reach = borrowed(scratch.reach)
         scratch_change = borrowed(scratch.change)
         X, Y, costs, bounds, codes = (
             borrowed(X),
@@ -320,12 +365,16 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             x = X[n]
             Y[n] = np.nan
             costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
+            limits_of(x, bound_A, bound_R, bound_v, bound_equality, bound_column, low, high)
             if not _fill_box(
                 x, family_columns, family_bound_column, family_bound_slope, family_bound_old,
                 family_bound_value, family_bound_fixes, prices_of, family_least, family_most,
                 lower, upper, lo, hi, spread,
             ):  # fmt: skip
                 used[:] = _EMPTY
+                # Bounds that cross by rounding alone contradict nothing.
+                if not (low > high).any():
+                    codes[n], bounds[n] = FAILED, 0.0
                 continue
             _fill_right_sides(
                 x, family_columns, spread, family_A, family_R, family_v, equality, h, tight, far
@@ -334,25 +383,39 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             _scores(z0, TA, score)
             _scores(z0, RA, scores)
             k = -1 if m == 0 else np.argmin(scores)
-            _quick_bounds(
-                is_quadratic, TA, TN, RA, RN, C, family_scale, z0, h, score, scores, k, normal,
-                quick, scratch_rival,
-            )  # fmt: skip
-            size_of_scores = family.span
-            for c in range(z0.size):
-                size_of_scores += z0[c] * z0[c]
+            z_error = project_row(x, center, F_diagonal, F, lengths_F, stated.is_plain, z)
+            asked = -blur[n] if np.isnan(margin) else margin - blur[n]
+            for t in range(pt):
+                quick[t], scratch_rival[t] = 0.0, k
+                if k < 0 or score[t] <= scores[k]:
+                    continue
+                worst = _worst_rival(family_scale, t, score[t], scores, k)
+                scratch_rival[t] = worst
+                i, other = targets[t], rivals[worst]
+                lead, error, length, e = lead_over(anchors, anchor_errors, z, z_error, i, other)
+                if gains.size:
+                    gain = gains[t, worst]
+                else:
+                    gain = fastest_gain(
+                        F_diagonal, F, lengths_F, anchors, anchor_errors, w, L_diagonal, inverse,
+                        stated.inverse_blur, stretch, movable, i, other, length, e, c_slope,
+                    )  # fmt: skip
+                quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
             # 1. Target prototypes in the order of their quick bounds, until these pass the best.
             used[:] = _SKIPPED
             best, winner, empty, failed = INF, -1, 0, False
             while True:
-                t, low = _next_target(quick, used)
-                if t < 0 or low >= best:
+                t, first = _next_target(quick, used)
+                if t < 0 or first >= best * _CLEARLY:
                     break
                 scales = family_scale[t] if family_scale.size else family_scale[0]
                 ask = margin
                 if np.isnan(margin):
                     behind = score[t] - scores[k] if m else 0.0
-                    ask = _default_margin(behind, size_of_scores)
+                    ask = _default_margin(
+                        behind, score[t], 2.0 * (z_error + anchor_errors[targets[t]]), least[n],
+                        anchors.shape[1] + 8.0,
+                    )  # fmt: skip
                 if is_quadratic:
                     code, cost, count = quadratic.solve(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
@@ -374,50 +437,54 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 if code == SOLVED and cost < best:
                     best, winner = cost, t
                 if code == INFEASIBLE:
-                    constant, size = _priced(
-                        is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
-                        rows[t], prices[t], count, row, normal,
-                    )  # fmt: skip
                     used[t] = _EMPTY - count
                     empty += 1
-                    failed = not _is_empty(
-                        is_quadratic,
-                        constant,
-                        size,
-                        row,
-                        lo,
-                        hi,
-                        far,
-                        prices_of,
-                        root,
-                        scratch_reach,
-                    )
-                if failed or code == FAILED:
+                if code == FAILED:
                     failed = True
                     break
-            if failed or winner < 0:
-                if failed or empty < pt:
-                    codes[n], bounds[n] = FAILED, 0.0
+            if failed or (winner < 0 and empty < pt):
+                codes[n], bounds[n] = FAILED, 0.0
                 continue
-            # 2. The point in the user's space, and what the prices of all visited cells prove.
-            codes[n] = SOLVED
-            costs[n] = _place(
-                is_quadratic, x, points[winner], family_columns, prices_of, root, B, lower, upper,
-                scratch_change, Y[n],
-            )  # fmt: skip
-            proved = costs[n]
-            for t in range(pt):
-                if used[t] < 0:
-                    continue
-                constant, size = _priced(
-                    is_quadratic, TA[t], TN[t], RA, RN, C, equality, B, z0, lo, hi, h, tight,
-                    rows[t], prices[t], used[t], row, normal,
+            # 2. The point in the user's space, and what the prices of all cells prove.
+            proved = INF
+            if winner >= 0:
+                codes[n] = SOLVED
+                _delta_of(
+                    is_quadratic, points[winner], family_columns, prices_of, B, deltas[winner]
                 )  # fmt: skip
-                if is_quadratic:
-                    shown = quadratic.bound(constant, size, row, d, costs[n])
+                _place(deltas[winner], x, family_columns, lower, upper, Y[n], scratch_change)
+                costs[n] = cost_of(scratch_change, w, cost_start, cost_feature, cost_factor)
+                proved = costs[n]
+            _narrow(w, stretch, low, high, costs[n], inner_low, inner_high)
+            for t in range(pt):
+                if used[t] == _SKIPPED:
+                    continue
+                is_empty = used[t] <= _EMPTY
+                count = _EMPTY - used[t] if is_empty else used[t]
+                found = _multipliers_of(
+                    rows[t], prices[t], count, m, equality.size, unit, rivals, charged_rivals,
+                    charged, on_constraints,
+                )  # fmt: skip
+                _delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
+                # A contradiction takes no cost into account.
+                cost_w, cost_diagonal, cost_L = w, L_diagonal, L
+                if is_empty:
+                    cost_w, cost_diagonal, cost_L = nothing, no_diagonal, no_L
+                value, _ = cell_value(
+                    F_diagonal, F, lengths_F, anchors, anchor_errors, z, z_error, x,
+                    A, R, v, equality, cost_w, cost_diagonal, cost_L,
+                    targets[t], charged_rivals[:found], charged[:found], on_constraints, deltas[t],
+                    nothing, nothing, 0.0, 0.0, inner_low, inner_high, asked,
+                    g1, g2, c_slope, c_error,
+                )  # fmt: skip
+                if is_empty:
+                    # A contradiction that rounding leaves open is somebody else's to look into.
+                    failed = failed or not value > 0.0
                 else:
-                    shown = absolute.bound(constant, size, row, lo, hi, costs[n])
-                proved = min(proved, shown)
+                    proved = min(proved, max(0.0, value))
+            if failed:
+                codes[n], bounds[n] = FAILED, 0.0
+                continue
             bounds[n] = proved
 
     return answer_rows

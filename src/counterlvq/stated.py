@@ -1,0 +1,241 @@
+"""The numbers that proofs under a shared metric rest on, for any input and any target.
+
+A `Stated` holds what the user gave, cost, constraints and model, as plain arrays for
+`duality_kernel`, with a bound on the rounding of the few numbers that are derived.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.arrays import Floats
+from counterlvq.model import PrototypeModel
+from counterlvq.programs import Blueprint
+
+__all__ = [
+    "CostReach",
+    "Stated",
+    "constraints_alone",
+    "cost_limits",
+    "entries_of",
+    "reach_of",
+    "stated_of",
+]
+
+# Twice the unit of rounding; see `duality_kernel`.
+_UNIT = 2.0**-52
+# An approximate inverse that misses the identity by more than this says nothing.
+_FAR_FROM_INVERSE = 0.5
+
+
+class CostReach(NamedTuple):
+    """How far a change can go that costs at most c by ``|L delta|^2``.
+
+    ``|delta_j| <= stretch_j sqrt(c)``, with inf where the cost is flat.
+    """
+
+    stretch: Floats  # (d,)
+    inverse: Floats  # (d, s) C with C L = I but for rounding; no rows where there is none
+    blur: float  # share of sum |n_j| stretch_j that n'(I - C L) delta / sqrt(c) can be
+
+
+class Stated(NamedTuple):
+    """Plain arrays, as `duality_kernel` takes them."""
+
+    is_plain: bool
+    center: Floats  # (d,)
+    F_diagonal: Floats  # (d,) of a plain metric, or where the factor is diagonal
+    F: Floats  # (r, d); no rows where it is
+    column_lengths: Floats  # (d,) of F, rounded up
+    anchors: Floats  # (p, r) the prototypes themselves for a plain metric
+    anchor_errors: Floats  # (p,) bounds the length of the rounding of each
+    w: Floats  # (d,)
+    L_diagonal: Floats  # (d,) where the factor of the cost is diagonal, else (0,)
+    L: Floats  # (s, d) where it is not, else (0, d)
+    cost_start: NDArray[np.int64]  # (s + 1,) where the entries of each row of the factor start
+    cost_feature: NDArray[np.int64]  # (entries,)
+    cost_factor: Floats  # (entries,)
+    stretch: Floats  # (d,)
+    inverse: Floats  # (d, s)
+    inverse_blur: float
+    movable: NDArray[np.bool_]  # (d,) features that no constraint ties to their factual value
+    A: Floats  # (c, d) A y + R x <= v, or ==: several features each
+    R: Floats
+    v: Floats
+    equality: NDArray[np.bool_]
+    bound_A: Floats  # (b, d) the same: one feature each
+    bound_R: Floats
+    bound_v: Floats
+    bound_equality: NDArray[np.bool_]
+    bound_column: NDArray[np.int64]
+
+    @property
+    def has_gains(self) -> bool:
+        """Whether the cost limits what a change can gain: by each feature, or as a whole."""
+        if self.L_diagonal.size:
+            return bool(self.L_diagonal.all())
+        return bool(self.inverse.shape[0] or self.w.all())
+
+
+def constraints_alone(blueprint: Blueprint) -> Stated:
+    """Gather what shows that constraints contradict each other, whatever the model."""
+    d = blueprint.w.size
+    return _stated(blueprint, True, np.zeros(d), np.ones(d), np.ones(d), None,
+                   np.zeros((1, d)), np.zeros(1))  # fmt: skip
+
+
+def stated_of(blueprint: Blueprint, model: PrototypeModel) -> Stated:
+    """Gather what bounds are computed from."""
+    d = blueprint.w.size
+    if model.omegas is None:
+        return _stated(blueprint, True, np.zeros(d), np.ones(d), np.ones(d), None,
+                       model.prototypes, np.zeros(model.n_prototypes))  # fmt: skip
+    diagonal = _leading_diagonal(model.shared_factor)
+    return _stated(blueprint, False, model.center, model.column_lengths, diagonal,
+                   model.shared_factor, model.anchors, model.anchor_errors)  # fmt: skip
+
+
+def _stated(
+    blueprint: Blueprint,
+    is_plain: bool,
+    center: Floats,
+    lengths: Floats,
+    F_diagonal: Floats | None,
+    F: Floats | None,
+    anchors: Floats,
+    anchor_errors: Floats,
+) -> Stated:
+    d = blueprint.w.size
+    reach = reach_of(blueprint.L)
+    diagonal = _diagonal(blueprint.L)
+    at, feature, start = entries_of(blueprint.L != 0)
+    A, R, v, equality = _stacked(blueprint, "inequalities", "equalities")
+    bA, bR, bv, b_equality = _stacked(blueprint, "bounds", "fixed")
+    column = np.abs(bA).argmax(axis=1) if bA.shape[0] else np.zeros(0)
+    return Stated(
+        is_plain=is_plain,
+        # Copies: compiled code tells read-only arrays apart and would be compiled twice.
+        center=np.array(center),
+        F_diagonal=np.zeros(d) if F_diagonal is None else np.array(F_diagonal),
+        F=np.zeros((0, d)) if F is None or F_diagonal is not None else np.array(F),
+        column_lengths=np.array(lengths),
+        anchors=np.array(anchors),
+        anchor_errors=np.array(anchor_errors),
+        w=np.array(blueprint.w),
+        L_diagonal=np.zeros(0) if diagonal is None else diagonal,
+        L=np.array(blueprint.L) if diagonal is None else np.zeros((0, d)),
+        cost_start=start,
+        cost_feature=feature,
+        cost_factor=blueprint.L[at, feature],
+        stretch=reach.stretch,
+        inverse=reach.inverse,
+        inverse_blur=reach.blur,
+        movable=~blueprint.frozen,
+        A=A,
+        R=R,
+        v=v,
+        equality=equality,
+        bound_A=bA,
+        bound_R=bR,
+        bound_v=bv,
+        bound_equality=b_equality,
+        bound_column=column.astype(np.int64),
+    )
+
+
+def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None) -> Floats:
+    """How far a change of cost at most `cap` can go along each feature; inf where unlimited.
+
+    Rounded outwards. `reach` is `reach_of(L)`, if it is known.
+    """
+    limits = np.full(w.size, np.inf)
+    if not 0.0 <= cap < np.inf:
+        return limits
+    np.divide(cap, w, out=limits, where=w > 0)
+    stretch = (reach_of(L) if reach is None else reach).stretch
+    known = np.isfinite(stretch)
+    limits[known] = np.minimum(limits[known], np.sqrt(cap) * stretch[known])
+    return limits * (1.0 + 8.0 * _UNIT)
+
+
+def reach_of(L: Floats) -> CostReach:
+    """Say how far a change of a given quadratic cost can go.
+
+    ``delta = C (L delta) + E delta`` with ``E = I - C L``. Where ``|E| t <= q t`` for the row
+    lengths t of C, ``|delta| <= t |L delta| / (1 - q)`` follows: any C will do, as long as E is
+    bounded with its own rounding.
+    """
+    s, d = L.shape
+    flat = CostReach(np.full(d, np.inf), np.zeros((0, s)), 0.0)
+    diagonal = _diagonal(L)
+    if diagonal is not None:
+        stretch = flat.stretch.copy()
+        used = diagonal > 0
+        stretch[used] = (1.0 + 4.0 * _UNIT) / diagonal[used]
+        return flat._replace(stretch=stretch)
+    seen = np.flatnonzero(L.any(axis=0))  # the rest the quadratic part says nothing about
+    if not seen.size or s < seen.size:
+        return flat
+    part = L[:, seen]
+    # With columns of unit length, the inverse does not depend on the units of the features.
+    units = np.sqrt(np.einsum("ij,ij->j", part, part))
+    Q, T = np.linalg.qr(part / units)
+    if not np.diag(T).all():
+        return flat
+    inverse = np.linalg.solve(T, Q.T) / units[:, None]
+    lengths = np.sqrt(np.einsum("ij,ij->i", inverse, inverse)) * (1.0 + (s + 4) * _UNIT)
+    size = np.abs(inverse) @ np.abs(part)
+    miss = np.abs(np.eye(seen.size) - inverse @ part) + (s + 4) * _UNIT * (size + np.eye(seen.size))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = float(((miss @ lengths) / lengths).max()) * (1.0 + (s + 4) * _UNIT)
+    if not share < _FAR_FROM_INVERSE:
+        return flat
+    stretch = flat.stretch.copy()
+    stretch[seen] = lengths / (1.0 - share) * (1.0 + 4.0 * _UNIT)
+    whole = np.zeros((d, s))
+    whole[seen] = inverse
+    if seen.size < d:
+        return CostReach(stretch, flat.inverse, 0.0)
+    return CostReach(stretch, whole, 2.0 * share + (s + d + 8) * _UNIT)
+
+
+def entries_of(
+    used: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the used entries of a matrix, row by row, and where each row starts."""
+    rows, columns = (at.astype(np.int64) for at in np.nonzero(used))
+    starts = np.searchsorted(rows, np.arange(used.shape[0] + 1))
+    return rows, columns, starts.astype(np.int64)
+
+
+def _diagonal(L: Floats) -> Floats | None:
+    """Sizes of the entries of a factor with at most one in each row and column, (d,)."""
+    used = L != 0
+    if not L.shape[0] or (used.sum(axis=0) > 1).any() or (used.sum(axis=1) > 1).any():
+        return None
+    return np.asarray(np.abs(L).max(axis=0))
+
+
+def _leading_diagonal(F: Floats) -> Floats | None:
+    """Diagonal of a factor that has no other entries; rows below it are blank, (d,)."""
+    d = F.shape[1]
+    if len(F) < d:
+        return None
+    off = F.copy()
+    diagonal: Floats = np.array(np.diagonal(F))
+    off[np.arange(d), np.arange(d)] = 0.0
+    return None if off.any() else diagonal
+
+
+def _stacked(
+    blueprint: Blueprint, *names: str
+) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    parts = [getattr(blueprint, name) for name in names]
+    A, R, v = (
+        np.ascontiguousarray(np.concatenate([getattr(rows, name) for rows in parts]))
+        for name in "ARv"
+    )
+    return A, R, v, np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts])
