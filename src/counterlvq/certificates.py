@@ -213,11 +213,10 @@ class Grounds:
         data = self.stated
         L = np.diag(data.L_diagonal) if data.L_diagonal.size else data.L
         v = L @ np.where(np.abs(point) < _HUGE, point, 0.0)
-        for c in np.flatnonzero(v):
+        for c in range(v.size):
+            row = [2 * a for a in fractions_of(L[c])]
             t = Fraction(float(v[c]))
-            row = fractions_of(L[c])
-            total.slope = [s + 2 * t * a for s, a in zip(total.slope, row, strict=True)]
-            total.constant -= t * t
+            total.charged.append(Charged(row, Fraction(0), t, is_free=True, is_tangent=True))
 
     def _add_exact_quadric(
         self, total: ExactSum, quadric: Quadric, price: float, point: Floats

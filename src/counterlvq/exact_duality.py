@@ -29,13 +29,18 @@ _ROUNDS = 4
 @final
 @dataclass(frozen=True)
 class Charged:
-    """One condition ``row' delta <= right`` (or ``==``) and its multiplier."""
+    """One condition ``row' delta <= right`` (or ``==``) and its multiplier.
+
+    A square ``(row' delta / 2)^2`` of the cost is charged for by its tangent, ``v row' delta -
+    v^2``: v is its multiplier, of either sign.
+    """
 
     row: list[Fraction]  # (d,)
     right: Fraction
     multiplier: Fraction
-    is_equality: bool
+    is_free: bool  # an equality or a tangent: its multiplier may have either sign
     rival: int = -1  # the prototype that the condition is about, if it is one
+    is_tangent: bool = False
 
 
 @final
@@ -84,7 +89,7 @@ class ExactSum:
         for item, y in zip(self.charged, multipliers, strict=True):
             if y:
                 slope = [s + y * a for s, a in zip(slope, item.row, strict=True)]
-                constant -= y * item.right
+                constant -= y * y if item.is_tangent else y * item.right
         return slope, constant
 
     def _running_off(self, slope: list[Fraction]) -> list[int]:
@@ -115,7 +120,7 @@ class ExactSum:
             return None
         order = sorted(
             range(len(self.charged)),
-            key=lambda k: (not self.charged[k].is_equality, -abs(self.charged[k].multiplier)),
+            key=lambda k: (not self.charged[k].is_free, -abs(self.charged[k].multiplier)),
         )
         # The slope goes to the nearest value that does not fall: w, or -w.
         wanted = [(self.w[j] if slope[j] > 0 else -self.w[j]) - slope[j] for j in loose]
@@ -126,7 +131,7 @@ class ExactSum:
         out = [item.multiplier for item in self.charged]
         for place, k in enumerate(order):
             out[k] += step[place]
-            if out[k] < 0 and not self.charged[k].is_equality:
+            if out[k] < 0 and not self.charged[k].is_free:
                 return None
         return out
 
