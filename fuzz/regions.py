@@ -1,0 +1,176 @@
+"""Where a target may be reached under shared metrics, in rational numbers, and what is cheapest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
+from daqp import solve as daqp_solve
+
+from fuzz.plain import Floats, Plain, form
+from fuzz.rational import (
+    ONE,
+    ZERO,
+    Matrix,
+    Optimum,
+    Vector,
+    cheapest_shift,
+    dot,
+    independent,
+    solve,
+    widest_slack,
+)
+
+_ACTIVE = 1e-7
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """Changes u of x for which one wished-for prototype beats every rival, within linear rows.
+
+    ``A u <= b`` and ``E u = e``; where `strict`, a tie is lost.
+    """
+
+    A: Matrix
+    b: Vector
+    strict: list[bool]
+    E: Matrix
+    e: Vector
+
+    def holds(self, u: Vector) -> bool:
+        """Whether a change is in the cell, ties included."""
+        if any(dot(a, u) > c for a, c in zip(self.A, self.b, strict=True)):
+            return False
+        return all(dot(a, u) == c for a, c in zip(self.E, self.e, strict=True))
+
+    @cached_property
+    def inside(self) -> Optimum | None:
+        """The point with the widest slack; None if there is no point, ties included."""
+        scaled = [_unit(a, c) for a, c in zip(self.A, self.b, strict=True)]
+        return widest_slack(
+            [a for a, _ in scaled], [c for _, c in scaled], self.strict, self.E, self.e
+        )
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no point is in the cell, lost ties left out."""
+        inside = self.inside
+        return inside is None or (any(self.strict) and inside.value <= 0)
+
+    def cheapest(self, plain: Plain) -> Optimum | None:
+        """The cheapest change in the closed cell, or as cheap a one as was found."""
+        if plain.price.weights is not None:
+            return cheapest_shift(list(plain.price.weights), self.A, self.b, self.E, self.e)
+        return cheapest_square(plain.price.matrix or [], self)
+
+
+def cells(plain: Plain, x: Vector, wished: list[bool], margin: float | None = None) -> list[Cell]:
+    """The cells of a target; `margin` is the plain one's unless given."""
+    kept = Fraction(plain.margin or 0.0) if margin is None else Fraction(margin)
+    own = [(row.new, -row.excess(x, x), row.equality) for row in plain.rows]
+    A0 = [(a, c) for a, c, equality in own if not equality]
+    E0 = [(a, c) for a, c, equality in own if equality]
+    out = []
+    for i, is_target in enumerate(wished):
+        if not is_target:
+            continue
+        A, b, strict = [a for a, _ in A0], [c for _, c in A0], [False] * len(A0)
+        for k, other in enumerate(wished):
+            if not other:
+                normal, value = plain.scores.half_space(i, k, kept)
+                A.append(normal)
+                b.append(value - dot(normal, x))
+                strict.append(k < i and not kept)
+        out.append(Cell(A, b, strict, [a for a, _ in E0], [c for _, c in E0]))
+    return out
+
+
+def cheapest_square(M: Matrix, cell: Cell) -> Optimum | None:
+    """A change of small ``u'M u`` in a cell, from the active set of a solver in doubles.
+
+    The optimality conditions are solved in rational numbers, and the point is returned only if
+    it is in the cell: its cost is true whether or not the active set was the right one.
+    """
+    if all(c >= 0 for c in cell.b) and all(c == 0 for c in cell.e):
+        return Optimum(ZERO, [ZERO] * len(M))
+    u, active = _active_set(M, cell)
+    if u is None:
+        return None
+    best: Optimum | None = None
+    for chosen in _guesses(active):
+        point = _stationary(M, cell, chosen)
+        if point is not None and cell.holds(point):
+            found = Optimum(form(M, point), point)
+            best = found if best is None or found.value < best.value else best
+            break
+    return best or _pulled_inside(M, cell, u)
+
+
+def _guesses(active: list[int]) -> list[list[int]]:
+    return [active, *([k for k in active if k != drop] for drop in active)]
+
+
+def _active_set(M: Matrix, cell: Cell) -> tuple[Floats | None, list[int]]:
+    """Solve in doubles, in units in which rows and the diagonal of M are about 1."""
+    size = np.array([float(row[j]) for j, row in enumerate(M)])
+    typical = size[size > 0].max(initial=0.0) or 1.0
+    units = 1 / np.sqrt(np.where(size > 0, size, typical))
+    H = np.array([[float(v) for v in row] for row in M]) * np.outer(units, units)
+    lines = [*zip(cell.A, cell.b, strict=True), *zip(cell.E, cell.e, strict=True)]
+    A = np.array([[float(v) for v in a] for a, _ in lines]) * units
+    b = np.array([float(c) for _, c in lines])
+    norm = np.linalg.norm(A, axis=1)
+    kept = norm > 0
+    A, b = A[kept] / norm[kept, None], b[kept] / norm[kept]
+    unit = max(np.abs(np.minimum(b[: kept[: len(cell.A)].sum()], 0)).max(initial=0.0), 1e-300)
+    unit = max(unit, np.abs(b[kept[: len(cell.A)].sum() :]).max(initial=0.0))
+    sense = np.zeros(len(b), dtype=np.int32)
+    sense[kept[: len(cell.A)].sum() :] = 5
+    upper = np.clip(b / unit, -1e29, 1e29)
+    lower = np.where(sense == 5, upper, -1e30)
+    lowest = np.linalg.eigvalsh(H)[0]
+    prox = 1e-9 if lowest < 1e-9 else 0.0
+    u, _, flag, info = daqp_solve(
+        2 * H + 1e-14 * np.eye(len(H)), np.zeros(len(H)), A, upper, lower, sense, eps_prox=prox
+    )
+    if flag < 1 or not np.isfinite(u).all():
+        return None, []
+    price = np.abs(info["lam"]) * (sense != 5)
+    numbered = np.flatnonzero(kept)
+    at = [int(k) for k in np.argsort(-price) if price[k] > _ACTIVE * max(price.max(), 1e-300)]
+    return u * unit * units, [int(numbered[k]) for k in at]
+
+
+def _stationary(M: Matrix, cell: Cell, active: list[int]) -> Vector | None:
+    """Solve ``2 M u + A'l = 0`` with the active rows as equations."""
+    lines = [*zip(cell.E, cell.e, strict=True), *((cell.A[k], cell.b[k]) for k in active)]
+    A, b = independent([list(a) for a, _ in lines], [c for _, c in lines], len(M))
+    n, m = len(M), len(A)
+    system = [[*(2 * v for v in M[j]), *(A[k][j] for k in range(m))] for j in range(n)]
+    system += [[*A[k], *([ZERO] * m)] for k in range(m)]
+    found = solve(system, [*([ZERO] * n), *b])
+    return None if found is None else found[:n]
+
+
+def _pulled_inside(M: Matrix, cell: Cell, u: Floats) -> Optimum | None:
+    """Move a point of doubles towards the inside of the cell until it is in it."""
+    if cell.E or cell.inside is None:
+        return None
+    here, there = [Fraction(float(v)) for v in u], cell.inside.point
+    share = ZERO
+    for a, c in zip(cell.A, cell.b, strict=True):
+        over = dot(a, here) - c
+        if over > 0:
+            room = c - dot(a, there)
+            if room <= 0:
+                return None
+            share = max(share, over / (over + room))
+    point = [(1 - share) * p + share * q for p, q in zip(here, there, strict=True)]
+    return Optimum(form(M, point), point)
+
+
+def _unit(a: Vector, c: Fraction) -> tuple[Vector, Fraction]:
+    size = max((abs(v) for v in a), default=ZERO) or ONE
+    return [v / size for v in a], c / size
