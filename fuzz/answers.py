@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fuzz.cases import Case
 from fuzz.plain import Floats, Plain
 from fuzz.rational import Vector, exact
 
@@ -32,36 +33,47 @@ class Answer:
     text: str
 
     @classmethod
-    def of(cls, cf: Any) -> Answer:
+    def single(cls, cf: Any, case: Case) -> Answer:
         return cls(
-            np.asarray(cf.values, dtype=float), str(cf.status), float(cf.cost),
-            float(cf.lower_bound), float(cf.gap), float(getattr(cf, "resolution", 0.0)),
-            cf.prediction, int(cf.prototype), cf.text() if str(cf.status) == "infeasible" else "",
+            case.numbers(cf.row)[0], str(cf.status), float(cf.cost), float(cf.lower_bound),
+            float(cf.gap), float(getattr(cf, "resolution", 0.0)), cf.prediction,
+            int(cf.prototype), cf.text() if str(cf.status) == "infeasible" else "",
         )  # fmt: skip
+
+    @classmethod
+    def batch(cls, batch: Any, case: Case) -> list[Answer]:
+        values, predictions = case.numbers(batch.X), batch.prediction.tolist()
+        resolution = getattr(batch, "resolution", np.zeros(len(batch)))
+        return [
+            cls(
+                values[i], str(batch.status[i]), float(batch.cost[i]),
+                float(batch.lower_bound[i]), float(batch.gap[i]), float(resolution[i]),
+                predictions[i], int(batch.prototype[i]), "",
+            )
+            for i in range(len(batch))
+        ]  # fmt: skip
 
     @property
     def has_point(self) -> bool:
         return self.status in ("optimal", "feasible")
 
-    def differences(self, batch: Any, i: int) -> list[str]:
-        """In what a row of a batch differs from this answer, to the last bit."""
-        pairs = {
-            "x": (self.values, batch.values[i]),
-            "cost": (self.cost, batch.cost[i]),
-            "lower_bound": (self.bound, batch.lower_bound[i]),
-            "gap": (self.gap, batch.gap[i]),
-            "prototype": (self.prototype, batch.prototype[i]),
-        }
-        if hasattr(batch, "resolution"):
-            pairs["resolution"] = (self.resolution, batch.resolution[i])
+    def differences(self, other: Answer) -> list[str]:
+        """In what the same row of a batch differs from this answer, to the last bit."""
+        names = ("status", "cost", "bound", "gap", "resolution", "prediction", "prototype")
         found = [
-            f"{name}: {one!r} alone, {two!r} in the batch"
-            for name, (one, two) in pairs.items()
-            if not np.array_equal(one, two, equal_nan=True)
+            f"{name}: {getattr(self, name)!r} alone, {getattr(other, name)!r} in the batch"
+            for name in names
+            if not _same(getattr(self, name), getattr(other, name))
         ]
-        if str(batch.status[i]) != self.status:
-            found.append(f"status: {self.status} alone, {batch.status[i]} in the batch")
+        if self.has_point and not np.array_equal(self.values, other.values, equal_nan=True):
+            found.append(f"x: {self.values.tolist()} alone, {other.values.tolist()} in the batch")
         return found
+
+
+def _same(one: Any, two: Any) -> bool:
+    if isinstance(one, float) and isinstance(two, float) and np.isnan([one, two]).all():
+        return True
+    return bool(one == two)
 
 
 Fault = tuple[str, str]

@@ -35,7 +35,7 @@ class Case:
     def names(self) -> Names:
         """Run the text."""
         found: Names = {}
-        exec(compile(HEADER + self.code, f"<{self.kind}>", "exec"), found)  # noqa: S102
+        exec(compile(HEADER + self.code, f"<{self.kind}>", "exec"), found)
         return found
 
     def table(self, values: Floats) -> Any:
@@ -58,6 +58,19 @@ class Case:
             f"x{j}": levels[int(v)] if levels else float(v)
             for (j, levels), v in zip(enumerate(self.levels), values, strict=True)
         }
+
+    def numbers(self, table: Any) -> Floats:
+        """Rows of the user's table as numbers, levels by their positions; NaN for gaps."""
+        if not self.levels:
+            return np.atleast_2d(np.asarray(table, dtype=float))
+        columns = []
+        for j, levels in enumerate(self.levels):
+            values = table[f"x{j}"]
+            listed_values = [values] if isinstance(table, dict) else list(values)
+            if levels:
+                listed_values = [levels.index(v) if v in levels else np.nan for v in listed_values]
+            columns.append(np.array(listed_values, dtype=float))
+        return np.stack(columns, axis=1)
 
     def script(self, i: int, y: Floats | None) -> str:
         """A script that asks about row i alone, and in a batch, and shows a point to compare."""

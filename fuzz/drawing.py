@@ -244,7 +244,7 @@ def text(found: Conditions, rng: Rng, model: Model, hold: Floats) -> None:
     j, k = (int(v) for v in rng.integers(d, size=2))
     c, s = float(rng.choice([1.0, 0.1, 2.5])), float(np.round(rng.normal(), 2))
     if j == k:
-        v = abs(float(np.round(rng.normal(), 2)) * model.units[j])
+        v = float(abs(np.round(rng.normal(), 2)) * model.units[j])
         code = f"x{j} <= original(x{j}) + {v!r}"
         found.add(repr(code), Row.of(axis(d, j), axis(d, j, -1), v))
         return
@@ -434,9 +434,9 @@ def _ramp(rng: Rng, model: Model, found: Conditions, n: int) -> list[Any]:
 
 def local(rng: Rng) -> Case:
     """Local metrics in few dimensions."""
-    d = int(rng.integers(1, 4)) if chance(rng, 0.9) else 5
+    d = int(rng.integers(1, 4)) if chance(rng, 0.95) else 5
     model = draw_model(rng, width=d, ugly=0.5)
-    count = min(len(model.W), 4)
+    count = min(len(model.W), int(rng.integers(2, 4)))
     model.W, model.labels = model.W[:count], model.labels[:count]
     if len(np.unique(model.labels)) < 2:
         model.labels = np.arange(count) % 2
@@ -452,8 +452,10 @@ def local(rng: Rng) -> Case:
     X = draw_points(rng, model, 3)
     hold = model.W[int(rng.integers(count))]
     conditions = draw_conditions(rng, model, hold, most=2)
-    more = ', method="ccp"' if chance(rng, 0.1) else ""
+    # A wide gap ends the search early: more questions for the same time.
+    gap = float(rng.choice([1e-4, 1e-2, 0.1], p=[0.3, 0.4, 0.3]))
+    more = f", gap={gap!r}" + (', method="ccp"' if chance(rng, 0.1) else "")
     return assembled(
         "local", model, draw_cost(rng, model, "lwemf"), conditions, X,
-        draw_targets(rng, model, len(X)), gap=1e-4, more=more,
+        draw_targets(rng, model, len(X)), gap=gap, more=more,
     )  # fmt: skip

@@ -60,7 +60,7 @@ class Court:
         return self.says(y[None, :])[0]
 
     @cached_property
-    def labels_of_X(self) -> list[Any]:
+    def own_labels(self) -> list[Any]:
         return [self.says_alone(x) for x in self.case.X]
 
     @cached_property
@@ -70,7 +70,7 @@ class Court:
     def wished_labels(self, i: int) -> set[Any]:
         target = self.case.targets[i]
         every = set(self.plain.scores.labels)
-        return every - {self.labels_of_X[i]} if target is None else {target}
+        return every - {self.own_labels[i]} if target is None else {target}
 
     def wished(self, i: int) -> list[bool]:
         labels = self.wished_labels(i)
@@ -153,12 +153,22 @@ class Court:
         if y is not None:
             cost = float(self.plain.price.of(exact(y), x))
             verdict.faults.append(((name, f"{words}a confirmed point costs {cost!r}"), y))
+        elif answer.status != "infeasible" and self._is_rounding(answer, x, optimum):
+            words += f"the rational optimum costs {float(optimum.value)!r}"
+            verdict.remarks.append(((f"{name} (within rounding of the point)", words), None))
         elif self.is_own:
             words += f"the rational optimum costs {float(optimum.value)!r}"
             verdict.faults.append(((f"{name} (rational)", words), None))
         else:
             words += f"in rational numbers {float(optimum.value)!r}; no double confirms it"
             verdict.remarks.append(((f"{name} (rational map only)", words), None))
+
+    def _is_rounding(self, answer: Answer, x: Vector, optimum: Optimum) -> bool:
+        """Whether a bound is above a rational optimum by no more than doubles can resolve there."""
+        if answer.bound == np.inf:
+            return False
+        above = Fraction(answer.bound) - optimum.value * (1 + DIGITS)
+        return above <= self.plain.price.rounding(optimum.point, x)
 
     def _exceeds(self, answer: Answer, value: Fraction) -> bool:
         cost = Fraction(answer.cost)

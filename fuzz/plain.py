@@ -73,6 +73,19 @@ class Price:
             total += form(self.matrix, [delta[j] for j in self.at])
         return total
 
+    def rounding(self, u: Vector, x: Vector) -> Fraction:
+        """What the cost of a change u can differ by if every column is off by a few last digits."""
+        size = [abs(v) for v in u]
+        off = [Fraction(1, 2**50) * max(abs(a), abs(a + v)) for a, v in zip(x, u, strict=True)]
+        more = [v + w for v, w in zip(size, off, strict=True)]
+        total = ZERO
+        if self.weights is not None:
+            total += sum((self.weights[j] * off[j] for j in self.at), ZERO)
+        if self.matrix is not None:
+            M = [[abs(v) for v in row] for row in self.matrix]
+            total += form(M, [more[j] for j in self.at]) - form(M, [size[j] for j in self.at])
+        return total
+
     def of_rows(self, Y: Floats, x: Floats) -> Floats:
         """As `of` for many points, in doubles: to sort them by, not to judge by."""
         delta = Y - x
@@ -115,6 +128,7 @@ class Scores:
     offsets: Vector
     labels: list[Any]
     is_local: bool
+    known: dict[tuple[int, int], tuple[Vector, Fraction]] = field(default_factory=dict)
 
     @classmethod
     def of_prototypes(
@@ -157,11 +171,14 @@ class Scores:
 
     def half_space(self, i: int, k: int, margin: Fraction) -> tuple[Vector, Fraction]:
         """``a'y <= c`` where ``score_i + margin <= score_k``, for a shared metric."""
-        F, fi, fk = self.factors[i], self.anchors[i], self.anchors[k]
-        step = [2 * (v - u) for u, v in zip(fi, fk, strict=True)]
-        normal = [dot([row[j] for row in F], step) for j in range(len(F[0]))]
-        value = dot(fk, fk) + self.offsets[k] - dot(fi, fi) - self.offsets[i] - margin
-        return normal, value
+        if (i, k) not in self.known:
+            F, fi, fk = self.factors[i], self.anchors[i], self.anchors[k]
+            step = [2 * (v - u) for u, v in zip(fi, fk, strict=True)]
+            normal = [dot([row[j] for row in F], step) for j in range(len(F[0]))]
+            value = dot(fk, fk) + self.offsets[k] - dot(fi, fi) - self.offsets[i]
+            self.known[i, k] = normal, value
+        normal, value = self.known[i, k]
+        return normal, value - margin
 
 
 @dataclass(frozen=True, eq=False)

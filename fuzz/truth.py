@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import drawing
+from fuzz import drawing, tables
 from fuzz.answers import Answer
 from fuzz.cases import Case
 from fuzz.judging import Court
@@ -21,8 +21,13 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], Case], float]] = {
     "infeasible": (drawing.infeasible, 0.16),
     "rounded": (drawing.rounded, 0.02),
     "local": (drawing.local, 0.14),
+    "pipeline": (tables.pipeline, 0.14),
+    "mixed": (tables.mixed, 0.18),
+    "levels": (tables.mixed_pipeline, 0.06),
 }
 WIDE = 5
+# One row in so many is asked alone too.
+_ALONE = 3
 
 
 def draw(seed: int, number: int, only: str | None = None) -> Case:
@@ -53,13 +58,12 @@ def _run(case: Case, number: int, out: Outcome) -> None:
 
     try:
         names = case.names()
-        court = Court(case, names, case.plain(names))
-        explainer = names["explainer"]
-        batch = explainer.explain_batch(case.table(case.X), target=_wish(case))
-        answers = [
-            Answer.of(explainer.explain(case.row(x), target=case.targets[i]))
+        batch = names["explainer"].explain_batch(case.table(case.X), target=_wish(case))
+        alone = {
+            i: names["explainer"].explain(case.row(x), target=case.targets[i])
             for i, x in enumerate(case.X)
-        ]
+            if i % _ALONE == number % _ALONE
+        }
     except CounterlvqError as error:
         out.counts[f"refused {case.kind}"] += 1
         words = f"{type(error).__name__}: {error}"
@@ -72,10 +76,14 @@ def _run(case: Case, number: int, out: Outcome) -> None:
         )
         fail("foreign exception", 0, words)
         return
+    court = Court(case, names, case.plain(names))
+    answers = Answer.batch(batch, case)
+    singles = {i: Answer.single(cf, case) for i, cf in alone.items()}
     together = _said_together(court, answers)
-    for i, answer in enumerate(answers):
+    for i, in_batch in enumerate(answers):
+        answer = singles.get(i, in_batch)
         _count(case, court, answer, out)
-        for words in answer.differences(batch, i):
+        for words in answer.differences(in_batch):
             fail("batch differs from single", i, words)
         verdict = court.judge(i, answer, together.get(i))
         for (fault, words), y in verdict.faults:
