@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import enumeration, quadratics, rays
+from fuzz import enumeration, quadratics, rays, roundings
 from fuzz.answers import (
     DIGITS,
     Answer,
@@ -234,19 +234,20 @@ class Court:
 
     def _judge_by_points(self, i: int, answer: Answer, x: Vector, verdict: Verdict) -> Verdict:
         grid = self.grid
-        if grid is None:
-            return Verdict(verdict.faults, verdict.remarks, "unjudged")
         limit = np.inf if answer.status == "infeasible" else answer.bound
-        wished = self.wished_labels(i)
-        some = False
-        for y in grid.cheapest(self.case.X[i], wished, self.plain):
-            some = True
+        if grid is not None:
+            points = [*grid.cheapest(self.case.X[i], self.wished_labels(i), self.plain)]
+        elif self.plain.scores.is_local or self.case.levels:
+            return Verdict(verdict.faults, verdict.remarks, "unjudged")
+        else:
+            points = [*roundings.cheapest(self.plain, x, self.wished(i))]
+        for y in points:
             if not is_cheaper(self.plain, y, x, limit):
                 continue
-            if self._is_counterfactual(i, y, x, by_predict=True):
+            if self._is_counterfactual(i, y, x, by_predict=grid is not None):
                 self._blame_for_point(answer, x, verdict, y)
                 break
-        truth = "infeasible" if grid.is_complete and not some else ""
+        truth = "infeasible" if grid is not None and grid.is_complete and not points else ""
         return Verdict(verdict.faults, verdict.remarks, truth)
 
     def _judge_by_rays(self, i: int, answer: Answer, x: Vector, verdict: Verdict) -> Verdict:

@@ -51,24 +51,22 @@ def solve(A: Matrix, b: Vector) -> Vector | None:
     return [Fraction(rows[j][-1], rows[j][j]) for j in range(width)]
 
 
-def independent(A: Matrix, b: Vector, most: int) -> tuple[Matrix, Vector]:
-    """Keep the first rows that are linearly independent, `most` of them at the most."""
-    kept_A: Matrix = []
-    kept_b: Vector = []
+def independent(A: Matrix, most: int) -> list[int]:
+    """List the first rows that are linearly independent, `most` of them at the most."""
+    kept: list[int] = []
     reduced: list[tuple[int, list[int]]] = []
-    for row, value in zip(A, b, strict=True):
-        if len(kept_A) == most:
+    for at, row in enumerate(A):
+        if len(kept) == most:
             break
-        left = _integers(list(row))
+        left = _integers(row)
         for j, other in reduced:
             if left[j]:
                 left = _combined(left, other, j)
         lead = next((j for j, entry in enumerate(left) if entry), None)
         if lead is not None:
             reduced.append((lead, left))
-            kept_A.append(list(row))
-            kept_b.append(value)
-    return kept_A, kept_b
+            kept.append(at)
+    return kept
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from fuzz.rational import (
 )
 
 _ACTIVE = 1e-7
+_FLAT = Fraction(1, 10**14)
+_MOST_STEPS = 60
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,28 +90,67 @@ def cells(plain: Plain, x: Vector, wished: list[bool], margin: float | None = No
 
 
 def cheapest_square(M: Matrix, cell: Cell) -> Optimum | None:
-    """A change of small ``u'M u`` in a cell, from the active set of a solver in doubles.
+    """The change of least ``u'M u`` in a cell, or a cheap one where M is singular.
 
-    The optimality conditions are solved in rational numbers, and the point is returned only if
-    it is in the cell: its cost is true whether or not the active set was the right one.
+    A solver in doubles guesses the active rows. Where its guess does not stand up in rational
+    numbers, an active-set method in these finds the optimum from the nearest vertex. Whatever is
+    returned is in the cell, so its cost is true even where it is not the least.
     """
     if all(c >= 0 for c in cell.b) and all(c == 0 for c in cell.e):
         return Optimum(ZERO, [ZERO] * len(M))
     u, active = _active_set(M, cell)
-    if u is None:
+    if u is not None:
+        found = _stationary(M, cell, active)
+        if found is not None and min(found[1].values(), default=ZERO) >= 0:
+            point = found[0]
+            if cell.holds(point):
+                return Optimum(form(M, point), point)
+    return _by_active_sets(M, cell)
+
+
+def _by_active_sets(M: Matrix, cell: Cell) -> Optimum | None:
+    """Walk from a vertex, with the active rows as equations, until no multiplier is negative."""
+    size = [M[j][j] or ONE for j in range(len(M))]
+    weights = [Fraction(float(v) ** 0.5) for v in size]
+    start = cheapest_shift(weights, cell.A, cell.b, cell.E, cell.e)
+    if start is None:
         return None
-    best: Optimum | None = None
-    for chosen in _guesses(active):
-        point = _stationary(M, cell, chosen)
-        if point is not None and cell.holds(point):
-            found = Optimum(form(M, point), point)
-            best = found if best is None or found.value < best.value else best
+    # Flat directions get a price that is too small to matter and keeps the system regular.
+    H = [
+        [v + (_FLAT * size[j] if i == j else 0) for j, v in enumerate(M[i])] for i in range(len(M))
+    ]
+    u, active = start.point, []
+    for _ in range(_MOST_STEPS):
+        found = _stationary(H, cell, active)
+        if found is None:
             break
-    return best or _pulled_inside(M, cell, u)
+        goal, prices = found
+        if goal == u:
+            worst = min(prices, key=prices.__getitem__, default=None)
+            if worst is None or prices[worst] >= 0:
+                break
+            active.remove(worst)
+            continue
+        share, blocking = _first_hit(cell, u, goal, active)
+        u = [p + share * (q - p) for p, q in zip(u, goal, strict=True)]
+        if blocking is not None:
+            active.append(blocking)
+    return Optimum(form(M, u), u)
 
 
-def _guesses(active: list[int]) -> list[list[int]]:
-    return [active, *([k for k in active if k != drop] for drop in active)]
+def _first_hit(
+    cell: Cell, u: Vector, goal: Vector, active: list[int]
+) -> tuple[Fraction, int | None]:
+    """How far one may go, as a share of the way, and the row that ends it."""
+    share, blocking = ONE, None
+    step = [q - p for p, q in zip(u, goal, strict=True)]
+    for k, (a, c) in enumerate(zip(cell.A, cell.b, strict=True)):
+        slope = dot(a, step)
+        if slope > 0 and k not in active:
+            room = (c - dot(a, u)) / slope
+            if room < share:
+                share, blocking = room, k
+    return share, blocking
 
 
 def _active_set(M: Matrix, cell: Cell) -> tuple[Floats | None, list[int]]:
@@ -143,32 +184,22 @@ def _active_set(M: Matrix, cell: Cell) -> tuple[Floats | None, list[int]]:
     return u * unit * units, [int(numbered[k]) for k in at]
 
 
-def _stationary(M: Matrix, cell: Cell, active: list[int]) -> Vector | None:
-    """Solve ``2 M u + A'l = 0`` with the active rows as equations."""
-    lines = [*zip(cell.E, cell.e, strict=True), *((cell.A[k], cell.b[k]) for k in active)]
-    A, b = independent([list(a) for a, _ in lines], [c for _, c in lines], len(M))
-    n, m = len(M), len(A)
-    system = [[*(2 * v for v in M[j]), *(A[k][j] for k in range(m))] for j in range(n)]
-    system += [[*A[k], *([ZERO] * m)] for k in range(m)]
-    found = solve(system, [*([ZERO] * n), *b])
-    return None if found is None else found[:n]
-
-
-def _pulled_inside(M: Matrix, cell: Cell, u: Floats) -> Optimum | None:
-    """Move a point of doubles towards the inside of the cell until it is in it."""
-    if cell.E or cell.inside is None:
+def _stationary(
+    M: Matrix, cell: Cell, active: list[int]
+) -> tuple[Vector, dict[int, Fraction]] | None:
+    """Solve ``2 M u + A'l = 0`` with the active rows as equations: the point, and l by row."""
+    lines = [(None, a, c) for a, c in zip(cell.E, cell.e, strict=True)]
+    lines += [(k, cell.A[k], cell.b[k]) for k in active]
+    kept = independent([a for _, a, _ in lines], len(M))
+    rows = [lines[at] for at in kept]
+    n, m = len(M), len(rows)
+    system = [[*(2 * v for v in M[j]), *(row[1][j] for row in rows)] for j in range(n)]
+    system += [[*row[1], *([ZERO] * m)] for row in rows]
+    found = solve(system, [*([ZERO] * n), *(row[2] for row in rows)])
+    if found is None:
         return None
-    here, there = [Fraction(float(v)) for v in u], cell.inside.point
-    share = ZERO
-    for a, c in zip(cell.A, cell.b, strict=True):
-        over = dot(a, here) - c
-        if over > 0:
-            room = c - dot(a, there)
-            if room <= 0:
-                return None
-            share = max(share, over / (over + room))
-    point = [(1 - share) * p + share * q for p, q in zip(here, there, strict=True)]
-    return Optimum(form(M, point), point)
+    prices = {row[0]: price for row, price in zip(rows, found[n:], strict=True)}
+    return found[:n], {k: price for k, price in prices.items() if k is not None}
 
 
 def _unit(a: Vector, c: Fraction) -> tuple[Vector, Fraction]:

@@ -55,8 +55,8 @@ def _training(rng: Rng, d: int) -> tuple[Floats, Any, Floats]:
     T[:, 0] += labels * units[0]
     if chance(rng, 0.35):
         T = T + np.where(rng.random(d) < 0.6, 1e6 * units, 0.0)
-    elif chance(rng, 0.2):
-        T = T + 100.0 * units
+    elif chance(rng, 0.3):
+        T = T + float(rng.choice([100.0, 1e7])) * units
     if chance(rng, 0.35) and d > 1:
         T[:, int(rng.integers(1, d))] = float(rng.choice([0.0, 3.0, 1e6]))
     if chance(rng, 0.25) and d > 2:
@@ -70,15 +70,20 @@ def _training(rng: Rng, d: int) -> tuple[Floats, Any, Floats]:
 
 def _steps(rng: Rng, d: int) -> list[str]:
     found = []
+    if chance(rng, 0.3):
+        return [_draw_last(rng)]
     if chance(rng, 0.25):
         found.append("VarianceThreshold()")
-    if chance(rng, 0.75):
+    if chance(rng, 0.85):
         found.append(str(rng.choice(["StandardScaler()", "MinMaxScaler()"])))
     if chance(rng, 0.3):
         found.append(f"PCA({max(1, min(d - 2, 3))})" if not found else "PCA()")
-    last = list(_LAST)
+    return [*found, _draw_last(rng)]
+
+
+def _draw_last(rng: Rng) -> str:
     weights = np.array(list(_LAST.values()))
-    return [*found, str(rng.choice(last, p=weights / weights.sum()))]
+    return str(rng.choice(list(_LAST), p=weights / weights.sum()))
 
 
 def pipeline(rng: Rng) -> Case:
@@ -234,16 +239,44 @@ def mixed(rng: Rng) -> Case:
     )  # fmt: skip
 
 
+def unbounded(rng: Rng) -> Case:
+    """Whole numbers without ends, flat costs, answers that are far off or at no cost."""
+    d = int(rng.integers(2, 4)) if chance(rng, 0.5) else 5
+    model = draw_model(rng, width=d, ugly=0.0)
+    columns = [Column(decimals=0) if chance(rng, 0.6) else Column() for _ in range(d)]
+    columns[0] = Column(decimals=0)
+    model.W = np.round(model.W * rng.choice([1.0, 1e-3], size=d), 4)
+    found = Conditions()
+    if chance(rng, 0.5):
+        for j in range(d - 1):
+            new = axis(d, j) - axis(d, j + 1, 10.0 ** -float(rng.integers(0, 4)))
+            value = float(np.round(rng.uniform(0, 1), 1))
+            found.add(
+                f"clvq.Linear({listed(new)}, '<=', {value!r})", Row.of(new, np.zeros(d), value)
+            )
+    X = np.where([c.decimals is None for c in columns], np.round(rng.normal(size=(3, d)), 2), 0.0)
+    names = [
+        f"clvq.Feature('x{j}', 'whole')" if c.decimals == 0 else f"'x{j}'"
+        for j, c in enumerate(columns)
+    ]
+    return assembled(
+        "unbounded", model, draw_cost(rng, model, "lweff"), found, X, draw_targets(rng, model, 3),
+        columns=tuple(columns), features=f"clvq.Features([{', '.join(names)}])",
+    )  # fmt: skip
+
+
 def mixed_pipeline(rng: Rng) -> Case:
     """Whole numbers and levels behind encoders and scalers, judged by `predict` at every point."""
     d = int(rng.integers(5, 7)) if chance(rng, 0.4) else int(rng.integers(2, 4))
     columns, ends = _grid_columns(rng, d, real=False)
-    has_levels = chance(rng, 0.6)
+    has_levels = chance(rng, 0.5)
+    if d == 2 and not has_levels:
+        columns, ends = [Column(decimals=0)] * 2, [(0.0, 6.0)] * 2
     if has_levels:
         for j in range(1 if chance(rng, 0.6) or d < 3 else 2):
             columns[j] = Column(levels=("a", "b", "c")[: int(rng.integers(2, 4))])
             ends[j] = (-np.inf, np.inf)
-    T = np.unique(_on_grid(rng, columns, ends, 16), axis=0)
+    T = np.unique(_on_grid(rng, columns, ends, 24 if d < 4 else 16), axis=0)
     T = rng.permutation(T)
     labels = np.arange(len(T)) % 2
     scaler = str(rng.choice(["StandardScaler()", "MinMaxScaler()"]))

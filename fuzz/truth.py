@@ -17,13 +17,14 @@ from fuzz.outcomes import Failure, Outcome
 
 # How often each kind is drawn, by cases.
 KINDS: dict[str, tuple[Callable[[np.random.Generator], Case], float]] = {
-    "shared": (drawing.shared, 0.34),
-    "infeasible": (drawing.infeasible, 0.16),
+    "shared": (drawing.shared, 0.36),
+    "infeasible": (drawing.infeasible, 0.12),
     "rounded": (drawing.rounded, 0.02),
-    "local": (drawing.local, 0.14),
-    "pipeline": (tables.pipeline, 0.14),
-    "mixed": (tables.mixed, 0.18),
-    "levels": (tables.mixed_pipeline, 0.06),
+    "local": (drawing.local, 0.15),
+    "pipeline": (tables.pipeline, 0.12),
+    "mixed": (tables.mixed, 0.14),
+    "levels": (tables.mixed_pipeline, 0.07),
+    "unbounded": (tables.unbounded, 0.02),
 }
 WIDE = 5
 # One row in so many is asked alone too.
