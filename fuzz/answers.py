@@ -85,7 +85,7 @@ def faults_of_numbers(answer: Answer, tolerance: float) -> Iterator[Fault]:
         yield "status", f"status {answer.status}"
     if np.isnan(answer.bound) or answer.bound < 0:
         yield "bound", f"lower_bound is {answer.bound}"
-    if not answer.has_point:
+    if not answer.has_point or np.isnan(answer.bound):
         return
     if not (0 <= answer.cost < np.inf):
         yield "cost", f"{answer.status} with the cost {answer.cost}"

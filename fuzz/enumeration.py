@@ -61,8 +61,10 @@ def grid_of(case: Case, plain: Plain, says: Callable[[Floats], list[Any]]) -> Gr
         sides.append(side)
     if np.prod([float(len(side)) for side in sides]) > _MOST_POINTS:
         return None
-    points = np.array(list(product(*sides)), dtype=float)
-    labels = np.array(says(points), dtype=object) if real is None else None
+    points = np.array(list(product(*sides)), dtype=float).reshape(-1, len(sides))
+    labels = None
+    if real is None:
+        labels = np.array(says(points) if len(points) else [], dtype=object)
     return Grid(points, labels, real, says)
 
 

@@ -84,7 +84,7 @@ class Court:
         if answer.has_point and not any(name == "cost" for name, _ in faults):
             faults += self._faults_of_answer(i, answer, x, label_in_batch)
         verdict.faults.extend((fault, None) for fault in faults)
-        if not any(self.wished(i)) or all(self.wished(i)):
+        if np.isnan(answer.bound) or not any(self.wished(i)) or all(self.wished(i)):
             return verdict
         if self.plain.is_mixed:
             return self._judge_by_points(i, answer, x, verdict)
