@@ -49,17 +49,28 @@ class Cell:
 
     @cached_property
     def inside(self) -> Optimum | None:
-        """The point with the widest slack; None if there is no point, ties included."""
-        scaled = [_unit(a, c) for a, c in zip(self.A, self.b, strict=True)]
-        return widest_slack(
-            [a for a, _ in scaled], [c for _, c in scaled], self.strict, self.E, self.e
-        )
+        """The point with the widest slack in all rows that depend on the point.
 
-    @property
+        The slack is negative, or there is None, if there is no point at all.
+        """
+        return self._widest([any(a) for a in self.A])
+
+    @cached_property
     def is_empty(self) -> bool:
         """Whether no point is in the cell, lost ties left out."""
-        inside = self.inside
-        return inside is None or (any(self.strict) and inside.value <= 0)
+        rows = zip(self.A, self.b, self.strict, strict=True)
+        if any(tight and c <= 0 and not any(a) for a, c, tight in rows):
+            return True
+        if self.inside is None or self.inside.value < 0:
+            return True
+        if self.inside.value > 0 or not any(self.strict):
+            return False
+        slack = self._widest(self.strict)
+        return slack is None or slack.value <= 0
+
+    def _widest(self, strict: list[bool]) -> Optimum | None:
+        scaled = [_unit(a, c) for a, c in zip(self.A, self.b, strict=True)]
+        return widest_slack([a for a, _ in scaled], [c for _, c in scaled], strict, self.E, self.e)
 
     def cheapest(self, plain: Plain) -> Optimum | None:
         """The cheapest change in the closed cell, or as cheap a one as was found."""
