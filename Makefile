@@ -21,7 +21,7 @@ export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/sol
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-peers lint format bench reproduce coverage data docs pictures lock clean
+.PHONY: help demo test test-slow test-peers lint format bench reproduce fuzz coverage data docs pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,12 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"
 	$(BIN)/python -m experiments.paper --cache $(VENV)/reproduce $(REPRODUCE)
+
+FUZZ_CASES ?= 1000
+FUZZ_SEED ?= 0
+FUZZ ?=
+fuzz: $(DEV) ## Look for false claims; FUZZ_CASES=14000 FUZZ_SEED=1 FUZZ="--kind local"
+	$(BIN)/python -m fuzz truth --cases $(FUZZ_CASES) --seed $(FUZZ_SEED) --jobs $(WORKERS) $(FUZZ)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing

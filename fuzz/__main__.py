@@ -1,0 +1,41 @@
+"""Fuzz a target: ``python -m fuzz truth --cases 2000 --seed 1 --jobs 2``."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from fuzz import truth
+from fuzz.running import Target, report, run
+
+TARGETS = {
+    target.name: target
+    for target in [
+        Target("truth", "claims about counterfactuals, judged in rational numbers", truth.run_case),
+    ]
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
+    parser.add_argument("target", choices=sorted(TARGETS))
+    parser.add_argument("--cases", type=int, default=500, help="how many to draw")
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1, help="processes")
+    parser.add_argument("--only", type=int, help="run this case alone and show all its faults")
+    parser.add_argument("--kind", help="draw questions of this kind alone")
+    parser.add_argument("--shown", type=int, default=1, help="scripts to show for each fault")
+    options = parser.parse_args(arguments)
+    target = TARGETS[options.target]
+    numbers = range(options.first, options.first + options.cases)
+    shown = options.shown
+    if options.only is not None:
+        numbers, shown = range(options.only, options.only + 1), 100
+    outcome = run(target, numbers, options.seed, options.jobs, options.kind, say=True)
+    print(report(target, outcome, options.seed, shown))
+    return 1 if outcome.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
