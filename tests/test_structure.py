@@ -28,6 +28,7 @@ ORDER = [
     "types",
     "rows",
     "tables",
+    "records",
     "features",
     "frames",
     "grids",
