@@ -14,14 +14,11 @@ LOCK := requirements.lock
 LOCK_VENV := .venv-lock
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
-# A compiled function is stored with what it calls, so that a change in one kernel file would
-# not be noticed in another: every version of the kernels gets a folder of its own.
-export NUMBA_CACHE_DIR := $(CURDIR)/$(VENV)/numba-$(shell cat src/counterlvq/solvers/kernels/*.py | cksum | cut -d' ' -f1)
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-peers lint format bench reproduce fuzz coverage data docs pictures lock clean
+.PHONY: help demo test test-slow test-cpus test-peers lint format bench reproduce fuzz coverage data docs pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -34,6 +31,9 @@ test: $(DEV) ## Run the test suite and the docstring examples
 
 test-slow: $(DEV) ## Run the suite with the longer proofs included
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow or not slow"
+
+test-cpus: $(DEV) ## Run the test suite as on other processors
+	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadgroup
 
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request

@@ -58,7 +58,9 @@ def drawn_problem(width: int, discrete: int, cost: str, metric: str, rows: int) 
     X[:, :whole] = np.rint(X[:, :whole])
     X[:, whole:discrete] = rng.choice(_LEVELS, size=(rows, discrete - whole))
     nearest = model.predict(X)
-    targets = [rng.choice([label for label in set(labels) if label != near]) for near in nearest]
+    targets = [
+        rng.choice([label for label in sorted(set(labels)) if label != near]) for near in nearest
+    ]
     price = clvq.Manhattan() if cost == "L1" else clvq.Euclidean()
     features = clvq.Features(columns)
     return MixedProblem(

@@ -357,13 +357,19 @@ def check_draw(draw: Draw) -> list[str]:
         check_against(verdict, expected)
     else:
         seen.append("handed on")
+        seen += ["judged by none"] if expected.status == "open" else []
     return [*seen, check_answer(draw, verdict, expected, floor)]
 
 
 def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
-    """The engine could mostly tell, the kernel mostly did, and the user got an answer."""
+    """Each was judged, by an engine or exactly; the kernel mostly did; the user got an answer.
+
+    How often an engine cannot tell is not asked: where the cost is zero but for rounding, as
+    with ties, that is decided by the last digits.
+    """
     rough = kind in ROUGH
-    assert seen["engine open"] <= (0.3 if rough else 0.15) * count, seen
+    assert seen["engine open"] < count, seen
+    assert seen["judged by none"] <= (0.1 if rough else 0.0) * count, seen
     assert seen["handed on"] <= (0.25 if rough else 0.1) * count, seen
     assert seen["unknown"] + seen["feasible"] <= (0.05 if rough else 0.0) * count, seen
     likely = "infeasible" if kind == "clashing" else "optimal"

@@ -29,6 +29,7 @@ ORDER = [
     "types",
     "rows",
     "tables",
+    "records",
     "features",
     "frames",
     "grids",
@@ -241,6 +242,23 @@ def test_compiler_is_imported_in_one_place() -> None:
     assert {room(path) for path in source_files() if "numba" in outside_imports(path)} == {
         "compiling"
     }
+
+
+def test_compiled_code_draws_on_compiled_files_only() -> None:
+    """What is stored on disk is keyed by these files; see `compiling`."""
+    compiled = {path for path in source_files() if "compiling" in imported(path)}
+    assert len(compiled) > 5
+    for path in compiled:
+        assert "from counterlvq.compiling import" in path.read_text(encoding="utf-8"), path.name
+        for node in ast.walk(tree(path)):
+            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+            if module.startswith("counterlvq") and module != "counterlvq.compiling":
+                place = SOURCE.joinpath(*module.split(".")[1:])
+                names = [alias.name for alias in node.names]
+                files = [place / f"{name}.py" for name in names] if place.is_dir() else []
+                assert {*(files or [place.with_suffix(".py")])} <= compiled, (
+                    f"{path.name}: {module}"
+                )
 
 
 # --- the public surface -------------------------------------------------------------------------

@@ -212,7 +212,7 @@ class MixedAnswers:
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
         if self.model.is_local:
-            warm_up(not self.blueprint.w.any())
+            warm_up()
 
     def find(
         self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
@@ -269,7 +269,7 @@ class LocalAnswers:
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
-        warm_up(not self.blueprint.w.any())
+        warm_up()
 
     def find(
         self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = [
     "finite_matrix",
     "finite_scalar",
     "finite_vector",
+    "has_names",
     "plain",
     "psd_factor",
     "read_only",
@@ -38,8 +39,41 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def plain(value: Any) -> Any:
-    """Turn a NumPy scalar into the Python value it stands for; leave the rest alone."""
-    return value.item() if isinstance(value, np.generic) else value
+    """Turn a scalar of NumPy or Arrow into the value it stands for; leave the rest alone."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return value.as_py() if hasattr(value, "as_py") else value
+
+
+def has_names(value: Any) -> bool:
+    """Whether columns, or the entries of a row, carry names: these are never read by position.
+
+    No library is imported to find out.
+    """
+    kind = type(value)
+    if isinstance(value, list | tuple) and not hasattr(kind, "_fields"):
+        samples = {type(part): part for part in value}
+        return any(has_names(part) for part in samples.values() if type(part) not in _SCALARS)
+    if hasattr(kind, "iloc") and not hasattr(kind, "columns"):  # a row, or one column
+        return any(not isinstance(label, int | np.integer) for label in value.index)
+    library = kind.__module__.partition(".")[0]
+    return (
+        isinstance(value, Mapping)
+        or any(hasattr(kind, mark) for mark in _MARKS)
+        or getattr(getattr(value, "dtype", None), "names", None) is not None  # structured
+        or str(getattr(value, "type", "")).startswith("struct<")  # rows as an Arrow array
+        # Single columns stream too, but in other libraries nothing here tells them apart.
+        or (hasattr(kind, "__arrow_c_stream__") and library not in _LIBRARIES)
+    )
+
+
+# What rows and tables have, and arrays do not: named tuples, frames, Arrow, SQLite, xarray.
+_MARKS = (
+    "_fields", "columns", "column_names", "schema", "projected_schema", "__dataframe__", "keys",
+    "coords",
+)  # fmt: skip
+_LIBRARIES = ("pandas", "polars", "pyarrow")
+_SCALARS = (int, float, bool, str)
 
 
 def finite_matrix(name: str, value: ArrayLike, columns: int | None = None) -> Floats:
@@ -132,6 +166,12 @@ def psd_factor(name: str, value: ArrayLike, size: int | None = None) -> Floats:
 
 
 def _floats(name: str, value: ArrayLike) -> Floats:
+    if has_names(value):
+        raise InvalidInputError(
+            f"{name} is a {type(value).__name__} whose entries have names, but is read by "
+            f"position; expected a plain array. Bring the entries into the order of the features "
+            f"and pass their values alone, as `.to_numpy()` gives them."
+        )
     try:
         if np.iscomplexobj(value):
             raise TypeError("it holds complex numbers")

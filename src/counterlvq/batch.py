@@ -10,9 +10,9 @@ from typing import Any, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, read_only
+from counterlvq.arrays import Floats, has_names, read_only
 from counterlvq.features import Features
-from counterlvq.frames import as_cells, written
+from counterlvq.frames import as_cells, named_table, written
 from counterlvq.results import Counterfactual, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
@@ -20,6 +20,8 @@ from counterlvq.types import Status
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
+# A summary counts no change smaller than this share of the value; it enters no claim.
+_ROUNDING = 2.0**-44
 
 
 @final
@@ -32,9 +34,9 @@ class GivenTable:
 
     def holding(self, rows: NDArray[np.int64], values: Floats) -> Any:
         """Write values into the listed rows of the table."""
-        frame = as_frame(self.table)
-        if frame is not None:
-            return self.fill(frame.taking(rows), values)
+        named = named_table(self.table)
+        if named is not None:
+            return self.fill(named.taking(rows), values)
         cells = as_cells(self.table)
         is_whole = np.array_equal(rows, np.arange(len(cells)))
         return self.fill(cells if is_whole else cells[rows], values)
@@ -147,12 +149,12 @@ class CounterfactualBatch:
         )
 
     def _one(self, row: int) -> Counterfactual:
-        """Answer of one row; of a frame, with a row of the same kind."""
+        """Answer of one row; of a table with names, with a row of the same kind."""
         answer = self.ask(row)
-        if as_frame(self.given.table) is None:
+        if not has_names(self.given.table):
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])
-        return replace(answer, as_given=held)
+        return replace(answer, as_given=held[0] if isinstance(held, list) else held)
 
     @cached_property
     def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X
@@ -222,7 +224,8 @@ class CounterfactualBatch:
         """Say how the batch went, and which features change most."""
         answered = np.isfinite(self.cost)
         before, after = self.original_values[answered], self.values[answered]
-        changed = (after != before) if answered.any() else None
+        # Whether a digit beyond the last that matters has changed depends on the processor.
+        changed = ~np.isclose(after, before, _ROUNDING, 0.0) if answered.any() else None
         uses = []
         for j, feature in enumerate(self.features):
             moved = np.zeros(0)

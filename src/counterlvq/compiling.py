@@ -2,14 +2,49 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from numba import njit
 from numba.core import cgutils
+from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import intrinsic
 
 __all__ = ["borrowed", "jit"]
+
+
+def _digest_of_sources() -> str:
+    """Digest this file and every file of the package that imports it."""
+    package = Path(__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(package.rglob("*.py")):
+        source = path.read_bytes()
+        if path == Path(__file__) or b"from counterlvq.compiling import" in source:
+            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
+    return digest.hexdigest()
+
+
+_SOURCES = _digest_of_sources()
+
+
+class _StampedImpl(CompileResultCacheImpl):
+    """Say of which sources a compiled function is made: of all, not only of its own file.
+
+    A function is stored together with those it calls, and Numba alone would go on using it
+    after one of these has changed in another file.
+    """
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__(function)
+        own = self._locator.get_source_stamp()
+        self._locator.get_source_stamp = lambda: (own, _SOURCES)
+
+
+class _StampedCache(FunctionCache):
+    _impl_class = _StampedImpl
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -17,11 +52,14 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
 
     Numba writes beside the source or, if that cannot be written to, into the user's cache
     folder. Where neither can be, each process compiles for itself.
+
+    A function may close over plain values only: another compiled function among them gets a
+    new key in each process, is never found again and fills the cache.
     """
-    try:
-        return njit(nogil=True, cache=True, error_model="numpy", forceinline=True)(function)
-    except RuntimeError:
-        return njit(nogil=True, error_model="numpy", forceinline=True)(function)
+    compiled: Any = njit(nogil=True, error_model="numpy", forceinline=True)(function)
+    with contextlib.suppress(RuntimeError):  # no folder can be written to
+        compiled._cache = _StampedCache(function)
+    return compiled  # type: ignore[no-any-return]
 
 
 @intrinsic

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.arrays import Floats, finite_matrix, finite_vector, psd_factor, read_only
 from counterlvq.errors import InvalidInputError
-from counterlvq.tables import Frame, as_frame
+from counterlvq.tables import Frame, as_frame, settled
 from counterlvq.types import Kind
 
 __all__ = ["Cost", "Euclidean", "Mahalanobis", "Manhattan", "Switches", "mad_weights"]
@@ -226,7 +226,7 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     >>> mad_weights([[1.0, 0.0], [2.0, 10.0], [3.0, 40.0]])
     array([1. , 0.1])
     """
-    frame = as_frame(X)
+    frame = as_frame(settled(X))
     if frame is not None:
         return _frame_weights(frame, constant)
     rows = finite_matrix("X", X)

@@ -30,6 +30,7 @@ from counterlvq.results import Counterfactual
 from counterlvq.search import Find
 from counterlvq.sources import Source, source_of
 from counterlvq.statements import as_constraint
+from counterlvq.tables import settled
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
 from counterlvq.trees import Forest, LocalQuestion
@@ -150,8 +151,9 @@ class Explainer:
 
         Parameters
         ----------
-        x : array-like of shape (d,), mapping from feature name to value, or row of a frame
-            The factual input. In a pandas or polars frame columns are found by name.
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The factual input. What has names is read by name: a row of a frame or of an Arrow
+            table, a named tuple, a row of a structured array.
         target : label, collection of labels, or None
             What the model should say instead; None for anything but what it says now. An
             input that has a wished-for label already, and meets the constraints, comes
@@ -172,6 +174,7 @@ class Explainer:
         >>> print(cf.text())
         The answer would have been yes if x0 were 1 higher (2 instead of 1).
         """
+        x = settled(x)
         answer = self._answer(self._source.row(x), target, progress)
         return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
 
@@ -205,9 +208,10 @@ class Explainer:
 
         Parameters
         ----------
-        X : array-like of shape (n, d), or DataFrame
-            The factual inputs. In a pandas or polars frame columns are found by name, and
-            the answers come back in a frame of the same kind.
+        X : array-like of shape (n, d), or table with named columns
+            The factual inputs. Columns that have names are found by name, and the answers come
+            back in a table of the same kind: pandas, polars, Arrow (for other tables that it
+            can read too), structured arrays, lists of mappings, mappings of columns.
         target : label, set of labels, sequence of n labels, or None
             One wish for all rows (a label, or a set of labels of which any will do), or one
             label per row (None in it for any other class).
@@ -228,7 +232,7 @@ class Explainer:
         >>> batch.cost
         array([1., 0.])
         """
-        jobs = workers(n_jobs)
+        jobs, X = workers(n_jobs), settled(X)
         rows = self._source.rows(X)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.arrays import Floats, finite_vector, plain, real_number
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
-from counterlvq.tables import Frame, as_frame, is_missing
+from counterlvq.tables import Frame, as_frame, is_missing, settled
 from counterlvq.types import Kind
 
 __all__ = ["Feature", "FeatureKey", "Features"]
@@ -234,7 +234,7 @@ class Features:
 
         Parameters
         ----------
-        frame : DataFrame of pandas or polars
+        frame : DataFrame of pandas or polars, or Arrow table
         only : sequence of str, optional
             The columns to describe; all of them by default.
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
@@ -257,11 +257,11 @@ class Features:
         Feature('cards', 'whole')
         Feature('job', levels=['clerk', 'nurse'])
         """
-        table = as_frame(frame)
+        table = as_frame(settled(frame))
         if table is None:
             raise NotSupportedError(
                 f"the table is a {type(frame).__name__}; expected a DataFrame of pandas or "
-                f"polars. Write Features([...]) out for other tables."
+                f"polars, or an Arrow table. Write Features([...]) out for other tables."
             )
         names = Features(table.names if only is None else only)
         wished = dict(kinds or {})
@@ -375,7 +375,7 @@ class Features:
                     f"{name} lacks the feature(s) {', '.join(map(repr, missing))}; expected a "
                     f"value for each of the {len(self)} features."
                 )
-            value = [value[feature] for feature in self.names]
+            value = [plain(value[feature]) for feature in self.names]
         array = np.asarray(value)
         if array.ndim == 2 and array.shape[0] == 1:
             array = array[0]

@@ -2,26 +2,27 @@
 
 Inside, a row is a vector of floats: numbers as they are, levels and booleans as their position
 among the levels of the feature. Outside it is whatever the user came with: a DataFrame of
-pandas or polars, an array, one row as a mapping from name to value.
+pandas or polars, a table of Arrow, records, an array. What has names is read by name; only plain
+arrays and lists of lists are read by position.
 """
 
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, plain, read_only
-from counterlvq.errors import InvalidInputError
+from counterlvq.arrays import Floats, has_names, read_only
+from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Feature, Features
-from counterlvq.tables import Table, as_frame, is_missing, numbers_among
+from counterlvq.records import as_records, typed_like
+from counterlvq.tables import Table, as_frame, is_missing, numbers_among, settled
 from counterlvq.types import Kind
 
-__all__ = ["as_cells", "is_named_row", "like", "rows_of", "written"]
+__all__ = ["as_cells", "like", "named_table", "rows_of", "written"]
 
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
@@ -30,11 +31,13 @@ _MOST_EXACT = 2.0**53
 def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None) -> Floats:
     """Read a table as numbers, one column per feature.
 
-    Columns of a DataFrame are found by name, in any order; others are left alone.
+    Columns that have names are found by name, in any order; others are left alone.
 
     Parameters
     ----------
-    table : DataFrame, mapping from name to value, or array-like of shape (n, c) or (c,)
+    table : DataFrame, Arrow table, records, or array-like of shape (n, c) or (c,)
+        Records: a mapping, a named tuple or another row with names, a list of these, a
+        structured array, a mapping from name to column.
     features : Features
         What to read, c columns or fewer.
     columns : sequence of str, optional
@@ -92,7 +95,8 @@ def like(
 
     Returns
     -------
-    The same type as `table`.
+    The same type as `table`: an Arrow table for tables of other libraries that Arrow can read, a
+    dict for mappings and for rows of SQLite, which cannot be made.
 
     Examples
     --------
@@ -118,24 +122,23 @@ def like(
 
 
 def _as_table(given: Any, names: tuple[str, ...]) -> Table:
-    frame = as_frame(given)
-    if frame is not None:
-        return frame
-    if isinstance(given, Mapping):
-        return _Row(given, dict)
-    if is_named_row(given):
-        series: Callable[..., Any] = type(given)
-        return _Row(given.to_dict(), partial(series, name=given.name))
-    return _Cells(given, names)
+    table = named_table(given)
+    return _Cells(given, names) if table is None else table
 
 
-def is_named_row(given: Any) -> bool:
-    """Whether a row of a pandas DataFrame was given, which knows the names of its columns."""
-    return (
-        type(given).__name__ == "Series"
-        and hasattr(given, "iloc")
-        and all(isinstance(key, str) for key in given.index)
-    )
+def named_table(given: Any) -> Table | None:
+    """See whatever has names as a table, or refuse it in words; None for what has none."""
+    known = settled(given)
+    table: Table | None = as_frame(known)
+    if table is None:
+        table = as_records(known)
+    if table is None and has_names(known):
+        raise NotSupportedError(
+            f"the table is a {type(known).__name__}, whose columns have names that cannot be read; "
+            f"expected a DataFrame of pandas or polars, an Arrow table, a structured array, a "
+            f"mapping, or a plain array in the order of the columns."
+        )
+    return table
 
 
 @final
@@ -167,43 +170,21 @@ class _Cells(Table):
     def values(self, name: str) -> list[Any]:
         return list(self._column(name).tolist())
 
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        return self.cells[rows]
+
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         at = {name: self.names.index(name) for name in columns}
         old = self.cells.dtype
         out = self.cells.astype(np.float64 if old.kind in "fiub" else object)
         for name, column in columns.items():
             j = at[name]
-            out[:, j] = _typed_like(column, out[:, j]) if out.dtype == object else column
+            out[:, j] = typed_like(column, out[:, j]) if out.dtype == object else column
         if old.kind in "iub" and all(column.dtype.kind != "f" for column in columns.values()):
             out = out if np.isnan(out).any() else _as_integers(out, old)
         if old.kind == "U":
             out = out.astype(np.str_)
         return out[0] if self.is_single else out
-
-
-@final
-class _Row(Table):
-    """One row, as a mapping from name to value."""
-
-    def __init__(self, given: Mapping[str, Any], build: Callable[[dict[str, Any]], Any]) -> None:
-        self.given, self.build = given, build
-        self.names = tuple(given)
-
-    def __len__(self) -> int:
-        return 1
-
-    def numbers(self, name: str) -> Floats:
-        return numbers_among(self.values(name))
-
-    def values(self, name: str) -> list[Any]:
-        return [plain(self.given[name])]
-
-    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
-        new = {
-            name: plain(_typed_like(column, [self.given[name]])[0])
-            for name, column in columns.items()
-        }
-        return self.build({**self.given, **new})
 
 
 def as_cells(given: Any) -> NDArray[Any]:
@@ -221,16 +202,6 @@ def _as_integers(cells: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
     ends = np.iinfo(dtype)
     has_room = ends.min <= cells.min() and cells.max() <= ends.max
     return cells.astype(dtype if has_room else np.int64)
-
-
-def _typed_like(column: NDArray[Any], old: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Write whole numbers as floats where floats stood."""
-    out = np.empty(len(column), dtype=object)
-    out[:] = [
-        float(new) if isinstance(before, float) and isinstance(new, int) else new
-        for new, before in zip(column.tolist(), old, strict=True)
-    ]
-    return out
 
 
 def _numbers(table: Table, feature: Feature) -> Floats:

@@ -14,15 +14,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import as_prototype_model, predictor_of
-from counterlvq.arrays import Floats, finite_matrix
+from counterlvq.arrays import Floats, finite_matrix, has_names
 from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
-from counterlvq.frames import is_named_row, like, rows_of
+from counterlvq.frames import like, rows_of
 from counterlvq.model import PrototypeModel
 from counterlvq.pipelines import NumericPart, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.steps import is_kind
-from counterlvq.tables import as_frame, new_frame
+from counterlvq.tables import as_frame, new_frame, settled
 
 __all__ = ["Source", "source_of"]
 
@@ -59,8 +59,8 @@ class Source:
         return self.coordinates.features
 
     def row(self, x: Any) -> Floats:
-        """Read one input: an array in column order, a mapping, or a row of a frame."""
-        if self._is_plain and not _has_names(x):
+        """Read one input: an array in column order, or by name whatever has names."""
+        if self._is_plain and (isinstance(x, Mapping) or not has_names(x)):
             return self.features.vector("x", x)
         rows = rows_of(x, self.features, self.columns)
         if rows.shape[0] != 1:
@@ -70,8 +70,8 @@ class Source:
         return np.asarray(rows[0])
 
     def rows(self, X: Any) -> Floats:
-        """Read many inputs; columns of a frame are found by name, in any order."""
-        if self._is_plain and not _has_names(X):
+        """Read many inputs; columns that have names are found by name, in any order."""
+        if self._is_plain and not has_names(X):
             return finite_matrix("X", X, len(self.features))
         rows = rows_of(X, self.features, self.columns)
         if not rows.size:
@@ -80,7 +80,7 @@ class Source:
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
-        if self._is_plain and not _has_names(given) and not isinstance(given, Mapping):
+        if self._is_plain and not has_names(given):
             return rows if np.ndim(given) > 1 else rows[0]
         return like(given, rows, self.features, self.columns)
 
@@ -105,7 +105,8 @@ class Source:
 def source_of(model: Any, features: Any = None) -> Source:
     """Read a model, an estimator, or a pipeline that ends in one.
 
-    `features` describes the columns: `Features`, a DataFrame whose dtypes do, or None.
+    `features` describes the columns: `Features`, a DataFrame or an Arrow table whose dtypes do,
+    or None.
     """
     if is_kind(model, "Pipeline"):
         table_map, last = read_pipeline(model)
@@ -150,13 +151,13 @@ def _described(table_map: TableMap, features: Any) -> TableMap:
         return table_map.described(features)
     # What an encoder has seen it knows better than the dtype of a column.
     numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
-    frame = as_frame(features)
-    if frame is None:
+    table = settled(features)
+    if as_frame(table) is None:
         raise InvalidInputError(
             f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
-            f"of pandas or polars whose dtypes say what the columns are."
+            f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
         )
-    return table_map.described(Features.from_frame(features, only=numeric))
+    return table_map.described(Features.from_frame(table, only=numeric))
 
 
 @final
@@ -216,8 +217,3 @@ def _named(codes: Floats, feature: Feature) -> NDArray[Any]:
 def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
     is_mixed = any(column.dtype == object for column in columns)
     return np.stack([column.astype(object) if is_mixed else column for column in columns], axis=1)
-
-
-def _has_names(table: Any) -> bool:
-    """Whether columns can be found by name: a frame, or a row of one."""
-    return as_frame(table) is not None or is_named_row(table)

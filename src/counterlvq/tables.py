@@ -1,6 +1,6 @@
-"""One way to look at a DataFrame, of pandas or of polars.
+"""One way to look at a DataFrame of pandas or polars, and at a table of Arrow.
 
-Neither library is imported before a frame of its own comes in. What is read here is described
+No library is imported before a frame of its own comes in. What is read here is described
 by `features` and turned into numbers by `frames`.
 """
 
@@ -18,7 +18,17 @@ from counterlvq.arrays import Floats, plain
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.types import Kind
 
-__all__ = ["Frame", "Table", "as_frame", "distinct", "is_missing", "new_frame", "numbers_among"]
+__all__ = [
+    "Frame",
+    "Table",
+    "as_frame",
+    "checked_names",
+    "distinct",
+    "is_missing",
+    "new_frame",
+    "numbers_among",
+    "settled",
+]
 
 
 class Table(ABC):
@@ -45,6 +55,10 @@ class Table(ABC):
         or NaN leaves a gap.
         """
 
+    @abstractmethod
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        """Return the listed rows, as a table of the same kind."""
+
     def row(self, i: int) -> str:
         """Name a row as the user knows it."""
         return f"row {i}"
@@ -55,7 +69,7 @@ class Frame(Table):
 
     def __init__(self, frame: Any) -> None:
         self.frame = frame
-        self.names = _checked_names(frame.columns)
+        self.names = checked_names(frame.columns)
 
     def __len__(self) -> int:
         return int(self.frame.shape[0])
@@ -67,10 +81,6 @@ class Frame(Table):
     @abstractmethod
     def dtype(self, name: str) -> str:
         """Name the dtype of a column."""
-
-    @abstractmethod
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        """Return the listed rows, as a frame of the same kind."""
 
     @abstractmethod
     def beside(self, columns: Mapping[str, Any]) -> Any:
@@ -242,20 +252,163 @@ class _Polars(Frame):
         return pl.Series(name, values, dtype=dtype)
 
 
-_KNOWN: Mapping[str, type[Frame]] = {"pandas": _Pandas, "polars": _Polars}
+@final
+class _Arrow(Frame):
+    """A table of Arrow, or a record batch, which comes back as one."""
+
+    def __init__(self, frame: Any) -> None:
+        self.is_batch = type(frame).__name__ == "RecordBatch"
+        self.frame = self._library().Table.from_batches([frame]) if self.is_batch else frame
+        self.names = checked_names(frame.schema.names)
+
+    @staticmethod
+    def _library() -> ModuleType:
+        import pyarrow as pa
+
+        return pa  # type: ignore[no-any-return, unused-ignore]
+
+    def _type(self, name: str) -> Any:
+        return self.frame.schema.field(name).type
+
+    def kind(self, name: str) -> Kind | None:
+        dtype, types = self._type(name), self._library().types
+        if types.is_dictionary(dtype):
+            return Kind.CATEGORICAL
+        if types.is_boolean(dtype):
+            return Kind.BOOLEAN
+        if types.is_integer(dtype):
+            return Kind.WHOLE
+        if types.is_floating(dtype):
+            return Kind.REAL
+        return _kind_of_values(self.values(name)) if str(dtype) in _ARROW_TEXT else None
+
+    def dtype(self, name: str) -> str:
+        return str(self._type(name))
+
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        return self._as_given(self.frame.take(self._library().array(rows)))
+
+    def beside(self, columns: Mapping[str, Any]) -> Any:
+        arrays = {name: np.asarray(column) for name, column in columns.items()}
+        return self._library().table(
+            {name: a if a.dtype.kind in "fiub" else a.tolist() for name, a in arrays.items()}
+        )
+
+    def declared_levels(self, name: str) -> list[Any] | None:
+        if not self._library().types.is_dictionary(self._type(name)):
+            return None
+        chunks = self.frame.column(name).unify_dictionaries().chunks
+        return list(chunks[0].dictionary.to_pylist()) if chunks else []
+
+    def numbers(self, name: str) -> Floats:
+        pa, dtype = self._library(), self._type(name)
+        if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype):
+            column = self.frame.column(name).cast(pa.float64(), safe=False)
+            return np.asarray(column.to_numpy(), dtype=np.float64)
+        return numbers_among(self.values(name))
+
+    def values(self, name: str) -> list[Any]:
+        return list(self.frame.column(name).to_pylist())
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        out = self.frame
+        for name, column in columns.items():
+            j, array = self.names.index(name), self._array(name, column)
+            field = out.schema.field(j).with_type(array.type)
+            out = out.set_column(j, field.with_nullable(field.nullable or array.null_count), array)
+        return self._as_given(out)
+
+    def _array(self, name: str, column: NDArray[Any]) -> Any:
+        pa, dtype = self._library(), self._type(name)
+        is_whole = pa.types.is_integer(dtype)
+        if column.dtype.kind == "f" and (is_whole or pa.types.is_floating(dtype)):
+            # Real numbers stay real where whole ones stood, and keep all their digits.
+            return pa.array(column, pa.float64(), from_pandas=True)
+        values = [None if is_missing(value) else plain(value) for value in column.tolist()]
+        if pa.types.is_dictionary(dtype):
+            levels = self.declared_levels(name) or []
+            levels += [v for v in dict.fromkeys(values) if v is not None and v not in levels]
+            places = [None if value is None else levels.index(value) for value in values]
+            return pa.DictionaryArray.from_arrays(
+                pa.array(places, dtype.index_type),
+                pa.array(levels, dtype.value_type),
+                ordered=dtype.ordered,
+            )
+        if not is_whole:
+            return pa.array(values, dtype)
+        numbers = [None if value is None else value + 0 for value in values]
+        try:
+            return pa.array(numbers, dtype)
+        except (pa.ArrowInvalid, OverflowError):  # no room for these numbers
+            return pa.array(numbers, pa.int64())
+
+    def _as_given(self, table: Any) -> Any:
+        if not self.is_batch:
+            return table
+        columns = [column.combine_chunks() for column in table.columns]
+        return self._library().RecordBatch.from_arrays(columns, schema=table.schema)
+
+
+_ARROW_TEXT = ("string", "large_string", "string_view")
+_KNOWN: Mapping[tuple[str, str], type[Frame]] = {
+    ("pandas", "DataFrame"): _Pandas,
+    ("polars", "DataFrame"): _Polars,
+    ("pyarrow", "Table"): _Arrow,
+    ("pyarrow", "RecordBatch"): _Arrow,
+}
+# Tables that are not in memory yet, and how to get there.
+_UNREAD: Mapping[tuple[str, str], tuple[str, str]] = {
+    ("polars", "LazyFrame"): ("DataFrame", "collect"),
+    ("pyarrow", "RecordBatchReader"): ("Table", "read_all"),
+    ("pyarrow", "Dataset"): ("Table", "to_table"),
+    ("pyarrow", "Scanner"): ("Table", "to_table"),
+}
 
 
 def as_frame(frame: Any) -> Frame | None:
-    """See a DataFrame as a table with dtypes; None for what is no DataFrame."""
+    """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither."""
     for cls in type(frame).__mro__:
-        library = cls.__module__.partition(".")[0]
-        if library in _KNOWN and cls.__name__ == "DataFrame":
-            return _KNOWN[library](frame)
-        if library == "polars" and cls.__name__ == "LazyFrame":
+        known = (cls.__module__.partition(".")[0], cls.__name__)
+        if known in _KNOWN:
+            return _KNOWN[known](frame)
+        if known in _UNREAD:
             raise NotSupportedError(
-                "the table is a polars LazyFrame; expected a DataFrame. Call its `collect()` first."
+                f"the table is a {known[0]} {known[1]}; expected a {_UNREAD[known][0]}. Call its "
+                f"`{_UNREAD[known][1]}()` first."
             )
     return None
+
+
+def settled(table: Any) -> Any:
+    """Turn a table of another library into one of Arrow, by a protocol that it speaks.
+
+    Whatever is known already, or no table, is returned as it is.
+    """
+    kind = type(table)
+    library = kind.__module__.partition(".")[0]
+    is_struct = library == "pyarrow" and str(getattr(table, "type", "")).startswith("struct<")
+    is_struct = is_struct and not isinstance(table, Mapping)  # one row is a mapping
+    speaks = any(hasattr(kind, way) for way in ("__arrow_c_stream__", "__dataframe__"))
+    if not is_struct and (not speaks or library in ("numpy", "pandas", "polars", "pyarrow")):
+        return table
+    try:
+        import pyarrow as pa
+        from pyarrow.interchange import from_dataframe
+    except ImportError:
+        raise NotSupportedError(
+            f"the table is a {kind.__name__} of {library}; expected a DataFrame of pandas or "
+            f"polars. Other tables are read with pyarrow, which is not installed; install it with "
+            f"pip install pyarrow."
+        ) from None
+    if is_struct:
+        return pa.Table.from_struct_array(table)
+    try:
+        return pa.table(table) if hasattr(kind, "__arrow_c_stream__") else from_dataframe(table)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise NotSupportedError(
+            f"the table is a {kind.__name__} of {library}, which Arrow cannot read ({error}); "
+            f"expected a DataFrame of pandas or polars, or an Arrow table."
+        ) from None
 
 
 def new_frame(columns: Mapping[str, Any]) -> Any:
@@ -329,7 +482,8 @@ def _plain_type(kind: type) -> type | None:
     return next((base for base, twin in known.items() if issubclass(kind, (base, twin))), kind)
 
 
-def _checked_names(columns: Iterable[Any]) -> tuple[str, ...]:
+def checked_names(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Return the names of columns: strings, each of them once."""
     names = tuple(columns)
     for name in names:
         if not isinstance(name, str):

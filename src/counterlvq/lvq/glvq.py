@@ -79,7 +79,7 @@ class GLVQ(_RelativeLVQ):
         Training ends when one iteration lowers the cost by less than this (relative to the
         cost where it is above 1).
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means++. An int makes `fit` repeatable to the last digit.
+        Seeds k-means++. An int makes `fit` repeatable, on one machine to the last digit.
 
     Attributes
     ----------
@@ -156,7 +156,7 @@ class GMLVQ(_RelativeLVQ, MatrixLVQ):
         Training ends when one iteration lowers the cost by less than this (relative to the
         cost where it is above 1).
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means++. An int makes `fit` repeatable to the last digit.
+        Seeds k-means++. An int makes `fit` repeatable, on one machine to the last digit.
 
     Attributes
     ----------
@@ -244,7 +244,7 @@ class LGMLVQ(_RelativeLVQ, LocalMatrixLVQ):
         Training ends when one iteration lowers the cost by less than this (relative to the
         cost where it is above 1).
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means++. An int makes `fit` repeatable to the last digit.
+        Seeds k-means++. An int makes `fit` repeatable, on one machine to the last digit.
 
     Attributes
     ----------

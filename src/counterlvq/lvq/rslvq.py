@@ -91,7 +91,7 @@ class RSLVQ(_SoftLVQ):
         cost where it is above 1). It is loose on purpose: where classes can be separated
         the likelihood ratio has no best value, and late iterations only overfit.
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means++. An int makes `fit` repeatable to the last digit.
+        Seeds k-means++. An int makes `fit` repeatable, on one machine to the last digit.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class MRSLVQ(_SoftLVQ, MatrixLVQ):
         cost where it is above 1). It is loose on purpose: where classes can be separated
         the likelihood ratio has no best value, and late iterations only overfit.
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means++. An int makes `fit` repeatable to the last digit.
+        Seeds k-means++. An int makes `fit` repeatable, on one machine to the last digit.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class LMRSLVQ(_SoftLVQ, LocalMatrixLVQ):
         cost where it is above 1). It is loose on purpose: where classes can be separated
         the likelihood ratio has no best value, and late iterations only overfit.
     random_state : int, RandomState instance or None, default=None
-        Seeds k-means++. An int makes `fit` repeatable to the last digit.
+        Seeds k-means++. An int makes `fit` repeatable, on one machine to the last digit.
 
     Attributes
     ----------

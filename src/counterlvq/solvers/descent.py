@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import final
 
 import numpy as np
@@ -24,15 +24,14 @@ _FIRST_PENALTY, _PENALTY_GROWTH, _LAST_PENALTY = 1.0, 10.0, 1e8
 _NO_SLACK = 1e-7
 
 
-@lru_cache(maxsize=2)
-def warm_up(is_quadratic: bool) -> None:
+@cache
+def warm_up() -> None:
     """Compile the kernel, or load it, by a search on one feature."""
     one, none = np.ones((1, 1)), np.zeros((0, 1))
     program = Program(
-        w=np.zeros(1) if is_quadratic else np.ones(1),
-        L=one if is_quadratic else none,
-        A=none, b=np.zeros(0), E=none, e=np.zeros(0), lower=np.full(1, -np.inf),
-        upper=np.full(1, np.inf), quadrics=(), reach=np.ones(1), blur=np.zeros(0),
+        w=np.ones(1), L=none, A=none, b=np.zeros(0), E=none, e=np.zeros(0),
+        lower=np.full(1, -np.inf), upper=np.full(1, np.inf), quadrics=(), reach=np.ones(1),
+        blur=np.zeros(0),
     )  # fmt: skip
     scores = Scores(one, np.full(1, -2.0), one[None], np.zeros((1, 1)), np.zeros(1))
     descent = Descent.of(program, scores, np.ones(1), Frames(scores.M))
@@ -205,14 +204,13 @@ class _Compiled:
 
     def downhill(self, start: Floats, margin: float, tolerance: float) -> Floats:
         # Numba takes a second to import and is not needed before this point.
-        from counterlvq.solvers.kernels.descent import descend_absolute, descend_quadratic
+        from counterlvq.solvers.kernels.descent import descend
 
         frame = self.frame
         u = np.ascontiguousarray(frame.root @ (start - self.base)[frame.columns])
-        descend = descend_quadratic if frame.is_quadratic else descend_absolute
         descend(
-            *self.own, frame.M, *self.rivals, frame.A, self.right, frame.equality, frame.B,
-            frame.lengths, *self.sides, margin, tolerance, _ROUNDS, u,
+            frame.is_quadratic, *self.own, frame.M, *self.rivals, frame.A, self.right,
+            frame.equality, frame.B, frame.lengths, *self.sides, margin, tolerance, _ROUNDS, u,
         )  # fmt: skip
         delta = self.base.copy()
         delta[frame.columns] += frame.B @ u

@@ -13,15 +13,13 @@ Everything is in the units ``u`` of the kernels, in which the cost is plain.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
 from counterlvq.compiling import jit
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import INF, SOLVED
 
-__all__ = ["descend_absolute", "descend_quadratic"]
+__all__ = ["descend"]
 
 # Tangents of the target's own distance: most in one round, and most that the next one keeps.
 _CUTS_PER_ROUND = 24
@@ -122,134 +120,130 @@ def _set_row(C, h, lengths, tight, n, own, slope, right):
     tight[n] = 1e-13 * (abs(right) + lengths[n])
 
 
-def _kernel(is_quadratic: bool) -> Callable[..., tuple[float, int]]:
-    """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
+@jit
+def _round_from(
+    is_quadratic, c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes,
+    constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, u, step,
+    turned, own, space,
+):  # fmt: skip
+    """Least cost with tangents at c, into `step` from there.
 
-    @jit
-    def round_from(
-        c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes, constants,
-        C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, u, step, turned, own,
-        space,
-    ):  # fmt: skip
-        """Least cost with tangents at c, into `step` from there.
-
-        Returns whether that is worth a step, and the number of cuts.
-        """
-        m, count = constants.size, 0
-        (listed, normal, row, D, T, K, rights, nonbasic, at, basic, bend, rows, prices, signs,
-         none, nowhere, empty) = space  # fmt: skip
+    Returns whether that is worth a step, and the number of cuts.
+    """
+    # A plain 0 would have the kernels below compiled once for 0 and once for other counts.
+    m, count = constants.size, np.int64(0)
+    (listed, normal, row, D, T, K, rights, nonbasic, at, basic, bend, rows, prices, signs,
+     none, nowhere, empty) = space  # fmt: skip
+    if is_quadratic:
+        for j in range(u.size):
+            u[j] = 0.0
+    else:
+        absolute.begin(lo, hi, u, nonbasic, at, D)
+    for cut in range(_CUTS_PER_ROUND + 1):
+        used = fixed + m + cuts
         if is_quadratic:
-            for j in range(u.size):
-                u[j] = 0.0
-        else:
-            absolute.begin(lo, hi, u, nonbasic, at, D)
-        for cut in range(_CUTS_PER_ROUND + 1):
-            used = fixed + m + cuts
-            if is_quadratic:
-                code, lower, count = quadratic.resume(
-                    empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
-                    equality[:used], B, B_lengths, empty, lo, hi, h[:used], tight[:used], 0.0, INF,
-                    u, empty, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
-                )  # fmt: skip
-            else:
-                code, lower, _, count = absolute.resume(
-                    empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
-                    equality[:used], empty, lo, hi, h[:used], tight[:used], 0.0, INF, u, empty,
-                    listed, normal, row, D, T, nonbasic, at, basic, bend, rows, prices, count,
-                )  # fmt: skip
-            if code != SOLVED or cost - lower <= tolerance * cost:
-                return False, cuts
-            for j in range(u.size):
-                step[j] = u[j] - c[j]
-            share, k = _leaving(
-                Mi, MK, here, constant, slopes, constants, margin, c, step, True, turned
-            )
-            enough = _OPEN_WAY if cost - lower > _SETTLED * cost else _LAST_OPEN_WAY
-            if k < 0 or 1.0 - share <= enough or cut == _CUTS_PER_ROUND:
-                break
-            charged[cuts] = k
-            for j in range(u.size):
-                points[cuts, j] = u[j]
-            right = constants[k] - _tangent(Mi, gi, si, u, own) - margin
-            _set_row(C, h, lengths, tight, used, own, slopes[k], right)
-            cuts += 1
-            if is_quadratic:
-                for n in range(count):  # rows of bounds come after those of cuts
-                    if rows[n] >= used:
-                        rows[n] += 1
-        return True, cuts
-
-    @jit
-    def walk(
-        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
-        C, h, lengths, tight, equality, slopes, constants, points, charged, space,
-    ):  # fmt: skip
-        """As `descend`, in arrays of the caller."""
-        d, m, fixed = c.size, sK.size, a.size
-        own, here, u, step, turned = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
-        for n in range(fixed):
-            _set_row(C, h, lengths, tight, n, A[n], turned, a[n])
-            equality[n] = equal[n]
-        cost, cuts = _cost(c, is_quadratic), 0
-        for turn in range(rounds):
-            constant = _tangent(Mi, gi, si, c, here)
-            for k in range(m):
-                constants[k] = _tangent(MK[k], gK[k], sK[k], c, slopes[k])
-                right = constants[k] - constant - margin
-                _set_row(C, h, lengths, tight, fixed + k, here, slopes[k], right)
-            spare = max(0, cuts - _KEPT_CUTS)
-            cuts -= spare
-            for n in range(cuts):
-                charged[n] = charged[n + spare]
-                for j in range(d):
-                    points[n, j] = points[n + spare, j]
-                k, level = charged[n], _tangent(Mi, gi, si, points[n], own)
-                right = constants[k] - level - margin
-                _set_row(C, h, lengths, tight, fixed + m + n, own, slopes[k], right)
-            gains, cuts = round_from(
-                c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes,
-                constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi,
-                u, step, turned, own, space,
+            code, lower, count = quadratic.resume(
+                empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
+                equality[:used], B, B_lengths, empty, lo, hi, h[:used], tight[:used], 0.0, INF,
+                u, empty, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
             )  # fmt: skip
-            if not gains:
-                return cost, turn
-            share, _ = _leaving(
-                Mi, MK, here, constant, slopes, constants, margin, c, step, False, turned
-            )
+        else:
+            code, lower, _, count = absolute.resume(
+                empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
+                equality[:used], empty, lo, hi, h[:used], tight[:used], 0.0, INF, u, empty,
+                listed, normal, row, D, T, nonbasic, at, basic, bend, rows, prices, count,
+            )  # fmt: skip
+        if code != SOLVED or cost - lower <= tolerance * cost:
+            return False, cuts
+        for j in range(u.size):
+            step[j] = u[j] - c[j]
+        share, k = _leaving(
+            Mi, MK, here, constant, slopes, constants, margin, c, step, True, turned
+        )
+        enough = _OPEN_WAY if cost - lower > _SETTLED * cost else _LAST_OPEN_WAY
+        if k < 0 or 1.0 - share <= enough or cut == _CUTS_PER_ROUND:
+            break
+        charged[cuts] = k
+        for j in range(u.size):
+            points[cuts, j] = u[j]
+        right = constants[k] - _tangent(Mi, gi, si, u, own) - margin
+        _set_row(C, h, lengths, tight, used, own, slopes[k], right)
+        cuts += 1
+        if is_quadratic:
+            for n in range(count):  # rows of bounds come after those of cuts
+                if rows[n] >= used:
+                    rows[n] += 1
+    return True, cuts
+
+
+@jit
+def _walk(
+    is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance,
+    rounds, c, C, h, lengths, tight, equality, slopes, constants, points, charged, space,
+):  # fmt: skip
+    """As `descend`, in arrays of the caller."""
+    d, m, fixed = c.size, sK.size, a.size
+    own, here, u, step, turned = np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d), np.zeros(d)
+    for n in range(fixed):
+        _set_row(C, h, lengths, tight, n, A[n], turned, a[n])
+        equality[n] = equal[n]
+    cost, cuts = _cost(c, is_quadratic), 0
+    for turn in range(rounds):
+        constant = _tangent(Mi, gi, si, c, here)
+        for k in range(m):
+            constants[k] = _tangent(MK[k], gK[k], sK[k], c, slopes[k])
+            right = constants[k] - constant - margin
+            _set_row(C, h, lengths, tight, fixed + k, here, slopes[k], right)
+        spare = max(0, cuts - _KEPT_CUTS)
+        cuts -= spare
+        for n in range(cuts):
+            charged[n] = charged[n + spare]
             for j in range(d):
-                u[j] = c[j] + share * step[j]
-            found = _cost(u, is_quadratic)
-            if not found < cost:
-                return cost, turn
-            for j in range(d):
-                c[j] = u[j]
-            if cost - found <= tolerance * cost:
-                return found, turn
-            cost = found
-        return cost, rounds
-
-    @jit
-    def descend(
-        Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
-    ):  # fmt: skip
-        """Walk downhill from c, in place; returns the cost and the number of rounds."""
-        d, m = c.size, sK.size
-        most = a.size + m + _KEPT_CUTS + _CUTS_PER_ROUND
-        space = (
-            np.zeros(65, dtype=np.int64), np.zeros(d), np.zeros(d + 1), np.zeros(d + 1),
-            np.zeros((d + 1, d)), np.zeros((d + 1, d + 1)), np.zeros(d + 1),
-            np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d + 1, dtype=np.int64),
-            np.zeros(d + 1), np.zeros(d + 2, dtype=np.int64), np.zeros(d + 2), np.zeros(d + 2),
-            np.zeros((0, d)), np.zeros((d, 0)), np.zeros(0),
+                points[n, j] = points[n + spare, j]
+            k, level = charged[n], _tangent(Mi, gi, si, points[n], own)
+            right = constants[k] - level - margin
+            _set_row(C, h, lengths, tight, fixed + m + n, own, slopes[k], right)
+        gains, cuts = _round_from(
+            is_quadratic, c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant,
+            slopes, constants, C, h, lengths, tight, equality, points, charged, B, B_lengths,
+            lo, hi, u, step, turned, own, space,
         )  # fmt: skip
-        return walk(
-            Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance, rounds, c,
-            np.zeros((most, d)), np.zeros(most), np.ones(most), np.zeros(most),
-            np.zeros(most, dtype=np.bool_), np.zeros((m, d)), np.zeros(m), np.zeros((most, d)),
-            np.zeros(most, dtype=np.int64), space,
-        )  # fmt: skip
+        if not gains:
+            return cost, turn
+        share, _ = _leaving(
+            Mi, MK, here, constant, slopes, constants, margin, c, step, False, turned
+        )
+        for j in range(d):
+            u[j] = c[j] + share * step[j]
+        found = _cost(u, is_quadratic)
+        if not found < cost:
+            return cost, turn
+        for j in range(d):
+            c[j] = u[j]
+        if cost - found <= tolerance * cost:
+            return found, turn
+        cost = found
+    return cost, rounds
 
-    return descend
 
-
-descend_absolute, descend_quadratic = _kernel(False), _kernel(True)
+@jit
+def descend(
+    is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance,
+    rounds, c,
+):  # fmt: skip
+    """Walk downhill from c, in place; returns the cost and the number of rounds."""
+    d, m = c.size, sK.size
+    most = a.size + m + _KEPT_CUTS + _CUTS_PER_ROUND
+    space = (
+        np.zeros(65, dtype=np.int64), np.zeros(d), np.zeros(d + 1), np.zeros(d + 1),
+        np.zeros((d + 1, d)), np.zeros((d + 1, d + 1)), np.zeros(d + 1),
+        np.zeros(d, dtype=np.int64), np.zeros(d), np.zeros(d + 1, dtype=np.int64),
+        np.zeros(d + 1), np.zeros(d + 2, dtype=np.int64), np.zeros(d + 2), np.zeros(d + 2),
+        np.zeros((0, d)), np.zeros((d, 0)), np.zeros(0),
+    )  # fmt: skip
+    return _walk(
+        is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance,
+        rounds, c, np.zeros((most, d)), np.zeros(most), np.ones(most), np.zeros(most),
+        np.zeros(most, dtype=np.bool_), np.zeros((m, d)), np.zeros(m), np.zeros((most, d)),
+        np.zeros(most, dtype=np.int64), space,
+    )  # fmt: skip
