@@ -29,7 +29,7 @@ from counterlvq.arrays import Floats, finite_matrix, read_only
 from counterlvq.error_free import EPSILON, TINY, gram_residual, split_sum, whole_numbers
 from counterlvq.errors import InvalidInputError
 
-__all__ = ["Factored", "factored", "roots_from_below", "symmetric_matrix"]
+__all__ = ["Factored", "factored", "metric_factor", "roots_from_below", "symmetric_matrix"]
 
 # Larger differences between a matrix and its mirror image are no rounding, and refused. Smaller
 # ones are used as they are: a quadratic form sees the mean of both, taken exactly.
@@ -106,6 +106,25 @@ def factored(name: str, matrix: Floats) -> Factored:
     if isinstance(found, Factored):
         return found
     raise InvalidInputError(_refusal(name, matrix, found))
+
+
+def metric_factor(name: str, value: ArrayLike, size: int | None = None) -> Floats:
+    """Factor the matrix of a model's metric, the nearest one if rounding made it indefinite.
+
+    That changes a metric by its own rounding: no more than the model's `predict` does itself,
+    which has the last word on every answer.
+    """
+    matrix = symmetric_matrix(name, value, size)
+    found = _factored(_Symmetric.of(matrix))
+    if isinstance(found, Factored):
+        return found.root
+    unit = _units(matrix)
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
+    if values[0] < -_NEARLY:
+        raise InvalidInputError(_refusal(name, matrix, found))
+    kept = values > 0
+    factor = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * unit
+    return read_only(np.ascontiguousarray(factor))
 
 
 class _Refused(Enum):
@@ -187,7 +206,7 @@ def roots_from_below(values: Floats) -> Floats:
 def _factored_in_floats(unit: _Symmetric) -> Factored | None:
     """Cholesky with a verified share; None if the matrix is not definite enough for floats."""
     try:
-        R = np.linalg.cholesky(unit.high).T
+        R: Floats = np.asarray(np.linalg.cholesky(unit.high).T)
     except np.linalg.LinAlgError:
         return None
     best = _verified(unit, R)
@@ -196,7 +215,7 @@ def _factored_in_floats(unit: _Symmetric) -> Factored | None:
             break
         # (I + T) R is nearer by the residual W, since T + T' = W.
         T = np.triu(best.residual, 1) + np.diag(0.5 * np.diag(best.residual))
-        R = R + T @ R
+        R = np.asarray(R + T @ R)
         better = _verified(unit, R)
         if better is None or better.factored.share <= best.factored.share:
             break
@@ -261,8 +280,9 @@ def _eliminated(matrix: _Whole) -> _Eliminated | None:
     All numbers stay whole: after each step they are minors of the matrix (Bareiss).
     """
     N, n = matrix.copy(), matrix.shape[0]
-    order, rows, pivots = list(range(n)), [], []
-    before = 1
+    order, before = list(range(n)), 1
+    rows: list[_Whole] = []
+    pivots: list[int] = []
     for k in range(n):
         diagonal = [N[i, i] for i in range(k, n)]
         if min(diagonal) < 0:

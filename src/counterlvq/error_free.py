@@ -7,6 +7,7 @@ remainder falls below the smallest float. Callers scale by powers of two, which 
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ __all__ = [
     "exact_sum",
     "gram_residual",
     "power_of_two",
+    "rounded_dot",
     "split_product",
     "split_sum",
     "whole_numbers",
@@ -76,6 +78,17 @@ def exact_sum(*factors: Floats) -> float | None:
     if (size[whole] < _SAFE).any():
         return None
     return math.fsum(np.concatenate([term.ravel() for term in terms]).tolist())
+
+
+def rounded_dot(a: Floats, b: Floats) -> float:
+    """Return ``a @ b`` of exact arithmetic, rounded once."""
+    first, second = power_of_two(a), power_of_two(b)
+    found = exact_sum(np.ldexp(a, -first), np.ldexp(b, -second))
+    if found is not None:
+        with np.errstate(over="ignore"):
+            return float(np.ldexp(found, first + second))
+    pairs = zip(a.tolist(), b.tolist(), strict=True)
+    return float(sum((Fraction(x) * Fraction(y) for x, y in pairs if x and y), Fraction(0)))
 
 
 def whole_numbers(*matrices: Floats) -> tuple[list[NDArray[np.object_]], int]:

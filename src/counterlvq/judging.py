@@ -67,14 +67,31 @@ class Rules:
         give = 0.0 if strict else _INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
         judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, *out)
+        self._price_by_the_form(Y - X, bounds, out)
         for quadric in self.blueprint.quadrics:
             for i in np.flatnonzero(out.good):
-                slack = give * quadric.magnitude(Y[i])
-                out.good[i] = quadric.excess(Y[i]) <= slack
+                out.good[i] = quadric.holds(Y[i], give * quadric.magnitude(Y[i]))
         if not self.blueprint.is_continuous:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
+
+    def _price_by_the_form(self, changes: Floats, bounds: Floats, out: Judged) -> None:
+        """Put in the cost of the matrix that the user gave, which its factor only comes near."""
+        form = self.blueprint.form
+        if form is None or form.diagonal is not None:
+            return
+        cost = np.zeros(out.cost.size)
+        # Column by column, so that a row is summed the same alone and among others.
+        for weight, column in zip(self.blueprint.w, changes.T, strict=True):
+            if weight:
+                cost += weight * np.abs(column)
+        cost += form.values(changes)
+        out.cost[:] = np.where(np.isfinite(cost), cost, np.inf)
+        unproved = np.maximum(out.cost - bounds, 0.0)
+        # Nothing is left unproved of a cost of 0.
+        share = np.divide(unproved, out.cost, out=np.zeros(cost.size), where=out.cost > 0)
+        out.gap[:] = np.where(np.isfinite(out.cost), share, np.inf)
 
     def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
         """Whether a point is on the grid, and meets the conditions that hold on its part of it."""

@@ -11,6 +11,7 @@ change. That has been verified; see `definiteness`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -117,9 +118,18 @@ class QuadraticForm:
         """Bound how far `values` are from the exact ones: half a unit in the last place."""
         return np.asarray(EPSILON * np.abs(values) + 2.0**-1074)
 
-    def exact_value(self, delta: Floats) -> Fraction:
+    def most(self, one: Floats, other: Floats) -> float:
+        """Bound the bilinear form of two changes, given bounds on the sizes of their numbers."""
+        if self.matrix is not None:
+            return 1.01 * float(one @ np.abs(self.matrix) @ other)
+        if self.diagonal is not None:
+            return 1.01 * float((one * self.diagonal) @ other)
+        size = np.abs(self.root)
+        return 1.01 * float((size @ one) @ (size @ other))
+
+    def exact_value(self, delta: Iterable[float | Fraction]) -> Fraction:
         """Value of one change in rational numbers."""
-        change = [Fraction(value) for value in delta.tolist()]
+        change = [Fraction(value) for value in delta]
         if self.matrix is None and self.factor is not None:
             return sum((_exact_dot(row, change) ** 2 for row in self.factor), Fraction(0))
         if self.matrix is None:
@@ -180,7 +190,7 @@ class QuadraticForm:
 
         stated, exponent = self._scaled
         out = np.full(changes.shape[0], np.inf)
-        finite = np.isfinite(changes).all(axis=1)
+        finite = np.asarray(np.isfinite(changes).all(axis=1))
         own = np.frexp(np.abs(np.where(finite[:, None], changes, 0.0)).max(axis=1, initial=0.0))[1]
         unit = np.ldexp(np.where(finite[:, None], changes, 0.0), -own[:, None])
         high, low, error = np.zeros((3, out.size))
