@@ -84,11 +84,12 @@ def relative_gap(cost, bound, floor):
 
 
 @jit
-def judge_rows(checks, X, Y, bounds, give, good, costs, gaps):
+def judge_rows(checks, X, Y, bounds, give, squares, good, costs, gaps):
     """Judge the counterfactual Y of each row of X, and what its bound proves.
 
     Into the last three: whether a row is finite and meets the linear constraints, what it
-    costs, and the share of its cost that is not proved.
+    costs, and the share of its cost that is not proved. `squares` holds the quadratic part of
+    each cost where the factor only comes near it, and NaN where it is the factor's own.
     """
     start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
     new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
@@ -106,7 +107,7 @@ def judge_rows(checks, X, Y, bounds, give, good, costs, gaps):
         for j in range(w.size):
             change[j] = y[j] - x[j]
         flat, square = _price(change, w, L_start, L_feature, L_factor)
-        costs[n] = flat + square
+        costs[n] = flat + (square if np.isnan(squares[n]) else squares[n])
         for j in range(w.size):
             change[j] = max(abs(low[j] - x[j]), abs(high[j] - x[j]))
         flat, square = _price(change, w, L_start, L_feature, L_factor)

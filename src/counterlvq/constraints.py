@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.arrays import (
     Floats,
+    finite_matrix,
     finite_scalar,
     finite_vector,
     plain,
@@ -337,13 +338,52 @@ class Quadratic(Constraint):
         features: Sequence[FeatureKey] | None = None,
     ) -> None:
         form = QuadraticForm.of_matrix("Quadratic: matrix", matrix)
+        self._state(form, value, center, linear, features)
+
+    @classmethod
+    def from_factor(
+        cls,
+        factor: ArrayLike,
+        value: float,
+        center: ArrayLike | None = None,
+        linear: ArrayLike | None = None,
+        features: Sequence[FeatureKey] | None = None,
+    ) -> Quadratic:
+        """State ``|factor (y - center)|^2 + linear'y <= value``, convex however it is rounded.
+
+        Parameters
+        ----------
+        factor : array-like of shape (r, k)
+            Any matrix with one column per feature.
+        value, center, linear, features
+            As for a matrix.
+
+        Examples
+        --------
+        >>> Quadratic.from_factor([[1, 1]], value=4)
+        Quadratic.from_factor([[1.0, 1.0]], 4)
+        """
+        given = finite_matrix("Quadratic: factor", factor)
+        made = cls.__new__(cls)
+        form = QuadraticForm.of_factor("Quadratic: factor", given, given.shape[1])
+        made._state(form, value, center, linear, features)
+        return made
+
+    def _state(
+        self,
+        form: QuadraticForm,
+        value: float,
+        center: ArrayLike | None,
+        linear: ArrayLike | None,
+        features: Sequence[FeatureKey] | None,
+    ) -> None:
         width = form.width
         middle = np.zeros(width) if center is None else center
         slope = np.zeros(width) if linear is None else linear
         if features is not None and len(features) != width:
             raise InvalidInputError(
                 f"Quadratic: features has {len(features)} entries; expected {width}, one per "
-                f"column of matrix."
+                f"column of {'matrix' if form.matrix is not None else 'factor'}."
             )
         finite_scalar("Quadratic: value", value)
         object.__setattr__(self, "form", form)
@@ -354,8 +394,9 @@ class Quadratic(Constraint):
 
     @property
     def matrix(self) -> Floats:
-        """The matrix as it was given, (k, k)."""
-        assert self.form.matrix is not None
+        """The matrix as it was given, (k, k), or the rounded square of the factor."""
+        if self.form.matrix is None:
+            return read_only(self.form.root.T @ self.form.root)
         return self.form.matrix
 
     def __repr__(self) -> str:
@@ -366,14 +407,18 @@ class Quadratic(Constraint):
             extras["linear"] = self.linear.tolist()
         if self.features is not None:
             extras["features"] = [plain(key) for key in self.features]
+        if self.form.matrix is None:
+            given = self.form.root.tolist()
+            return shown_call("Quadratic.from_factor", given, self.value, **extras)
         return shown_call("Quadratic", self.matrix.tolist(), self.value, **extras)
 
     def conditions(self, features: Features) -> tuple[Quadric, ...]:
         """State the condition, and ``|G y - g|^2 + h'y <= c`` with ``G'G`` next to the matrix."""
         width = self.form.width
         if self.features is None and width != len(features):
+            given = "factor" if self.form.matrix is None else "matrix"
             raise InvalidInputError(
-                f"Quadratic: matrix has {width} columns; expected {len(features)}, one per "
+                f"Quadratic: {given} has {width} columns; expected {len(features)}, one per "
                 f"feature. Name the features it is about with features=[...]."
             )
         keys = range(width) if self.features is None else self.features

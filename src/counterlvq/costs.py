@@ -65,11 +65,9 @@ class Cost:
 
     Examples
     --------
-    Absolute changes, and on top of them the square of what the first two features move apart.
-
     >>> import numpy as np
     >>> import counterlvq as clvq
-    >>> class Together(clvq.Cost):
+    >>> class Together(clvq.Cost):  # absolute changes, and the square of what parts the first two
     ...     def l1_weights(self, width):
     ...         return np.ones(width)
     ...
@@ -294,10 +292,35 @@ class Mahalanobis(Cost):
         object.__setattr__(self, "form", QuadraticForm.of_matrix("matrix", matrix))
         object.__setattr__(self, "switches", _checked_switches(switches))
 
+    @classmethod
+    def from_factor(cls, factor: ArrayLike, switches: Switches | None = None) -> Mahalanobis:
+        """State ``|factor delta|^2``, which is semidefinite however it is rounded.
+
+        Parameters
+        ----------
+        factor : array-like of shape (r, d)
+            Such as the `omega` of a learned metric; ``factor' factor`` in floats may be
+            indefinite in its last digits, the factor itself is never.
+        switches : mapping from feature to price, optional
+            What another level costs, for the feature or for each pair of levels; see `Cost`.
+
+        Examples
+        --------
+        >>> Mahalanobis.from_factor([[1.0, 2.0]]).value([1.0, 1.0])
+        9.0
+        """
+        given = finite_matrix("factor", factor)
+        made = cls.__new__(cls)
+        form = QuadraticForm.of_factor("factor", given, given.shape[1])
+        object.__setattr__(made, "form", form)
+        object.__setattr__(made, "switches", _checked_switches(switches))
+        return made
+
     @property
     def matrix(self) -> Floats:
-        """The matrix as it was given, (d, d)."""
-        assert self.form.matrix is not None
+        """The matrix as it was given, (d, d), or the rounded square of the factor."""
+        if self.form.matrix is None:
+            return read_only(self.form.root.T @ self.form.root)
         return self.form.matrix
 
     @property
@@ -306,7 +329,10 @@ class Mahalanobis(Cost):
         return self.form.root
 
     def __repr__(self) -> str:
-        return f"Mahalanobis({', '.join([str(self.matrix.tolist()), *_shown_switches(self)])})"
+        by_factor = self.form.matrix is None
+        given = self.form.root if by_factor else self.matrix
+        shown = ", ".join([str(given.tolist()), *_shown_switches(self)])
+        return f"Mahalanobis{'.from_factor' * by_factor}({shown})"
 
     def l1_weights(self, width: int) -> Floats:
         """No absolute part, (d,)."""
@@ -318,9 +344,15 @@ class Mahalanobis(Cost):
 
     def quadratic_form(self, width: int) -> QuadraticForm:
         """Quadratic part as a form."""
-        if self.matrix.shape[0] != width:
+        own = self.form.width
+        if own != width and self.form.matrix is None:
             raise InvalidInputError(
-                f"Mahalanobis has a matrix of shape {self.matrix.shape}; expected "
+                f"Mahalanobis has a factor of shape {self.form.root.shape}; expected {width} "
+                f"columns, for {width} features."
+            )
+        if own != width:
+            raise InvalidInputError(
+                f"Mahalanobis has a matrix of shape ({own}, {own}); expected "
                 f"({width}, {width}), for {width} features."
             )
         return self.form

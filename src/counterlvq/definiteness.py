@@ -143,6 +143,8 @@ def _factored(given: _Symmetric, *, exactly: bool = True) -> Factored | _Refused
     if (diagonal[~free] <= 0).any():
         return _Refused.INDEFINITE
     kept = np.flatnonzero(~free)
+    if not kept.size:
+        return Factored(read_only(np.zeros((0, width))), 1.0)
     # Powers of two that bring the diagonal to between 1/2 and 2: exact, and whatever is decided
     # then does not depend on the units of the features.
     exponents = -(np.frexp(diagonal[kept])[1].astype(np.intp) // 2)
@@ -299,6 +301,7 @@ def _eliminated(matrix: _Whole) -> _Eliminated | None:
         for done, row in enumerate(rows):
             rows[done] = row[swap]
         pivot = N[k, k]
+        N[k, :k] = 0
         rows.append(N[k].copy())
         pivots.append(pivot)
         column = N[k + 1 :, k]
@@ -425,9 +428,10 @@ def _refusal(name: str, matrix: Floats, refused: _Refused) -> str:
             f"definite matrix, or one with simpler dependencies between its columns"
         )
     return (
-        f"{what}. A pseudo-inverse, or the inverse for a table with constant or copied columns, "
-        f"often is like that. A matrix is used as it is or not at all, so add a ridge yourself: "
-        f"{_repair(matrix, max(-least, 0.0))}."
+        f"{what}. A pseudo-inverse, a product L.T @ L, or the inverse for a table with constant "
+        f"or copied columns often is like that. A matrix M is used as it is or not at all, so add "
+        f"a ridge yourself ({_repair(matrix, max(-least, 0.0))}), or give a factor L of it to "
+        f"`from_factor`."
     )
 
 

@@ -66,8 +66,8 @@ class Rules:
         out = Judged(np.empty(n, dtype=bool), np.empty(n), np.empty(n))
         give = 0.0 if strict else _INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
-        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, *out)
-        self._price_by_the_form(Y - X, bounds, out)
+        squares = self._squares(Y, X)
+        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
         for quadric in self.blueprint.quadrics:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i], give * quadric.magnitude(Y[i]))
@@ -76,22 +76,13 @@ class Rules:
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
 
-    def _price_by_the_form(self, changes: Floats, bounds: Floats, out: Judged) -> None:
-        """Put in the cost of the matrix that the user gave, which its factor only comes near."""
+    def _squares(self, Y: Floats, X: Floats) -> Floats:
+        """Quadratic part of each cost by what the user gave, where its factor only comes near."""
         form = self.blueprint.form
         if form is None or form.diagonal is not None:
-            return
-        cost = np.zeros(out.cost.size)
-        # Column by column, so that a row is summed the same alone and among others.
-        for weight, column in zip(self.blueprint.w, changes.T, strict=True):
-            if weight:
-                cost += weight * np.abs(column)
-        cost += form.values(changes)
-        out.cost[:] = np.where(np.isfinite(cost), cost, np.inf)
-        unproved = np.maximum(out.cost - bounds, 0.0)
-        # Nothing is left unproved of a cost of 0.
-        share = np.divide(unproved, out.cost, out=np.zeros(cost.size), where=out.cost > 0)
-        out.gap[:] = np.where(np.isfinite(out.cost), share, np.inf)
+            return np.full(Y.shape[0], np.nan)
+        with np.errstate(invalid="ignore"):  # points that are not finite are refused later
+            return form.values(Y - X)
 
     def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
         """Whether a point is on the grid, and meets the conditions that hold on its part of it."""
