@@ -239,8 +239,10 @@ def test_mad_weights_are_ready_for_manhattan() -> None:
 
 def random_matrices() -> dict[str, np.ndarray]:
     rng = np.random.default_rng(5)
-    tall, flat = rng.normal(size=(6, 4)), rng.normal(size=(2, 4))
-    units = np.array([1e6, 1e-6, 1.0, 1e3])
+    tall = rng.normal(size=(6, 4))
+    # Whole numbers and powers of two: the products are exact, and so is their rank.
+    flat = rng.integers(-9, 10, size=(2, 4)).astype(float)
+    units = np.array([2.0**20, 2.0**-20, 1.0, 2.0**10])
     definite = tall.T @ tall
     return {
         "identity": np.eye(4),
@@ -350,6 +352,129 @@ def test_bad_matrix_is_refused_in_words(kind: str) -> None:
     with pytest.raises(clvq.InvalidInputError) as raised:
         clvq.Mahalanobis(matrix)
     assert message in str(raised.value)
+
+
+# --- costs of the user's own -------------------------------------------------------------------
+
+
+class Ranked(clvq.Cost):
+    """What a user writes: two methods."""
+
+    def __init__(self, weights: Any = (1.0, 2.0, 4.0), factor: Any = ((1.0, -1.0, 0.0),)) -> None:
+        self.weights, self.factor = weights, factor
+
+    def l1_weights(self, width: int) -> Any:
+        return self.weights
+
+    def l2_factor(self, width: int) -> Any:
+        return self.factor
+
+
+def test_own_cost_needs_its_two_parts_and_nothing_else() -> None:
+    cost = Ranked()
+    rng = np.random.default_rng(0)
+    for delta in rng.normal(size=(20, 3)):
+        expected = abs(delta) @ [1, 2, 4] + (delta[0] - delta[1]) ** 2
+        assert cost.value(delta) == pytest.approx(expected, rel=1e-14)
+    for x in rng.normal(size=(5, 3)):
+        cf = clvq.Explainer(MODEL, cost).explain(x)
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(cost.value(cf.delta), rel=1e-14)
+    assert cost.switches == {}
+
+
+class NoWeights(clvq.Cost):
+    def l2_factor(self, width: int) -> np.ndarray:
+        return np.eye(width)
+
+
+class NoFactor(clvq.Cost):
+    def l1_weights(self, width: int) -> np.ndarray:
+        return np.ones(width)
+
+
+class Free(NoWeights):
+    """It says that everything is free, but its parts do not."""
+
+    def l1_weights(self, width: int) -> np.ndarray:
+        return np.ones(width)
+
+    def value(self, delta: Any) -> float:  # type: ignore[override, misc]
+        return 0.0
+
+
+class Dear(Free):
+    """It is free on every single feature, and only there."""
+
+    def value(self, delta: Any) -> float:  # type: ignore[override, misc]
+        change = np.asarray(delta)
+        return float(abs(change).sum() + change @ change + change.prod())
+
+
+class Nan(Free):
+    def value(self, delta: Any) -> float:  # type: ignore[override, misc]
+        return NAN
+
+
+class Same(Free):
+    """Its own value is that of its parts, but for the order of summation."""
+
+    def value(self, delta: Any) -> float:  # type: ignore[override, misc]
+        change = np.asarray(delta)
+        return float(change @ change + abs(change).sum())
+
+
+BAD_COSTS: dict[str, tuple[clvq.Cost, str]] = {
+    "no weights": (
+        NoWeights(),
+        "NoWeights does not state l1_weights(width); expected a method that returns it. Return "
+        "np.zeros(width) if the cost has no such part.",
+    ),
+    "no factor": (
+        NoFactor(),
+        "NoFactor does not state l2_factor(width); expected a method that returns it. Return "
+        "np.zeros((0, width)) if the cost has no such part.",
+    ),
+    "neither": (clvq.Cost(), "Cost does not state l1_weights(width)"),
+    "free": (
+        Free(),
+        "Free.value([1.0, 0.0, 0.0]) is 0, but its parts say 2: l1_weights @ |delta| + "
+        "|l2_factor @ delta|^2; expected the same. Leave `value` to Cost, which derives it from "
+        "the parts.",
+    ),
+    "dear": (Dear(), "Dear.value([1.0, 1.0, 1.0]) is 7, but its parts say 6"),
+    "value is none": (Nan(), "Nan.value([0.0, 0.0, 0.0]) is NaN; expected a number."),
+    "weights too few": (
+        Ranked(weights=[1.0, 2.0]),
+        "Ranked.l1_weights(3) has 2 values; expected 3, one per feature.",
+    ),
+    "weights missing": (Ranked(weights=None), "Ranked.l1_weights(3) has 0 dimension(s)"),
+    "weights negative": (
+        Ranked(weights=[1.0, -2.0, 1.0]),
+        "Ranked.l1_weights(3)[1] is -2; expected weights of at least 0.",
+    ),
+    "weights NaN": (Ranked(weights=[1.0, NAN, 1.0]), "Ranked.l1_weights(3)[1] is nan"),
+    "factor flat": (Ranked(factor=[1.0, 2.0, 3.0]), "Ranked.l2_factor(3) has 1 dimension(s)"),
+    "factor too narrow": (
+        Ranked(factor=np.eye(2)),
+        "Ranked.l2_factor(3) has 2 columns; expected 3, one per feature.",
+    ),
+    "factor missing": (Ranked(factor=None), "Ranked.l2_factor(3) has 0 dimension(s)"),
+    "factor infinite": (Ranked(factor=[[1.0, INF, 0.0]]), "Ranked.l2_factor(3)[0, 1] is inf"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_COSTS)
+def test_own_cost_that_says_too_little_or_two_things_is_refused(kind: str) -> None:
+    cost, message = BAD_COSTS[kind]
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.Explainer(MODEL, cost)
+    assert message in str(raised.value)
+
+
+def test_own_cost_that_repeats_its_parts_is_let_through() -> None:
+    cf = clvq.Explainer(MODEL, Same()).explain([1.0, 0.0, 0.0])
+    assert cf.cost == pytest.approx(Same().value(cf.delta), rel=1e-14)
 
 
 # --- switches -----------------------------------------------------------------------------------

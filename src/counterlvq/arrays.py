@@ -18,18 +18,11 @@ __all__ = [
     "finite_vector",
     "has_names",
     "plain",
-    "psd_factor",
     "read_only",
     "real_number",
 ]
 
 Floats = NDArray[np.float64]
-
-# Eigenvalues this far below zero, relative to the largest, are rounding and not a sign.
-_PSD_TOLERANCE = 1e-10
-_SYMMETRY_TOLERANCE = 1e-10
-# Eigenvalues below this share of the largest count as zero.
-_RANK_TOLERANCE = 1e-13
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -130,39 +123,6 @@ def real_number(name: str, value: float) -> float:
     if np.isnan(number):
         raise InvalidInputError(f"{name} is NaN; expected a number.")
     return number
-
-
-def psd_factor(name: str, value: ArrayLike, size: int | None = None) -> Floats:
-    """Factor a symmetric positive semidefinite matrix M as `L' L` and return `L` (r, d).
-
-    Directions of eigenvalue zero (up to rounding) are left out, so r is the rank.
-    """
-    matrix = finite_matrix(name, value, size)
-    rows, columns = matrix.shape
-    if rows != columns:
-        raise InvalidInputError(f"{name} has shape {matrix.shape}; expected a square matrix.")
-    # With a unit diagonal neither symmetry nor rank depends on the units of the features.
-    unit = np.sqrt(np.abs(np.diag(matrix)))
-    unit = np.where(unit > 0, unit, np.sqrt(np.abs(matrix).max()) or 1.0)
-    size = np.maximum(np.outer(unit, unit), np.maximum(np.abs(matrix), np.abs(matrix.T)))
-    skew = np.abs(matrix - matrix.T) / size
-    if (skew > _SYMMETRY_TOLERANCE).any():
-        i, j = (int(k) for k in np.unravel_index(int(skew.argmax()), skew.shape))
-        raise InvalidInputError(
-            f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} but ({j}, {i}) is "
-            f"{matrix[j, i]:g}; expected a symmetric matrix. Use (M + M.T) / 2 if the "
-            f"difference is rounding."
-        )
-    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
-    if values[0] < -_PSD_TOLERANCE * max(float(np.abs(values).max()), 1.0):
-        raise InvalidInputError(
-            f"{name} is indefinite: with its diagonal scaled to 1 its smallest eigenvalue is "
-            f"{values[0]:g}; expected a positive semidefinite matrix, with no eigenvalue below "
-            f"zero."
-        )
-    kept = values > _RANK_TOLERANCE * values[-1]
-    factor: Floats = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * unit
-    return read_only(np.ascontiguousarray(factor))
 
 
 def _floats(name: str, value: ArrayLike) -> Floats:

@@ -359,7 +359,7 @@ class Branching:
         inside = bool((program.A @ delta <= program.b).all())
         if program.e.size or not inside:
             return False
-        return all(quadric.excess(delta) <= 0 for quadric in program.quadrics)
+        return all(quadric.true_excess(delta) <= 0 for quadric in program.quadrics)
 
     def _enter(self, prototype: int, start: Floats) -> None:
         """Look for a point of a cell that meets the constraints."""
@@ -419,7 +419,7 @@ class Branching:
         unit = self.question.root(self._cost).half
         rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
         for quadric in quadrics:
-            excess.append(np.array([quadric.excess(delta)]))
+            excess.append(np.array([quadric.true_excess(delta)]))
             slopes.append(quadric.gradient(delta)[None, :])
             rounding.append(np.array([_LEVEL * quadric.magnitude(delta)]))
         return np.concatenate(excess), np.concatenate(slopes), np.concatenate(rounding)

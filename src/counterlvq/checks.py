@@ -125,12 +125,13 @@ def relative_gap(cost, bound):
 
 
 @jit
-def judge_rows(checks, X, Y, bounds, give, good, costs, gaps, resolutions):
+def judge_rows(checks, X, Y, bounds, give, squares, good, costs, gaps, resolutions):
     """Judge the counterfactual Y of each row of X, and what its bound proves.
 
     Into the last four: whether a row is finite and meets the linear constraints, what it
     costs, the share of its cost that is not proved, and the cost that cannot be told from
-    nothing at the point itself.
+    nothing at the point itself. `squares` holds the quadratic part of each cost where the
+    factor only comes near it, and NaN where it is the factor's own.
     """
     start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
     new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
@@ -148,5 +149,10 @@ def judge_rows(checks, X, Y, bounds, give, good, costs, gaps, resolutions):
         for j in range(w.size):
             change[j] = y[j] - x[j]
         costs[n] = cost_of(change, w, L_start, L_feature, L_factor)
+        if not np.isnan(squares[n]):
+            flat = 0.0
+            for j in range(w.size):
+                flat += w[j] * abs(change[j])
+            costs[n] = flat + squares[n]
         gaps[n] = relative_gap(costs[n], bounds[n])
         resolutions[n] = _resolution(x, y, change, w, L_start, L_feature, L_factor)

@@ -17,16 +17,17 @@ from numpy.typing import ArrayLike
 
 from counterlvq.arrays import (
     Floats,
+    finite_matrix,
     finite_scalar,
     finite_vector,
     plain,
-    psd_factor,
     read_only,
     real_number,
 )
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import FeatureKey, Features
-from counterlvq.rows import Implication, LevelRule, Quadric, Rows
+from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.rows import Implication, LevelRule, Quadric, Rows, StatedQuadric
 
 __all__ = [
     "Bounds",
@@ -305,7 +306,8 @@ class Quadratic(Constraint):
     Parameters
     ----------
     matrix : array-like of shape (k, k)
-        Symmetric positive semidefinite.
+        Symmetric positive semidefinite. It is used as it is, to the last digit; one that is
+        indefinite, be it by rounding alone, is refused with the ridge that would mend it.
     value : float
     center : array-like of shape (k,), optional
         The origin by default.
@@ -321,12 +323,11 @@ class Quadratic(Constraint):
     Quadratic([[1.0, 0.0], [0.0, 1.0]], 4, center=[1.0, 1.0], features=['a', 'b'])
     """
 
-    matrix: Floats
+    form: QuadraticForm
     value: float
     center: Floats
     linear: Floats
     features: tuple[FeatureKey, ...] | None
-    root: Floats
 
     def __init__(
         self,
@@ -336,22 +337,67 @@ class Quadratic(Constraint):
         linear: ArrayLike | None = None,
         features: Sequence[FeatureKey] | None = None,
     ) -> None:
-        root = psd_factor("Quadratic: matrix", matrix)
-        width = root.shape[1]
+        form = QuadraticForm.of_matrix("Quadratic: matrix", matrix)
+        self._state(form, value, center, linear, features)
+
+    @classmethod
+    def from_factor(
+        cls,
+        factor: ArrayLike,
+        value: float,
+        center: ArrayLike | None = None,
+        linear: ArrayLike | None = None,
+        features: Sequence[FeatureKey] | None = None,
+    ) -> Quadratic:
+        """State ``|factor (y - center)|^2 + linear'y <= value``, convex however it is rounded.
+
+        Parameters
+        ----------
+        factor : array-like of shape (r, k)
+            Any matrix with one column per feature.
+        value, center, linear, features
+            As for a matrix.
+
+        Examples
+        --------
+        >>> Quadratic.from_factor([[1, 1]], value=4)
+        Quadratic.from_factor([[1.0, 1.0]], 4)
+        """
+        given = finite_matrix("Quadratic: factor", factor)
+        made = cls.__new__(cls)
+        form = QuadraticForm.of_factor("Quadratic: factor", given, given.shape[1])
+        made._state(form, value, center, linear, features)
+        return made
+
+    def _state(
+        self,
+        form: QuadraticForm,
+        value: float,
+        center: ArrayLike | None,
+        linear: ArrayLike | None,
+        features: Sequence[FeatureKey] | None,
+    ) -> None:
+        width = form.width
         middle = np.zeros(width) if center is None else center
         slope = np.zeros(width) if linear is None else linear
         if features is not None and len(features) != width:
             raise InvalidInputError(
                 f"Quadratic: features has {len(features)} entries; expected {width}, one per "
-                f"column of matrix."
+                f"column of {'matrix' if form.matrix is not None else 'factor'}."
             )
         finite_scalar("Quadratic: value", value)
-        object.__setattr__(self, "matrix", read_only(np.array(matrix, dtype=float)))
+        object.__setattr__(self, "form", form)
         object.__setattr__(self, "value", value)
         object.__setattr__(self, "center", finite_vector("Quadratic: center", middle, width))
         object.__setattr__(self, "linear", finite_vector("Quadratic: linear", slope, width))
         object.__setattr__(self, "features", None if features is None else tuple(features))
-        object.__setattr__(self, "root", root)
+
+    @property
+    def matrix(self) -> Floats:
+        """The matrix as it was given, (k, k), or the rounded square of the factor."""
+        if self.form.matrix is None:
+            return read_only(self.form.root.T @ self.form.root)
+        return self.form.matrix
 
     def __repr__(self) -> str:
         extras: dict[str, object] = {}
@@ -361,14 +407,18 @@ class Quadratic(Constraint):
             extras["linear"] = self.linear.tolist()
         if self.features is not None:
             extras["features"] = [plain(key) for key in self.features]
+        if self.form.matrix is None:
+            given = self.form.root.tolist()
+            return shown_call("Quadratic.from_factor", given, self.value, **extras)
         return shown_call("Quadratic", self.matrix.tolist(), self.value, **extras)
 
     def conditions(self, features: Features) -> tuple[Quadric, ...]:
-        """``|G y - g|^2 + h'y <= c`` with ``G'G = matrix``."""
-        width = self.root.shape[1]
+        """State the condition, and ``|G y - g|^2 + h'y <= c`` with ``G'G`` next to the matrix."""
+        width = self.form.width
         if self.features is None and width != len(features):
+            given = "factor" if self.form.matrix is None else "matrix"
             raise InvalidInputError(
-                f"Quadratic: matrix has {width} columns; expected {len(features)}, one per "
+                f"Quadratic: {given} has {width} columns; expected {len(features)}, one per "
                 f"feature. Name the features it is about with features=[...]."
             )
         keys = range(width) if self.features is None else self.features
@@ -379,11 +429,10 @@ class Quadratic(Constraint):
                     f"Quadratic: features names {features.names[j]!r} twice; expected each "
                     f"feature once."
                 )
-        G = np.zeros((self.root.shape[0], len(features)))
-        G[:, at] = self.root
-        h = np.zeros(len(features))
-        h[at] = self.linear
-        return (Quadric(G, self.root @ self.center, h, float(self.value)),)
+        stated = StatedQuadric(
+            self.form, np.array(at, dtype=np.intp), self.center, self.linear, float(self.value)
+        )
+        return (Quadric.of(stated, len(features)),)
 
 
 def comparison(new: Floats, old: Floats, value: float, sense: str) -> Rows:

@@ -17,10 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
-from counterlvq.costs import Cost
+from counterlvq.costs import Cost, stated_form, stated_weights
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.grids import Grid
+from counterlvq.quadratic_forms import QuadraticForm
 from counterlvq.rows import Conditional, Implication, LevelRule, Quadric, Rows
 from counterlvq.types import Kind
 
@@ -181,10 +182,11 @@ class Coordinates:
             return (self._rule(condition),)
         if isinstance(condition, Rows):
             return (self._rows(condition),)
-        G, h = np.zeros((condition.G.shape[0], self.width)), np.zeros(self.width)
-        G[:, self.numbers] = condition.G[:, self._is_number]
-        h[self.numbers] = condition.h[self._is_number]
-        return (Quadric(G, condition.g, h, condition.c),)
+        if not self.has_levels:
+            return (condition,)
+        # A quadratic condition says nothing of levels: their columns are zero in it.
+        starts = np.array([span.start for span in self.spans], dtype=np.intp)
+        return (condition.over(starts, self.width),)
 
     @cached_property
     def _is_number(self) -> NDArray[np.bool_]:
@@ -262,40 +264,47 @@ class Prices:
     """A cost, for coordinates seen from anywhere."""
 
     weights: Floats  # (d,) per feature: those of levels are not used
-    factor: Floats  # (s, numbers)
+    form: QuadraticForm  # of the features that are numbers
     switches: Mapping[int, Floats]  # by column: prices from level to level, (levels, levels)
 
     @classmethod
     def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
         """State a cost; its weights may be for all columns of the table, seen or not."""
         weights = _per_feature(cost, features, columns)
-        factor = cost.l2_factor(sum(feature.is_number for feature in features))
+        form = stated_form(cost, sum(feature.is_number for feature in features))
         _refuse_strangers(cost, features, columns)
         switches = {
             j: _switch_prices(cost, feature, float(weights[j]) or 1.0)
             for j, feature in enumerate(features)
             if not feature.is_number
         }
-        return cls(weights, factor, switches)
+        return cls(weights, form, switches)
 
     def over(self, coordinates: Coordinates) -> tuple[Floats, Floats]:
         """Weights (width,) and factor (s, width) for the changes of coordinates."""
-        w, L = np.zeros(coordinates.width), np.zeros((self.factor.shape[0], coordinates.width))
+        factor = self.form.root
+        w, L = np.zeros(coordinates.width), np.zeros((factor.shape[0], coordinates.width))
         w[coordinates.numbers] = self.weights[coordinates._is_number]
-        L[:, coordinates.numbers] = self.factor
+        L[:, coordinates.numbers] = factor
         for j, table in self.switches.items():
             w[coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
         return w, L
+
+    def form_over(self, coordinates: Coordinates) -> QuadraticForm:
+        """Quadratic part for the changes of coordinates: the truth that (w, L) stand for."""
+        if not coordinates.has_levels:
+            return self.form
+        return self.form.over(coordinates.numbers, coordinates.width)
 
 
 def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floats:
     if len(columns) > len(features):
         try:
-            every = cost.l1_weights(len(columns))
+            every = stated_weights(cost, len(columns))
         except InvalidInputError:
-            return cost.l1_weights(len(features))
+            return stated_weights(cost, len(features))
         return np.asarray(every[[list(columns).index(name) for name in features.names]])
-    return cost.l1_weights(len(features))
+    return stated_weights(cost, len(features))
 
 
 def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:

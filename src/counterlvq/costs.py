@@ -2,35 +2,58 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, psd_factor, read_only
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
+from counterlvq.error_free import rounded_dot
 from counterlvq.errors import InvalidInputError
+from counterlvq.quadratic_forms import QuadraticForm
 from counterlvq.tables import Frame, as_frame, settled
 from counterlvq.types import Kind
 
-__all__ = ["Cost", "Euclidean", "Mahalanobis", "Manhattan", "Switches", "mad_weights"]
+__all__ = [
+    "Cost",
+    "Euclidean",
+    "Mahalanobis",
+    "Manhattan",
+    "Switches",
+    "mad_weights",
+    "stated_form",
+    "stated_weights",
+]
 
 # Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
 _MEDIAN_TO_MEAN_DEVIATION = 0.845348
+# A `value` that a subclass computes itself may differ by rounding from that of its parts, which
+# is the one that is reported.
+_OWN_ROUNDING = 1e-9
 
 
 # Prices of switches: by feature, one for all pairs of levels or one for each pair.
 Switches = Mapping[str, float | Mapping[tuple[Any, Any], float]]
 
 
-class Cost(ABC):
+class Cost:
     """A convex cost ``sum_j weights_j |delta_j| + |L delta|^2`` of a change `delta`.
 
-    A cost states its two parts; what is computed with them is the same for all costs. Another
-    level of a categorical feature adds its price, whatever the cost: see `switches`.
+    A cost states its two parts; everything else is derived from them: values, bounds, proofs.
+    Another level of a categorical feature adds its price, whatever the cost: see `switches`.
+
+    A cost of your own is a subclass with two methods, and nothing else is needed:
+
+    - ``l1_weights(width)``: the weights, an array (width,) of finite numbers of at least 0;
+    - ``l2_factor(width)``: the factor L, an array (r, width) of finite numbers, with no rows where
+      the cost has no such part.
+
+    Both are asked for the number of features that are numbers, and have to say the same each
+    time. `value` follows from them and is not yours to replace: an `Explainer` compares it
+    with the parts on a few changes and refuses a cost that contradicts itself.
 
     Attributes
     ----------
@@ -38,28 +61,113 @@ class Cost(ABC):
         What another level costs, where it is not 1: one price for the feature, or a mapping
         from pairs of levels, ``{("rent", "own"): 3.0}``. A pair holds for both directions
         unless the other is given too; pairs that are not given cost the feature's weight, or 1.
+        Empty unless a subclass sets it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import counterlvq as clvq
+    >>> class Together(clvq.Cost):  # absolute changes, and the square of what parts the first two
+    ...     def l1_weights(self, width):
+    ...         return np.ones(width)
+    ...
+    ...     def l2_factor(self, width):
+    ...         L = np.zeros((1, width))
+    ...         L[0, :2] = 1.0, -1.0
+    ...         return L
+    >>> Together().value([3.0, 1.0, 0.0])
+    8.0
+    >>> model = clvq.PrototypeModel([[0.0, 0.0, 0.0], [4.0, 4.0, 1.0]], ["no", "yes"])
+    >>> cf = clvq.Explainer(model, Together()).explain([0.0, 0.0, 0.0], target="yes")
+    >>> print(f"{cf.status}, {cf.cost:.4f}")
+    optimal, 4.1250
     """
 
     switches: Switches
 
-    @abstractmethod
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Give each cost its own prices of switches, none unless it says so."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "switches", {})
+        return made
+
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,); zeros where the cost has no such part."""
+        raise InvalidInputError(_missing(self, "l1_weights", "np.zeros(width)"))
 
-    @abstractmethod
     def l2_factor(self, width: int) -> Floats:
         """Factor L (r, d) of the quadratic part; no rows where the cost has no such part."""
+        raise InvalidInputError(_missing(self, "l2_factor", "np.zeros((0, width))"))
 
+    def quadratic_form(self, width: int) -> QuadraticForm:
+        """Quadratic part as a form: its exact values, and a factor that is verified."""
+        name = f"{type(self).__name__}.l2_factor({width})"
+        return QuadraticForm.of_factor(name, self.l2_factor(width), width)
+
+    @final
     def value(self, delta: ArrayLike) -> float:
-        """Cost of the change `delta`.
+        """Cost of the change `delta`: its two parts, each exact and rounded once.
 
         Parameters
         ----------
         delta : array-like of shape (d,)
         """
-        change = finite_vector("delta", delta)
-        lifted = self.l2_factor(change.shape[0]) @ change
-        return float(self.l1_weights(change.shape[0]) @ np.abs(change) + lifted @ lifted)
+        return _value_of_parts(self, finite_vector("delta", delta))
+
+
+def stated_weights(cost: Cost, width: int) -> Floats:
+    """Weights that a cost states, or say what is wrong with them."""
+    name = f"{type(cost).__name__}.l1_weights({width})"
+    weights = finite_vector(name, cost.l1_weights(width), width)
+    if (weights < 0).any():
+        j = int((weights < 0).argmax())
+        raise InvalidInputError(
+            f"{name}[{j}] is {weights[j]:g}; expected weights of at least 0. A change that earns "
+            f"something has no least cost."
+        )
+    return weights
+
+
+def stated_form(cost: Cost, width: int) -> QuadraticForm:
+    """Quadratic part that a cost states; refuse a cost whose `value` contradicts its parts."""
+    form = cost.quadratic_form(width)
+    if type(cost).value is not Cost.value:
+        for probe in _probes(width):
+            _refuse_contradiction(cost, probe)
+    return form
+
+
+def _value_of_parts(cost: Cost, change: Floats) -> float:
+    width = change.shape[0]
+    flat = rounded_dot(stated_weights(cost, width), np.abs(change))
+    return flat + cost.quadratic_form(width).value(change)
+
+
+def _refuse_contradiction(cost: Cost, probe: Floats) -> None:
+    name = type(cost).__name__
+    stated = real_number(f"{name}.value({probe.tolist()})", cost.value(probe))
+    parts = _value_of_parts(cost, probe)
+    if not abs(stated - parts) <= _OWN_ROUNDING * abs(parts):
+        raise InvalidInputError(
+            f"{name}.value({probe.tolist()}) is {stated:g}, but its parts say {parts:g}: "
+            f"l1_weights @ |delta| + |l2_factor @ delta|^2; expected the same. Leave `value` to "
+            f"Cost, which derives it from the parts."
+        )
+
+
+def _probes(width: int) -> list[Floats]:
+    """Choose changes on which a cost is compared with its parts: none, one feature, all."""
+    ramp = np.arange(1.0, width + 1.0)
+    signs = np.where(np.arange(width) % 2, -1.0, 1.0)
+    single = [sign * np.eye(1, width, j)[0] for j in range(min(width, 8)) for sign in (1.0, -2.0)]
+    return [np.zeros(width), *single, np.ones(width), ramp, 0.375 * signs * ramp, -1e3 * ramp]
+
+
+def _missing(cost: Cost, part: str, nothing: str) -> str:
+    return (
+        f"{type(cost).__name__} does not state {part}(width); expected a method that returns it. "
+        f"Return {nothing} if the cost has no such part."
+    )
 
 
 @final
@@ -151,6 +259,10 @@ class Euclidean(Cost):
         """Factor of the quadratic part: the identity."""
         return np.eye(width)
 
+    def quadratic_form(self, width: int) -> QuadraticForm:
+        """Quadratic part as a form, in memory for a vector."""
+        return QuadraticForm.of_diagonal("Euclidean", np.ones(width))
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -161,7 +273,9 @@ class Mahalanobis(Cost):
     ----------
     matrix : array-like of shape (d, d)
         Symmetric positive semidefinite, for the d features that are numbers. Along directions
-        it does not see, changes are free.
+        it does not see, changes are free. It is used as it is: no eigenvalue is dropped or
+        lifted, and a matrix that is indefinite, be it by rounding alone, is refused with the
+        ridge that would mend it.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
 
@@ -171,30 +285,77 @@ class Mahalanobis(Cost):
     11.0
     """
 
-    matrix: Floats  # (d, d)
-    root: Floats  # (rank, d), root' root = matrix
+    form: QuadraticForm
     switches: Switches
 
     def __init__(self, matrix: ArrayLike, switches: Switches | None = None) -> None:
-        object.__setattr__(self, "root", psd_factor("matrix", matrix))
-        object.__setattr__(self, "matrix", finite_matrix("matrix", matrix))
+        object.__setattr__(self, "form", QuadraticForm.of_matrix("matrix", matrix))
         object.__setattr__(self, "switches", _checked_switches(switches))
 
+    @classmethod
+    def from_factor(cls, factor: ArrayLike, switches: Switches | None = None) -> Mahalanobis:
+        """State ``|factor delta|^2``, which is semidefinite however it is rounded.
+
+        Parameters
+        ----------
+        factor : array-like of shape (r, d)
+            Such as the `omega` of a learned metric; ``factor' factor`` in floats may be
+            indefinite in its last digits, the factor itself is never.
+        switches : mapping from feature to price, optional
+            What another level costs, for the feature or for each pair of levels; see `Cost`.
+
+        Examples
+        --------
+        >>> Mahalanobis.from_factor([[1.0, 2.0]]).value([1.0, 1.0])
+        9.0
+        """
+        given = finite_matrix("factor", factor)
+        made = cls.__new__(cls)
+        form = QuadraticForm.of_factor("factor", given, given.shape[1])
+        object.__setattr__(made, "form", form)
+        object.__setattr__(made, "switches", _checked_switches(switches))
+        return made
+
+    @property
+    def matrix(self) -> Floats:
+        """The matrix as it was given, (d, d), or the rounded square of the factor."""
+        if self.form.matrix is None:
+            return read_only(self.form.root.T @ self.form.root)
+        return self.form.matrix
+
+    @property
+    def root(self) -> Floats:
+        """Its factor, (rank, d): ``root' root`` is the matrix as nearly as floats come."""
+        return self.form.root
+
     def __repr__(self) -> str:
-        return f"Mahalanobis({', '.join([str(self.matrix.tolist()), *_shown_switches(self)])})"
+        by_factor = self.form.matrix is None
+        given = self.form.root if by_factor else self.matrix
+        shown = ", ".join([str(given.tolist()), *_shown_switches(self)])
+        return f"Mahalanobis{'.from_factor' * by_factor}({shown})"
 
     def l1_weights(self, width: int) -> Floats:
         """No absolute part, (d,)."""
         return np.zeros(width)
 
     def l2_factor(self, width: int) -> Floats:
-        """Factor of the quadratic part, (rank, d)."""
-        if self.matrix.shape[0] != width:
+        """Factor of the quadratic part, (rank, d), as near as floats come."""
+        return self.quadratic_form(width).root
+
+    def quadratic_form(self, width: int) -> QuadraticForm:
+        """Quadratic part as a form."""
+        own = self.form.width
+        if own != width and self.form.matrix is None:
             raise InvalidInputError(
-                f"Mahalanobis has a matrix of shape {self.matrix.shape}; expected "
+                f"Mahalanobis has a factor of shape {self.form.root.shape}; expected {width} "
+                f"columns, for {width} features."
+            )
+        if own != width:
+            raise InvalidInputError(
+                f"Mahalanobis has a matrix of shape ({own}, {own}); expected "
                 f"({width}, {width}), for {width} features."
             )
-        return self.root
+        return self.form
 
 
 def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:

@@ -454,7 +454,9 @@ class _View:
         stated = [part for item in chosen for part in item.conditions(asked.features)]
         conditions = [part for item in stated for part in coordinates.spread(item)]
         conditions += coordinates.own_conditions
-        return Blueprint.of(*asked._prices.over(coordinates), conditions, coordinates.grid)
+        form = asked._prices.form_over(coordinates)
+        priced = asked._prices.over(coordinates)
+        return Blueprint.of(*priced, conditions, coordinates.grid, form)
 
     @cached_property
     def blueprint(self) -> Blueprint:

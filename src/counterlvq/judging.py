@@ -76,15 +76,23 @@ class Rules:
         out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
         give = 0.0 if strict else _INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
-        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, *out)
+        squares = self._squares(Y, X)
+        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
         for quadric in self.blueprint.quadrics:
             for i in np.flatnonzero(out.good):
-                slack = give * quadric.magnitude(Y[i])
-                out.good[i] = quadric.excess(Y[i]) <= slack
+                out.good[i] = quadric.holds(Y[i], give * quadric.magnitude(Y[i]))
         if not self.blueprint.is_continuous:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
+
+    def _squares(self, Y: Floats, X: Floats) -> Floats:
+        """Quadratic part of each cost by what the user gave, where its factor only comes near."""
+        form = self.blueprint.form
+        if form is None or form.diagonal is not None:
+            return np.full(Y.shape[0], np.nan)
+        with np.errstate(invalid="ignore"):  # points that are not finite are refused later
+            return form.values(Y - X)
 
     def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
         """Whether a point is on the grid, and meets the conditions that hold on its part of it."""

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
 from counterlvq.grids import Grid
+from counterlvq.quadratic_forms import QuadraticForm
 from counterlvq.rows import Conditional, Quadric, Rows
 
 __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
@@ -111,6 +112,7 @@ class Blueprint:
     quadrics: tuple[Quadric, ...]
     conditionals: tuple[Conditional, ...]
     grid: Grid
+    form: QuadraticForm | None = None  # what L stands for, where that is not L itself
 
     @classmethod
     def of(
@@ -119,6 +121,7 @@ class Blueprint:
         L: Floats,
         conditions: Sequence[Rows | Quadric | Conditional],
         grid: Grid | None = None,
+        form: QuadraticForm | None = None,
     ) -> Blueprint:
         """Sort the conditions of all constraints by what a solver does with them."""
         width = w.size
@@ -133,7 +136,18 @@ class Blueprint:
             tuple(item for item in conditions if isinstance(item, Quadric)),
             tuple(item for item in conditions if isinstance(item, Conditional)),
             Grid.none(width) if grid is None else grid,
+            form,
         )
+
+    @cached_property
+    def proof_factor(self) -> Floats:
+        """A factor whose square is below the quadratic cost for sure, (s, d).
+
+        Where the cost was given by a matrix, L stands for it up to rounding only.
+        """
+        if self.form is None or self.form.share == 1.0:
+            return self.L
+        return np.asarray(self.L * (np.sqrt(self.form.share) * (1.0 - 2.0**-50)))
 
     @cached_property
     def frozen(self) -> NDArray[np.bool_]:
@@ -156,7 +170,7 @@ class Blueprint:
         put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
         rest: list[Rows | Quadric | Conditional]
         rest = [*put_in, self.bounds, self.fixed, held, *self.quadrics]
-        return Blueprint.of(self.w, self.L, rest)
+        return Blueprint.of(self.w, self.L, rest, form=self.form)
 
     @cached_property
     def inverse_square(self) -> Floats:

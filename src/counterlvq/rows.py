@@ -6,15 +6,22 @@ are fixed, and only right-hand sides will, once a factual input is known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
+from counterlvq.error_free import EPSILON, rounded_dot, split_sum
+from counterlvq.quadratic_forms import QuadraticForm
 
-__all__ = ["Conditional", "Implication", "LevelRule", "Quadric", "Rows"]
+__all__ = ["Conditional", "Implication", "LevelRule", "Quadric", "Rows", "StatedQuadric"]
+
+# Share of a quadratic condition that is given up so that a factor that is off by e costs e^2
+# over this and not e: with the rounding of floats, both end near 1e-11.
+_TRADE = 2.0**-36
 
 
 @final
@@ -61,14 +68,90 @@ class Rows:
 
 
 @final
+@dataclass(frozen=True, eq=False)
+class StatedQuadric:
+    """A quadratic condition as it was stated, on some columns of a row ``z = origin + y``.
+
+    It reads ``(z - center)' form (z - center) + linear'z <= value``.
+    """
+
+    form: QuadraticForm  # of k columns
+    columns: NDArray[np.intp]  # (k,)
+    center: Floats  # (k,)
+    linear: Floats  # (k,)
+    value: float
+    origin: Floats | None = None  # (d,), zero by default
+
+    def excess(self, y: Floats) -> tuple[float, float]:
+        """How far the condition is exceeded, and a bound on what rounding does to that."""
+        z = (y if self.origin is None else self.origin + y)[self.columns]
+        away, lost = split_sum(z, -self.center)
+        square = self.form.value(away)
+        slope = rounded_dot(self.linear, z)
+        # The distance is rounded itself: what its last digits could move the value by.
+        shift = self.form.most(np.abs(away) + np.abs(lost), np.abs(lost))
+        error = 4.0 * EPSILON * (square + abs(slope) + abs(self.value)) + 2.0 * shift
+        return square + slope - self.value, error
+
+    def holds(self, y: Floats, slack: float) -> bool:
+        """Whether the condition is met, exceeded by at most `slack`; exact where that is close."""
+        excess, error = self.excess(y)
+        if not np.isfinite(excess + error):
+            return False  # numbers too large to be told apart prove nothing
+        if abs(excess - slack) > error + EPSILON * abs(slack):
+            return bool(excess < slack)
+        z = (y if self.origin is None else self.origin + y)[self.columns]
+        away = [Fraction(a) - Fraction(b) for a, b in zip(z, self.center, strict=True)]
+        terms = zip(self.linear, z, strict=True)
+        slope = sum((Fraction(a) * Fraction(b) for a, b in terms), Fraction(0))
+        return self.form.exact_value(away) + slope <= Fraction(self.value) + Fraction(slack)
+
+
+@final
 @dataclass(frozen=True)
 class Quadric:
-    """One convex quadratic condition ``|G y - g|^2 + h'y <= c``."""
+    """One convex quadratic condition ``|G y - g|^2 + h'y <= c``, for solvers and proofs.
+
+    Where it stands for a condition that was stated by a matrix, that is `stated`. All points that
+    meet what was stated meet this condition: it is wider by rounding, never narrower. Whether
+    a finished point is accepted is decided by what was stated.
+    """
 
     G: Floats  # (r, d)
     g: Floats  # (r,)
     h: Floats  # (d,)
     c: float
+    stated: StatedQuadric | None = None
+
+    @classmethod
+    def of(cls, stated: StatedQuadric, width: int) -> Quadric:
+        """State the condition for the columns of a row by a factor."""
+        G, h = np.zeros((stated.form.root.shape[0], width)), np.zeros(width)
+        G[:, stated.columns] = stated.form.root
+        h[stated.columns] = stated.linear
+        g = np.array([rounded_dot(row, stated.center) for row in stated.form.root])
+        off = EPSILON * np.abs(g) if stated.center.any() else np.zeros_like(g)
+        widened = _widened(h, float(stated.value), stated.form.share, off)
+        return cls(G, g, *widened, stated)
+
+    def over(self, columns: NDArray[np.intp], width: int) -> Quadric:
+        """State the same of the listed columns of a wider row, one for each column here."""
+        G, h = np.zeros((self.G.shape[0], width)), np.zeros(width)
+        G[:, columns], h[columns] = self.G, self.h
+        stated = self.stated
+        if stated is not None:
+            stated = replace(stated, columns=columns[stated.columns])
+        return Quadric(G, self.g, h, self.c, stated)
+
+    def holds(self, y: Floats, slack: float) -> bool:
+        """Whether what was stated is met, or exceeded by at most `slack`."""
+        if self.stated is not None:
+            return self.stated.holds(y, slack)
+        return self.excess(y) <= slack
+
+    def true_excess(self, y: Floats) -> float:
+        """How far what was stated is exceeded."""
+        return self.excess(y) if self.stated is None else self.stated.excess(y)[0]
 
     def excess(self, y: Floats) -> float:
         """How far the condition is exceeded; positive means broken."""
@@ -87,7 +170,31 @@ class Quadric:
 
     def moved(self, x: Floats) -> Quadric:
         """Write the same condition for the change ``y - x``."""
-        return Quadric(self.G, self.g - self.G @ x, self.h, float(self.c - self.h @ x))
+        g = self.g - self.G @ x
+        c = float(self.c - self.h @ x)
+        if self.stated is None:
+            return Quadric(self.G, g, self.h, c)
+        rounding = (x.size + 2.0) * EPSILON
+        off = rounding * (np.abs(self.g) + np.abs(self.G) @ np.abs(x))
+        c += 2.0 * rounding * float(abs(self.c) + np.abs(self.h) @ np.abs(x))
+        h, c = _widened(self.h, c, 1.0, off if x.any() else np.zeros_like(off))
+        return Quadric(self.G, g, h, c, replace(self.stated, origin=x))
+
+
+def _widened(h: Floats, c: float, share: float, off: Floats) -> tuple[Floats, float]:
+    """Right-hand sides h and c for a factor G and a point g that are off.
+
+    From ``share |a|^2 + h'y <= c`` follows ``|a + e|^2 + h'y / s <= c / s + |e|^2 / t`` with
+    ``s = share / (1 + t)``, for every e of at most `off` and any t above 0.
+    """
+    lost = float(off @ off)
+    if lost == 0.0 and share == 1.0:
+        return h, c
+    own = _TRADE if lost > 0.0 else 0.0
+    scale = (1.0 + own) / share
+    # Rounded upwards; the last digits of h are within what is taken off every bound.
+    c = c * scale + (1.01 * lost / own if own else 0.0) + 4.0 * EPSILON * abs(c * scale)
+    return h * scale, float(c)
 
 
 @final

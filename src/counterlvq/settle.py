@@ -63,7 +63,7 @@ def _pulled_inside(program: Program, y: Floats, x: Floats, rounding: Floats, ste
     rows, gains = [program.A[tight], program.E], [slack[tight] - wanted[tight],
                                                   program.e - program.E @ delta]  # fmt: skip
     for quadric in program.quadrics:
-        room = -quadric.excess(delta)
+        room = -quadric.true_excess(delta)
         need = step * quadric.magnitude(np.abs(y) + np.abs(x))
         if room < need:
             rows.append(quadric.gradient(delta)[None, :])

@@ -18,6 +18,7 @@ from counterlvq.programs import Blueprint
 __all__ = [
     "CostReach",
     "Stated",
+    "coarse",
     "constraints_alone",
     "cost_limits",
     "entries_of",
@@ -109,8 +110,8 @@ def _stated(
     anchor_errors: Floats,
 ) -> Stated:
     d = blueprint.w.size
-    reach = reach_of(blueprint.L)
-    diagonal = _diagonal(blueprint.L)
+    L = blueprint.proof_factor
+    reach, diagonal = reach_of(L), _diagonal(L)
     at, feature, start = entries_of(blueprint.L != 0)
     A, R, v, equality = _stacked(blueprint, "inequalities", "equalities")
     bA, bR, bv, b_equality = _stacked(blueprint, "bounds", "fixed")
@@ -126,7 +127,7 @@ def _stated(
         anchor_errors=np.array(anchor_errors),
         w=np.array(blueprint.w),
         L_diagonal=np.zeros(0) if diagonal is None else diagonal,
-        L=np.array(blueprint.L) if diagonal is None else np.zeros((0, d)),
+        L=np.array(L) if diagonal is None else np.zeros((0, d)),
         cost_start=start,
         cost_feature=feature,
         cost_factor=blueprint.L[at, feature],
@@ -154,11 +155,21 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
     limits = np.full(w.size, np.inf)
     if not 0.0 <= cap < np.inf:
         return limits
+    cap = coarse(cap)
     np.divide(cap, w, out=limits, where=w > 0)
     stretch = (reach_of(L) if reach is None else reach).stretch
     known = np.isfinite(stretch)
     limits[known] = np.minimum(limits[known], np.sqrt(cap) * stretch[known])
     return limits * (1.0 + 8.0 * _UNIT)
+
+
+def coarse(cap: float) -> float:
+    """Round a cost up to 16 digits of two: a box for it is no narrower.
+
+    Costs that differ by rounding alone then have the same box, and bounds the same last bit.
+    """
+    mantissa, exponent = np.frexp(cap)
+    return float(np.ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent))
 
 
 def reach_of(L: Floats) -> CostReach:

@@ -13,7 +13,8 @@ from counterlvq.adapters.attributes import (
     fitted_attribute,
     labels_at,
 )
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, psd_factor
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain
+from counterlvq.definiteness import metric_factor
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 
@@ -119,9 +120,9 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
         variances = finite_vector("metric_params['V']", given["V"], width)
         return np.diag(1 / np.sqrt(variances))
     if metric == "mahalanobis" and given.get("VI") is not None:
-        return psd_factor("metric_params['VI']", given["VI"], width)
+        return metric_factor("metric_params['VI']", given["VI"], width)
     if metric == "mahalanobis" and given.get("V") is not None:
-        return psd_factor("the inverse of metric_params['V']", np.linalg.inv(given["V"]), width)
+        return metric_factor("the inverse of metric_params['V']", np.linalg.inv(given["V"]), width)
     raise NotSupportedError(
         f"KNeighborsClassifier has the metric {metric!r}"
         f"{_in_words(given)}; expected 'euclidean', 'minkowski' with p=2, 'seuclidean' with V or "

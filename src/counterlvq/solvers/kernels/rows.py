@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import frexp, ldexp
 
 import numpy as np
 
@@ -197,6 +198,9 @@ def _delta_of(is_quadratic, u, columns, prices, B, delta):
 @jit
 def _narrow(w, stretch, low, high, cap, inner_low, inner_high):
     """Limit each change to what a cost of `cap` allows; the same as `Grounds.box`."""
+    if cap < INF:
+        mantissa, exponent = frexp(cap)
+        cap = ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent)  # as `stated.coarse`
     root = np.sqrt(cap)
     for j in range(w.size):
         far = INF
