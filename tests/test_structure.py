@@ -33,6 +33,7 @@ ORDER = [
     "grids",
     "costs",
     "coordinates",
+    "restating",
     "model",
     "adapters",
     "pipelines",

@@ -15,6 +15,7 @@ from scipy.spatial.distance import cdist
 from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, read_only
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Features
+from counterlvq.restating import Blur
 
 __all__ = ["PrototypeModel"]
 
@@ -59,6 +60,9 @@ class PrototypeModel:
         The distinct labels, sorted where they can be.
     features : Features
         The names of the columns.
+    blur : Blur or None
+        For a model that states another one in other coordinates: how far its distances may be
+        from that one's.
 
     Examples
     --------
@@ -75,6 +79,7 @@ class PrototypeModel:
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
+    blur: Blur | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
 
     def __init__(
@@ -98,6 +103,7 @@ class PrototypeModel:
         object.__setattr__(self, "offsets", _checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(_distinct(checked)))
+        object.__setattr__(self, "blur", None)
         object.__setattr__(self, "_referee", None)
 
     def __repr__(self) -> str:
@@ -201,6 +207,12 @@ class PrototypeModel:
         """
         out = copy.copy(self)
         object.__setattr__(out, "_referee", by)
+        return out
+
+    def blurred(self, by: Blur) -> PrototypeModel:
+        """Return a model that says how far its distances may be from those that are meant."""
+        out = copy.copy(self)
+        object.__setattr__(out, "blur", by)
         return out
 
     @property
