@@ -121,7 +121,7 @@ class Blur:
         return (away * self.wobble).sum(axis=1), D
 
     def _own(self, away: Floats, at: NDArray[np.intp] | list[int]) -> Floats:
-        """What prototypes add whatever they are compared with."""
+        """Sum up what prototypes add whatever they are compared with."""
         H, D = self._parts(away)
         linear = self.pull[at] * D + self.residual[at] * H
         return np.asarray(2.0 * linear + self.constant[at])

@@ -117,9 +117,7 @@ class Flow:
         """Divide each column by its number, as scalers do: rounded once, unlike ``1 / by``."""
         divisors = np.asarray(by, dtype=np.float64)
         encoded = {
-            j: Contributions(
-                c.levels, c.added / divisors, _quotient_blur(c.added, c.blur, divisors)
-            )
+            j: Contributions(c.levels, c.added / divisors, _divided_blur(c.added, c.blur, divisors))
             for j, c in self.encoded.items()
         }
         return Flow(
@@ -128,8 +126,8 @@ class Flow:
             encoded,
             (-1,) * self.width,
             self.base,
-            _quotient_blur(self.linear, self.linear_blur, divisors[:, None]),
-            _quotient_blur(self.offset, self.offset_blur, divisors),
+            _divided_blur(self.linear, self.linear_blur, divisors[:, None]),
+            _divided_blur(self.offset, self.offset_blur, divisors),
         )
 
     def shifted(self, by: NDArray[Any]) -> Flow:
@@ -239,11 +237,11 @@ def _on_one_base(flows: list[Flow]) -> list[Flow]:
 
 
 def _sum_blur(a: Floats, b: Floats) -> Floats:
-    """Rounding of ``a + b``; a sum with 0 is exact."""
+    """Bound the rounding of ``a + b``; a sum with 0 is exact."""
     return np.where((a == 0) | (b == 0), 0.0, UNIT * np.abs(a + b))
 
 
-def _quotient_blur(values: Floats, blur: Floats, by: Floats) -> Floats:
+def _divided_blur(values: Floats, blur: Floats, by: Floats) -> Floats:
     """Bound on the error of ``values / by`` where `by` is exact."""
     exact = (np.abs(by) == 1) | (values == 0)
     rounding = np.where(exact, 0.0, UNIT * np.abs(values / by) + TINY)

@@ -102,12 +102,13 @@ def _made_rows(table_map: TableMap) -> Floats:
     count = max([_PROBES, *counts])
     draws = np.random.default_rng(0).uniform(-_REACH, _REACH, (count, len(parts)))
     rows = np.empty((count, len(parts)))
-    numeric = [j for j, part in enumerate(parts) if isinstance(part, NumericPart)]
-    if numeric:
-        B = np.stack([parts[j].weights for j in numeric], axis=1)
+    numbers = {j: part for j, part in enumerate(parts) if isinstance(part, NumericPart)}
+    if numbers:
+        numeric = list(numbers)
+        B = np.stack([part.weights for part in numbers.values()], axis=1)
         lengths = np.linalg.norm(B, axis=0)
         middle = np.linalg.lstsq(B / lengths, -table_map.offset, rcond=None)[0]
-        base = np.array([parts[j].base for j in numeric])
+        base = np.array([part.base for part in numbers.values()])
         rows[:, numeric] = base + (middle + draws[:, numeric]) / lengths
     for j, part in enumerate(parts):
         if isinstance(part, LevelsPart):

@@ -30,10 +30,10 @@ __all__ = ["Affine", "restated"]
 # are rounded to u / s of what has to be reached, and without it s of that is left. s^2 = u is
 # where both cost the same.
 _RANK = 2.0**-26
-# Columns with a slope below this share of the steepest are not moved along if others will do:
-# what PCA says of a constant column is rounding, and would carry prototypes out to 1e20.
-_FAINT = 2.0**-40
-# What may be left of what has to be reached before faint columns are used.
+# Columns with a slope below these shares of the steepest are not moved along if the others will
+# do: what PCA says of a constant column is rounding, and would carry prototypes out to 1e20.
+_FAINT = (2.0**-40, 2.0**-80, 0.0)
+# What may be left of what has to be reached before fainter columns are used.
 _REACHED = 2.0**-40
 # A residual up to so many times the rounding of the prototype itself is taken for rounding.
 _ROUNDINGS = 4.0
@@ -197,15 +197,19 @@ def _least(F: Floats, f: Floats) -> tuple[Floats, bool]:
     lengths = np.linalg.norm(F, axis=0)
     if not lengths.any():
         return np.zeros((F.shape[1], f.shape[1])), False
-    solver = _Solver.of(F, 1.0 / np.maximum(lengths, _FAINT * lengths.max()))
-    moves = solver.solve(F, f)
-    left, sizes = np.abs(f - F @ moves), np.abs(f) + np.abs(F) @ np.abs(moves)
-    if (left > _REACHED * sizes.max(axis=0)).any():
-        units = 1.0 / np.where(lengths > 0, lengths, 1.0)
-        other = _Solver.of(F, units)
-        if other.rank > solver.rank:
-            solver, moves = other, other.solve(F, f)
-    return moves, solver.rank == len(F)
+    best, moves, used_before = 0, np.zeros((F.shape[1], f.shape[1])), 0
+    for share in _FAINT:
+        clear = lengths > share * lengths.max()
+        if clear.sum() == used_before:
+            continue
+        used_before = int(clear.sum())
+        solver = _Solver.of(F, np.where(clear, 1.0 / np.where(clear, lengths, 1.0), 0.0))
+        if solver.rank > best:
+            best, moves = solver.rank, solver.solve(F, f)
+        left, sizes = np.abs(f - F @ moves), np.abs(f) + np.abs(F) @ np.abs(moves)
+        if best == len(F) or (left <= _REACHED * sizes).all():
+            break
+    return moves, best == len(F)
 
 
 class _Solver(NamedTuple):

@@ -42,12 +42,12 @@ class Doubled(NamedTuple):
 
 
 def difference(a: Floats, b: Floats) -> Doubled:
-    """``a - b`` without any error."""
+    """Take ``a - b`` without any error."""
     return Doubled(*_two_sum(a, -b))
 
 
 def product_plus(a: Floats, b: Floats, c: Floats) -> tuple[Floats, Floats]:
-    """``a * b + c`` rounded about once, and a bound on its error."""
+    """Return ``a * b + c``, rounded about once, and a bound on its error."""
     product, error = _two_product(a, b)
     total, carried = _two_sum(product, c)
     found = total + (carried + error)
@@ -86,7 +86,7 @@ def product_blur(A: Floats, A_blur: Floats | None, B: Floats, B_blur: Floats | N
 
 
 def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
-    """``start + rows @ A.T`` in about twice the precision, and a bound on its error, (n, r).
+    """Sum up ``start + rows @ A.T`` in about twice the precision; also a bound on its error.
 
     Products and sums are split into a float and its exact error (Dekker, Knuth), and the errors
     are summed up beside (Ogita, Rump and Oishi). What is lost is rounding of those errors: with
@@ -109,14 +109,14 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
 
 
 def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """``a + b`` rounded, and what that leaves out."""
+    """Round ``a + b``; the second result is what that leaves out."""
     total = a + b
     of_b = total - a
     return total, (a - (total - of_b)) + (b - of_b)
 
 
 def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """``a * b`` rounded, and what that leaves out."""
+    """Round ``a * b``; the second result is what that leaves out."""
     product = a * b
     (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
     error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
