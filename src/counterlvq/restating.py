@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +18,14 @@ _SAFE = 1.0 + 2.0**-20
 _ROOT_TINY = 2.0**-520
 
 
+class _Sizes(NamedTuple):
+    """Sizes of rows of differences, as in `Blur`."""
+
+    H: Floats
+    D: Floats
+    R: Floats
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Blur:
@@ -30,27 +38,29 @@ class Blur:
         s*_k(x) = |F* d + e_k|^2 + o_k
                 = s_k(x) + (E d)' (2 F d + E d) + 2 e_k' F d + 2 e_k' E d + |e_k|^2 + o_k - p_k
 
-    so that, with ``H = sum_j wobble_j |d_j| >= |E d|`` and
-    ``D = stretch sqrt(sum_j (lengths_j d_j)^2) >= |F d|``::
+    so that, with ``H = sum_j wobble_j |d_j| >= |E d|``, ``D = sqrt(sum_j (lengths_j d_j)^2)`` and
+    ``R = stretch D >= |F d|``::
 
-        |s*_k(x) - s_k(x)| <= H (2 D + H + 2 residual_k) + 2 pull_k D / stretch + constant_k.
+        |s*_k - s_k| <= H (2 R + H + 2 residual_k) + 2 min(pull_k D, residual_k R) + constant_k
 
     Both scores are real numbers: s_k as the floats of the restated model say, without the
     rounding of whoever evaluates it. Every term grows with each ``|x_j - v_kj|``, so that the far
-    corner of a box bounds the box.
+    corner of a box bounds the box; at a single row, R is ``|F d|`` itself where that is less.
 
     Attributes
     ----------
     prototypes : ndarray of shape (p, d)
         The v_k.
+    factors : tuple of ndarray of shape (r, d)
+        F; one for all, or one for each prototype.
     lengths, wobble : ndarray of shape (g, d)
-        Lengths of the columns of F, and bounds on those of E; g is 1, or p for local metrics.
+        Lengths of the columns of each F, and bounds on those of E.
     stretch : ndarray of shape (g,)
-        Bound on ``|F u|`` over ``sqrt(sum_j (lengths_j u_j)^2)``.
+        Bounds on the largest singular value of F with its columns divided by their lengths.
     residual : ndarray of shape (p,)
         Bounds on ``|e_k|``.
     pull : ndarray of shape (p,)
-        Bounds on ``|e_k' F u|`` over ``sqrt(sum_j (lengths_j u_j)^2)``.
+        Bounds on ``|e_k' F d| / D``, and on each entry of ``F' e_k`` over the column's length.
     constant : ndarray of shape (p,)
         Bounds on ``| |e_k|^2 + o_k - p_k |``.
 
@@ -66,6 +76,7 @@ class Blur:
     """
 
     prototypes: Floats
+    factors: tuple[Floats, ...]
     lengths: Floats
     wobble: Floats
     stretch: Floats
@@ -74,17 +85,20 @@ class Blur:
     constant: Floats
 
     def __post_init__(self) -> None:
-        for array in vars(self).values():
-            read_only(array)
+        for value in vars(self).values():
+            for array in value if isinstance(value, tuple) else (value,):
+                read_only(array)
 
     def of_scores(self, rows: ArrayLike) -> Floats:
         """Bound on the error of each score of each row, (n, p)."""
         given = np.asarray(rows, dtype=np.float64)
-        return np.array([self._of(np.abs(row - self.prototypes)) for row in given])
+        return np.array([self._of(self._sizes(row - self.prototypes)) for row in given])
 
     def over_box(self, low: Floats, high: Floats) -> Floats:
         """Bound on the error of each score of any row between `low` and `high`, (p,)."""
-        return self._of(np.maximum(np.abs(low - self.prototypes), np.abs(high - self.prototypes)))
+        away = np.maximum(np.abs(low - self.prototypes), np.abs(high - self.prototypes))
+        H, D = self._weighed(away)
+        return self._of(_Sizes(H, D, self.stretch * D))
 
     def of_leads(self, x: Floats, prototype: int, rivals: NDArray[np.intp]) -> Floats:
         """Bound on the error of ``s_rival(x) - s_prototype(x)``, (m,), for a shared metric.
@@ -94,13 +108,14 @@ class Blur:
         of the squares is ``(F a)' (F b)``, in which F is off by E.
         """
         mine, theirs = x - self.prototypes[prototype], x - self.prototypes[rivals]
-        a = np.abs(self.prototypes[rivals] - self.prototypes[prototype])
+        a = self._sizes(self.prototypes[rivals] - self.prototypes[prototype])
         # A sum of two differences may cancel, so that their own rounding counts.
-        b = np.abs(mine + theirs) + 2.0**-51 * (np.abs(mine) + np.abs(theirs))
-        (H_a, D_a), (H_b, D_b), stretch = self._parts(a), self._parts(b), self.stretch[0]
-        products = H_a * (stretch * D_b + H_b) + stretch * D_a * H_b
-        rest = self._own(np.abs(theirs), rivals) + self._own(np.abs(mine[None, :]), [prototype])
-        return np.asarray(_SAFE * (products + rest))
+        rounding = 2.0**-51 * (np.abs(mine) + np.abs(theirs))
+        b = self._sizes(mine + theirs, rounding)
+        own = self._own(self._sizes(theirs), rivals) + self._own(
+            self._sizes(mine[None, :]), [prototype]
+        )
+        return np.asarray(_SAFE * (a.H * (b.R + b.H) + a.R * b.H + own))
 
     def of_normals(self, prototype: int, rivals: NDArray[np.intp]) -> Floats:
         """Bound on the error of each slope of ``s_prototype - s_rival``, (m, d), shared metric.
@@ -108,27 +123,39 @@ class Blur:
         The slope is ``2 F' F (v_k - v_i)``; the one that is meant has F* in place of F, and
         ``2 F*' (e_i - e_k)`` beside it.
         """
-        H, D = self._parts(np.abs(self.prototypes[rivals] - self.prototypes[prototype]))
+        a = self._sizes(self.prototypes[rivals] - self.prototypes[prototype])
         residual = self.residual[rivals] + self.residual[prototype]
-        by_wobble = self.stretch[0] * D + H + residual
-        by_length = H + self.pull[rivals] + self.pull[prototype]
+        by_wobble = a.R + a.H + residual
+        by_length = a.H + self.pull[rivals] + self.pull[prototype]
         slopes = by_wobble[:, None] * self.wobble + by_length[:, None] * self.lengths
         return np.asarray(2.0 * _SAFE * slopes)
 
-    def _parts(self, away: Floats) -> tuple[Floats, Floats]:
-        """H, and D over the stretch, for rows of absolute differences."""
+    def _weighed(self, away: Floats) -> tuple[Floats, Floats]:
+        """H and D of rows of absolute differences."""
         D = np.sqrt(((away * self.lengths) ** 2).sum(axis=1)) + _ROOT_TINY
         return (away * self.wobble).sum(axis=1), D
 
-    def _own(self, away: Floats, at: NDArray[np.intp] | list[int]) -> Floats:
-        """Sum up what prototypes add whatever they are compared with."""
-        H, D = self._parts(away)
-        linear = self.pull[at] * D + self.residual[at] * H
-        return np.asarray(2.0 * linear + self.constant[at])
+    def _sizes(self, d: Floats, rounding: Floats | float = 0.0) -> _Sizes:
+        """H, D and R of rows of differences that are off by `rounding` at most."""
+        away = np.abs(d) + rounding
+        H, D = self._weighed(away)
+        if len(self.factors) == 1:
+            images = d @ self.factors[0].T
+        else:
+            images = np.stack([F @ row for F, row in zip(self.factors, d, strict=True)])
+        # The product sums up to d terms; `lengths` bound what a column adds to the image.
+        share = 2.0 * (d.shape[1] + 4) * 2.0**-53
+        slack = (self.lengths * (share * away + rounding)).sum(axis=1)
+        R = np.minimum(self.stretch * D, np.linalg.norm(images, axis=1) + slack + _ROOT_TINY)
+        return _Sizes(H, D, R)
 
-    def _of(self, away: Floats) -> Floats:
-        """Blur of every prototype, each at its row of absolute differences."""
-        H, D = self._parts(away)
-        squares = H * (2.0 * self.stretch * D + H)
-        own = 2.0 * (self.pull * D + self.residual * H) + self.constant
-        return np.asarray(_SAFE * (squares + own))
+    def _own(self, at: _Sizes, which: NDArray[np.intp] | list[int] | slice) -> Floats:
+        """Sum up what prototypes add whatever they are compared with."""
+        residual, pull = self.residual[which], self.pull[which]
+        linear = np.minimum(pull * at.D, residual * at.R) + residual * at.H
+        return np.asarray(2.0 * linear + self.constant[which])
+
+    def _of(self, at: _Sizes) -> Floats:
+        """Blur of every prototype, each at its own row."""
+        squares = at.H * (2.0 * at.R + at.H)
+        return np.asarray(_SAFE * (squares + self._own(at, slice(None))))

@@ -65,19 +65,30 @@ class Flow:
     base: Floats  # (d,)
     linear_blur: Floats  # (q, d)
     offset_blur: Floats  # (q,)
+    units: Floats  # (d,) of the user's columns, those that the first step to mix them saw, or 0
 
     @classmethod
     def start(cls, width: int) -> Flow:
         """Begin with the user's table itself."""
         zeros = np.zeros(width)
-        return cls(
-            np.eye(width), zeros, {}, tuple(range(width)), zeros, np.zeros((width, width)), zeros
-        )
+        blank = np.zeros((width, width))
+        return cls(np.eye(width), zeros, {}, tuple(range(width)), zeros, blank, zeros, zeros)
 
     @property
     def width(self) -> int:
         """How many columns there are on the way."""
         return len(self.untouched)
+
+    @property
+    def own_units(self) -> Floats:
+        """Units of the user's columns in which changes count alike, 0 where there are none.
+
+        Scalers say what they are; once columns are mixed, a small slope may also be one that does
+        not matter, and for PCA that of a constant column is rounding.
+        """
+        lengths = np.linalg.norm(self.linear, axis=0)
+        known = (self.units > 0) | (lengths == 0)
+        return np.where(known, self.units, 1.0 / np.where(lengths > 0, lengths, 1.0))
 
     def taking(self, at: NDArray[Any] | Sequence[int]) -> Flow:
         """Keep the listed columns only, in that order."""
@@ -94,6 +105,7 @@ class Flow:
             self.base,
             self.linear_blur[kept],
             self.offset_blur[kept],
+            self.units,
         )
 
     def scaled(self, factor: NDArray[Any] | float) -> Flow:
@@ -111,6 +123,7 @@ class Flow:
             self.base,
             scaled_blur(self.linear, self.linear_blur, factors[:, None]),
             scaled_blur(self.offset, self.offset_blur, factors),
+            self.units,
         )
 
     def divided(self, by: NDArray[Any]) -> Flow:
@@ -128,6 +141,7 @@ class Flow:
             self.base,
             _divided_blur(self.linear, self.linear_blur, divisors[:, None]),
             _divided_blur(self.offset, self.offset_blur, divisors),
+            self.units,
         )
 
     def shifted(self, by: NDArray[Any]) -> Flow:
@@ -178,13 +192,14 @@ class Flow:
             self.base,
             product_blur(M, None, self.linear, self.linear_blur),
             offset_blur[:, 0],
+            self.own_units,
         )
 
     def constant(self, values: NDArray[Any]) -> Flow:
         """Make columns that depend on nothing."""
         count = len(values)
         blank = np.zeros((count, self.linear.shape[1]))
-        return Flow(blank, values, {}, (-1,) * count, self.base, blank, np.zeros(count))
+        return Flow(blank, values, {}, (-1,) * count, self.base, blank, np.zeros(count), self.units)
 
     def with_levels(self, column: int, levels: tuple[Any, ...], added: Floats) -> Flow:
         """Make columns that depend on the levels of one column of the user's table alone."""
@@ -213,6 +228,7 @@ class Flow:
             flows[0].base,
             np.vstack([flow.linear_blur for flow in flows]),
             np.concatenate([flow.offset_blur for flow in flows]),
+            np.max([flow.units for flow in flows], axis=0),
         )
 
     def rebased(self, base: Floats) -> Flow:

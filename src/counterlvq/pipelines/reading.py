@@ -114,7 +114,8 @@ def _read(steps: list[Any], model: Any, probe: Any) -> TableMap:
     flow = Flow.start(len(columns))
     for step in steps:
         flow = passed(step, flow)
-    parts = [_part(flow, j, name) for j, name in enumerate(columns)]
+    units = flow.own_units
+    parts = [_part(flow, j, name, units) for j, name in enumerate(columns)]
     # Columns that came to nothing may still have to be valid on the way.
     fillers = {columns[j]: part.levels[0] for j, part in flow.encoded.items() if part.levels}
     seen = tuple(part for part in parts if part is not None)
@@ -151,10 +152,14 @@ def _leaves(steps: list[Any]) -> list[Any]:
     return out
 
 
-def _part(flow: Flow, j: int, name: str) -> NumericPart | LevelsPart | None:
+def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsPart | None:
     """Say what column j contributes; None if nothing, whatever it holds."""
     slope = NumericPart(
-        name, flow.linear[:, j].copy(), float(flow.base[j]), flow.linear_blur[:, j].copy()
+        name,
+        flow.linear[:, j].copy(),
+        float(flow.base[j]),
+        float(units[j]),
+        flow.linear_blur[:, j].copy(),
     )
     encoded = flow.encoded.get(j)
     if encoded is None:

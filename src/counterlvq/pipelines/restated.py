@@ -30,11 +30,6 @@ __all__ = ["Affine", "restated"]
 # are rounded to u / s of what has to be reached, and without it s of that is left. s^2 = u is
 # where both cost the same.
 _RANK = 2.0**-26
-# Columns with a slope below these shares of the steepest are not moved along if the others will
-# do: what PCA says of a constant column is rounding, and would carry prototypes out to 1e20.
-_FAINT = (2.0**-40, 2.0**-80, 0.0)
-# What may be left of what has to be reached before fainter columns are used.
-_REACHED = 2.0**-40
 # A residual up to so many times the rounding of the prototype itself is taken for rounding.
 _ROUNDINGS = 4.0
 
@@ -44,6 +39,7 @@ class Affine(NamedTuple):
 
     B: Floats  # (k, d)
     base: Floats  # (d,)
+    units: Floats  # (d,) of changes in each coordinate that count alike
     offset: Floats  # (k,)
     B_blur: Floats  # (k, d)
     offset_blur: Floats  # (k,)
@@ -54,7 +50,7 @@ def restated(
 ) -> PrototypeModel:
     """State a model in the coordinates in front of a map, with the blur of doing so."""
     gaps = model.prototypes - (affine.B @ (start - affine.base) + affine.offset)
-    points = start + _moves(model, affine.B, gaps)
+    points = start + _moves(model, affine, gaps)
     q, q_blur = _images(model, affine, points)
     factors: Floats | list[Floats]
     if isinstance(model.omegas, tuple):
@@ -72,6 +68,7 @@ def restated(
     return out.blurred(
         Blur(
             out.prototypes,
+            tuple(part.F for part in each),
             np.stack([part.lengths for part in each]),
             np.stack([part.wobble for part in each]),
             np.array([part.stretch for part in each]),
@@ -170,46 +167,34 @@ def _images(model: PrototypeModel, affine: Affine, points: Floats) -> tuple[Doub
 # --- prototypes in front of the map ---------------------------------------------------------------
 
 
-def _moves(model: PrototypeModel, B: Floats, gaps: Floats) -> Floats:
+def _moves(model: PrototypeModel, affine: Affine, gaps: Floats) -> Floats:
     """Find short moves v that bring ``omega B v`` next to ``omega gap``, (p, d)."""
     # Prototypes that are equal stay so to the last bit.
     distinct, at = np.unique(gaps, axis=0, return_inverse=True)
-    found, everywhere = _least(B, distinct.T)
+    B, units = affine.B, affine.units
+    found, everywhere = _least(B, distinct.T, units)
     if everywhere or model.omegas is None:
         return np.asarray(found.T[at.reshape(-1)])
     if isinstance(model.omegas, tuple):
         each = zip(model.omegas, gaps, strict=True)
-        return np.stack([_least(omega @ B, omega @ gap[:, None])[0][:, 0] for omega, gap in each])
+        one = [_least(omega @ B, omega @ gap[:, None], units)[0] for omega, gap in each]
+        return np.concatenate(one, axis=1).T
     omega = model.omegas
-    return np.asarray(_least(omega @ B, omega @ distinct.T)[0].T[at.reshape(-1)])
+    return np.asarray(_least(omega @ B, omega @ distinct.T, units)[0].T[at.reshape(-1)])
 
 
-def _least(F: Floats, f: Floats) -> tuple[Floats, bool]:
+def _least(F: Floats, f: Floats, units: Floats) -> tuple[Floats, bool]:
     """Find the shortest v with the least ``|F v - f|``, (d, n), and whether F reaches everything.
 
-    What is short is measured in units of the columns, so that it depends on no units of the user.
+    What is short is measured in `units`.
     """
     used = F != 0
     if (used.sum(axis=1) == 1).all() and (used.sum(axis=0) <= 1).all():
         moves, at = np.zeros((F.shape[1], f.shape[1])), used.argmax(axis=1)
         moves[at] = f / F[np.arange(len(F)), at, None]
         return moves, True
-    lengths = np.linalg.norm(F, axis=0)
-    if not lengths.any():
-        return np.zeros((F.shape[1], f.shape[1])), False
-    best, moves, used_before = 0, np.zeros((F.shape[1], f.shape[1])), 0
-    for share in _FAINT:
-        clear = lengths > share * lengths.max()
-        if clear.sum() == used_before:
-            continue
-        used_before = int(clear.sum())
-        solver = _Solver.of(F, np.where(clear, 1.0 / np.where(clear, lengths, 1.0), 0.0))
-        if solver.rank > best:
-            best, moves = solver.rank, solver.solve(F, f)
-        left, sizes = np.abs(f - F @ moves), np.abs(f) + np.abs(F) @ np.abs(moves)
-        if best == len(F) or (left <= _REACHED * sizes).all():
-            break
-    return moves, best == len(F)
+    solver = _Solver.of(F, units)
+    return solver.solve(F, f), solver.rank == len(F)
 
 
 class _Solver(NamedTuple):

@@ -21,6 +21,8 @@ from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
 
+_FAINT = 2.0**-40
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,7 @@ class NumericPart:
     column: str
     weights: Floats  # (k,)
     base: float = 0.0
+    unit: float = 0.0  # of changes that count alike among columns; 0 if that is not known
     blur: Floats | None = None  # (k,) how far weights may be from what the steps say; None: exact
 
 
@@ -243,13 +246,14 @@ class TableMap:
             )
         columns, blurs = ([np.zeros((0, len(self.offset)))] for _ in range(2))
         offset, offset_blur = self.offset.copy(), _or_zeros(self.offset_blur, self.offset).copy()
-        base = np.zeros(seen.width)
+        base, units = np.zeros(seen.width), np.ones(seen.width)
+        usual = self._units
         for j, part in enumerate(self.parts):
             blur = _or_zeros(part.blur, part.weights)
             if isinstance(part, NumericPart):
                 columns.append(part.weights[None, :])
                 blurs.append(blur[None, :])
-                base[seen.spans[j]] = part.base
+                base[seen.spans[j]], units[seen.spans[j]] = part.base, usual[j]
                 continue
             own, others = int(seen.levels[j]), seen.others(j)
             columns.append(part.weights[others] - part.weights[own])
@@ -257,7 +261,18 @@ class TableMap:
             offset += part.weights[own]
             offset_blur = SAFE * (offset_blur + blur[own] + UNIT * np.abs(offset))
         B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
-        return Affine(B, base, offset, B_blur, offset_blur)
+        return Affine(B, base, units, offset, B_blur, offset_blur)
+
+    @property
+    def _units(self) -> Floats:
+        """Units in which changes of the columns count alike; 1 for columns of levels."""
+        known = np.array([getattr(part, "unit", 1.0) for part in self.parts])
+        lengths = np.array([float(np.linalg.norm(part.weights)) for part in self.parts])
+        # Of a map that does not say, a slope that is fainter than this beside the others is taken
+        # for rounding, so that no prototype is carried out along it.
+        faint = lengths <= _FAINT * lengths.max()
+        guessed = 1.0 / np.where(faint, lengths.max(), lengths)
+        return np.where(known > 0, known, guessed)
 
 
 def _or_zeros(blur: Floats | None, like: Floats) -> Floats:
