@@ -267,9 +267,13 @@ class Prices:
 
     @classmethod
     def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
-        """State a cost; its weights may be for all columns of the table, seen or not."""
+        """State a cost, whose parts are for all columns of the table or for those that are seen.
+
+        Columns that the model does not see never change, so that what is left of a cost is what
+        it says of the others: their weights, and those rows and columns of a matrix.
+        """
         weights = _per_feature(cost, features, columns)
-        factor = cost.l2_factor(sum(feature.is_number for feature in features))
+        factor = _factor(cost, features, columns)
         _refuse_strangers(cost, features, columns)
         switches = {
             j: _switch_prices(cost, feature, float(weights[j]) or 1.0)
@@ -296,6 +300,28 @@ def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floa
             return cost.l1_weights(len(features))
         return np.asarray(every[[list(columns).index(name) for name in features.names]])
     return cost.l1_weights(len(features))
+
+
+def _factor(cost: Cost, features: Features, columns: Sequence[str]) -> Floats:
+    """Factor of the quadratic part, (s, numbers), stated for all numbers or for those seen."""
+    seen = [feature.name for feature in features if feature.is_number]
+    # Of columns that the model does not see nobody says whether they are numbers.
+    strangers = [name for name in columns if name not in features.names]
+    numbers = [name for name in columns if name in seen or name in strangers]
+    if not strangers:
+        return cost.l2_factor(len(seen))
+    try:
+        every = cost.l2_factor(len(numbers))
+    except InvalidInputError as refusal:
+        try:
+            return cost.l2_factor(len(seen))
+        except InvalidInputError:
+            raise InvalidInputError(
+                f"{refusal} These are the columns of the table that can be numbers; the "
+                f"{len(seen)} that the model sees will do as well."
+            ) from None
+    kept = every[:, [numbers.index(name) for name in seen]]
+    return np.ascontiguousarray(kept[kept.any(axis=1)])
 
 
 def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:

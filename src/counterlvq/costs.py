@@ -160,8 +160,10 @@ class Mahalanobis(Cost):
     Parameters
     ----------
     matrix : array-like of shape (d, d)
-        Symmetric positive semidefinite, for the d features that are numbers. Along directions
-        it does not see, changes are free.
+        Symmetric positive semidefinite, for the d columns that are numbers, in the order of the
+        table that the model or the pipeline was given. Columns that a pipeline drops never
+        change and may be left out. Along directions that the matrix does not see, changes are
+        free.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
 

@@ -23,15 +23,14 @@ from counterlvq.restating import Blur
 
 __all__ = ["Affine", "restated"]
 
-# The constants below choose among prototypes that are equally right, or nearly so. Whatever is
-# chosen, `_blur` bounds what is wrong with it.
+# The two constants below choose among prototypes and offsets that are equally right, or nearly
+# so. Whatever is chosen, the blur bounds what is wrong with it.
 #
-# A direction that shrinks by a factor s can be reached or left out: prototypes far out along it
-# are rounded to u / s of what has to be reached, and without it s of that is left. s^2 = u is
-# where both cost the same.
-_RANK = 2.0**-26
-# A residual up to so many times the rounding of the prototype itself is taken for rounding.
-_ROUNDINGS = 4.0
+# Directions that shrink by more than this, once rows and columns have one size, are rounding of
+# the decomposition: prototypes are not moved along them.
+_RANK = 2.0**-46
+# A residual of so many roundings for each column and a few more is what solving leaves.
+_ROUNDINGS = 2.0
 
 
 class Affine(NamedTuple):
@@ -112,7 +111,7 @@ class _Part(NamedTuple):
         squares = (e * e).sum(axis=1)
         rounding = 2.0 * e.shape[1] * UNIT * squares + TINY
         from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=1)
-        own = UNIT * np.abs(points) @ np.abs(F).T
+        solving = _ROUNDINGS * (len(lengths) + 4) * UNIT * (np.abs(points) @ np.abs(F).T)
         return cls(
             F,
             lengths,
@@ -122,7 +121,7 @@ class _Part(NamedTuple):
             SAFE * np.linalg.norm(pulls[:, seen] / lengths[seen], axis=1),
             squares,
             SAFE * (rounding + from_blur),
-            bool((np.abs(e) <= _ROUNDINGS * (own + e_blur)).all()),
+            bool((np.abs(e) <= solving + e_blur).all()),
         )
 
 
