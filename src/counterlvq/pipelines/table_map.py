@@ -120,8 +120,8 @@ class TableMap:
     def features(self) -> Features:
         """The columns that matter, as far as anybody has said what they are."""
         if self.described_as is not None:
-            return self.described_as
-        return Features(_feature(part) for part in self.parts)
+            return self.described_as.within(self.columns)
+        return Features(_feature(part) for part in self.parts).within(self.columns)
 
     def described(self, features: Features) -> TableMap:
         """Say more about the columns: what is whole, what has which levels, in which units.
