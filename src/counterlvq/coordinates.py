@@ -312,13 +312,13 @@ def _factor(cost: Cost, features: Features, columns: Sequence[str]) -> Floats:
         return cost.l2_factor(len(seen))
     try:
         every = cost.l2_factor(len(numbers))
-    except InvalidInputError as refusal:
+    except InvalidInputError:
         try:
             return cost.l2_factor(len(seen))
-        except InvalidInputError:
+        except InvalidInputError as refusal:
             raise InvalidInputError(
-                f"{refusal} These are the columns of the table that can be numbers; the "
-                f"{len(seen)} that the model sees will do as well."
+                f"{refusal} These are the numbers that the model sees; all {len(numbers)} columns "
+                f"of the table that can be numbers will do as well."
             ) from None
     kept = every[:, [numbers.index(name) for name in seen]]
     return np.ascontiguousarray(kept[kept.any(axis=1)])

@@ -327,10 +327,7 @@ class Features:
 
     def sees(self, key: FeatureKey) -> bool:
         """Whether a column of the table is one of these; others do not exist or never change."""
-        name = key
-        if not isinstance(key, str):
-            at = operator.index(key) if hasattr(key, "__index__") else len(self._table)
-            name = self._table[at] if -len(self._table) <= at < len(self._table) else ""
+        name = key if isinstance(key, str) else self._table[self._place(key)]
         return name in self.names or name not in self._table
 
     def __len__(self) -> int:
@@ -352,6 +349,10 @@ class Features:
         """Turn a name or a position into a column number."""
         if isinstance(key, str):
             return self._position_of_name(key)
+        return self._position_of_name(self._table[self._place(key)])
+
+    def _place(self, key: SupportsIndex) -> int:
+        """Check a position in the table."""
         try:
             position = operator.index(key)
         except TypeError:
@@ -365,7 +366,7 @@ class Features:
                 f"feature {position} does not exist; expected a position from 0 to "
                 f"{count - 1}, for {count} features."
             )
-        return self._position_of_name(self._table[position])
+        return position
 
     def number(self, key: FeatureKey, asked: str) -> int:
         """As `position`, for a feature that has to be a number; `asked` says by whom."""
