@@ -39,6 +39,7 @@ ORDER = [
     "grids",
     "costs",
     "coordinates",
+    "restating",
     "model",
     "adapters",
     "pipelines",

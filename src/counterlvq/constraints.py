@@ -83,8 +83,10 @@ class _PerFeature(Constraint):
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """State the condition in numbers for the given columns."""
-        at = [self._position(key, features) for key in self.features]
-        return (self._rows(at, len(features)),)
+        # What the model does not see stays as it is in every answer.
+        kept = [key for key in self.features if features.sees(key)]
+        at = [self._position(key, features) for key in kept]
+        return (self._rows(at, len(features)),) if at else ()
 
 
 @final
@@ -230,6 +232,8 @@ class MaxChange(Constraint):
 
     def conditions(self, features: Features) -> tuple[Rows, ...]:
         """``|y_j - x_j| <= by``."""
+        if not features.sees(self.feature):
+            return ()
         at, width = [features.number(self.feature, "MaxChange")], len(features)
         return (
             Rows.on_features(at, width, new=1, old=-1, value=self.by),

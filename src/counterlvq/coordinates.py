@@ -269,9 +269,13 @@ class Prices:
 
     @classmethod
     def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
-        """State a cost; its weights may be for all columns of the table, seen or not."""
+        """State a cost, whose parts are for all columns of the table or for those that are seen.
+
+        Columns that the model does not see never change, so that what is left of a cost is what
+        it says of the others: their weights, and those rows and columns of a matrix.
+        """
         weights = _per_feature(cost, features, columns)
-        form = stated_form(cost, sum(feature.is_number for feature in features))
+        form = _form(cost, features, columns)
         _refuse_strangers(cost, features, columns)
         switches = {
             j: _switch_prices(cost, feature, float(weights[j]) or 1.0)
@@ -305,6 +309,27 @@ def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floa
             return stated_weights(cost, len(features))
         return np.asarray(every[[list(columns).index(name) for name in features.names]])
     return stated_weights(cost, len(features))
+
+
+def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticForm:
+    """Quadratic part of a cost that is stated for all numbers of the table or for those seen."""
+    seen = [feature.name for feature in features if feature.is_number]
+    # Of columns that the model does not see nobody says whether they are numbers.
+    strangers = [name for name in columns if name not in features.names]
+    numbers = [name for name in columns if name in seen or name in strangers]
+    if not strangers:
+        return stated_form(cost, len(seen))
+    try:
+        every = stated_form(cost, len(numbers))
+    except InvalidInputError:
+        try:
+            return stated_form(cost, len(seen))
+        except InvalidInputError as refusal:
+            raise InvalidInputError(
+                f"{refusal} These are the numbers that the model sees; all {len(numbers)} columns "
+                f"of the table that can be numbers will do as well."
+            ) from None
+    return every.among(np.array([numbers.index(name) for name in seen], dtype=np.intp))
 
 
 def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:

@@ -272,10 +272,11 @@ class Mahalanobis(Cost):
     Parameters
     ----------
     matrix : array-like of shape (d, d)
-        Symmetric positive semidefinite, for the d features that are numbers. Along directions
-        it does not see, changes are free. It is used as it is: no eigenvalue is dropped or
-        lifted, and a matrix that is indefinite, be it by rounding alone, is refused with the
-        ridge that would mend it.
+        Symmetric positive semidefinite, for the d columns that are numbers, in the order of the
+        table that the model or the pipeline was given. Columns that a pipeline drops never
+        change and may be left out. Along directions that the matrix does not see, changes are
+        free. It is used as it is: no eigenvalue is dropped or lifted, and a matrix that is
+        indefinite, be it by rounding alone, is refused with the ridge that would mend it.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
 

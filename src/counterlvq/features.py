@@ -6,7 +6,8 @@ import difflib
 import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from math import ceil, floor, inf
 from typing import Any, SupportsIndex, final
 
@@ -189,6 +190,7 @@ class Features:
 
     columns: tuple[Feature, ...]
     names: tuple[str, ...]
+    _table: tuple[str, ...] = field(compare=False)  # in which positions count
 
     def __init__(self, columns: Iterable[str | Feature]) -> None:
         listed = tuple(columns)
@@ -207,6 +209,7 @@ class Features:
             )
         object.__setattr__(self, "columns", described)
         object.__setattr__(self, "names", names)
+        object.__setattr__(self, "_table", names)
 
     @classmethod
     def numbered(cls, count: int) -> Features:
@@ -307,6 +310,26 @@ class Features:
             _changed(feature, change) for feature, change in zip(self.columns, changes, strict=True)
         )
 
+    def within(self, table: tuple[str, ...]) -> Features:
+        """Return the same columns as some of those of a wider table.
+
+        A position is then one in that table, as whoever has its rows counts them.
+
+        Examples
+        --------
+        >>> features = Features(["age", "income"]).within(("id", "age", "income"))
+        >>> features.position(1), features[2].name
+        (0, 'income')
+        """
+        out = copy(self)
+        object.__setattr__(out, "_table", table)
+        return out
+
+    def sees(self, key: FeatureKey) -> bool:
+        """Whether a column of the table is one of these; others do not exist or never change."""
+        name = key if isinstance(key, str) else self._table[self._place(key)]
+        return name in self.names or name not in self._table
+
     def __len__(self) -> int:
         return len(self.names)
 
@@ -326,6 +349,10 @@ class Features:
         """Turn a name or a position into a column number."""
         if isinstance(key, str):
             return self._position_of_name(key)
+        return self._position_of_name(self._table[self._place(key)])
+
+    def _place(self, key: SupportsIndex) -> int:
+        """Check a position in the table."""
         try:
             position = operator.index(key)
         except TypeError:
@@ -333,12 +360,13 @@ class Features:
                 f"feature {key!r} has type {type(key).__name__}; expected a feature name or a "
                 f"position (an integer)."
             ) from None
-        if not -len(self) <= position < len(self):
+        count = len(self._table)
+        if not -count <= position < count:
             raise UnknownFeatureError(
                 f"feature {position} does not exist; expected a position from 0 to "
-                f"{len(self) - 1}, for {len(self)} features."
+                f"{count - 1}, for {count} features."
             )
-        return position % len(self)
+        return position
 
     def number(self, key: FeatureKey, asked: str) -> int:
         """As `position`, for a feature that has to be a number; `asked` says by whom."""
@@ -357,6 +385,11 @@ class Features:
             return self.names.index(name)
         except ValueError:
             pass
+        if name in self._table:
+            raise UnknownFeatureError(
+                f"feature {name!r} is a column that the model does not see: no answer changes "
+                f"it, and its value is not looked at; expected one that it sees. Check it before."
+            ) from None
         close = difflib.get_close_matches(name, self.names, n=1)
         shown = ", ".join(self.names[:8]) + (", ..." if len(self) > 8 else "")
         hint = f" Did you mean {close[0]!r}?" if close else ""

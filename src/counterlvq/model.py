@@ -18,6 +18,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.exact import squared_distance
 from counterlvq.features import Features
 from counterlvq.frames import rows_of
+from counterlvq.restating import Blur
 
 __all__ = ["PrototypeModel"]
 
@@ -71,6 +72,9 @@ class PrototypeModel:
         The distinct labels, sorted where they can be.
     features : Features
         The names of the columns.
+    blur : Blur or None
+        For a model that states another one in other coordinates: how far its distances may be
+        from that one's.
 
     Examples
     --------
@@ -87,6 +91,7 @@ class PrototypeModel:
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
+    blur: Blur | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
 
     def __init__(
@@ -110,6 +115,7 @@ class PrototypeModel:
         object.__setattr__(self, "offsets", _checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(_distinct(checked)))
+        object.__setattr__(self, "blur", None)
         object.__setattr__(self, "_referee", None)
 
     def __repr__(self) -> str:
@@ -220,6 +226,12 @@ class PrototypeModel:
         """
         out = copy.copy(self)
         object.__setattr__(out, "_referee", by)
+        return out
+
+    def blurred(self, by: Blur) -> PrototypeModel:
+        """Return a model that says how far its distances may be from those that are meant."""
+        out = copy.copy(self)
+        object.__setattr__(out, "blur", by)
         return out
 
     @property

@@ -138,7 +138,7 @@ def _checked_pair(explainer: Explainer, features: Sequence[FeatureKey]) -> tuple
 
 
 def _feature_plane(explainer: Explainer, cf: Counterfactual, pair: tuple[int, int]) -> Plane:
-    names = [explainer.features[j] for j in pair]
+    names = [explainer.features.columns[j] for j in pair]
     base = (cf.x if cf.status.has_answer else cf.original).copy()
     others = [j for j in range(base.size) if j not in pair]
     same = not cf.status.has_answer or np.array_equal(cf.x[others], cf.original[others])

@@ -114,13 +114,13 @@ def source_of(model: Any, features: Any = None) -> Source:
         rows = _PipelineRows(model, table_map)
         return _behind(table_map, as_prototype_model(last), rows.labels, rows.images)
     if isinstance(model, TableModel):
-        table_map = _described(model.table_map.described(model.features), features)
+        table_map = _described(model.table_map.described(model.features), features).taken_exactly()
         return _behind(table_map, model.model, _After(model.model.predict, table_map.image))
     read = as_prototype_model(model)
     if features is None:
         coordinates = Coordinates(read.features)
         return Source(read, predictor_of(model), read.features.names, coordinates)
-    table_map = _described(TableMap.identity(read.features.names), features)
+    table_map = _described(TableMap.identity(read.features.names), features).taken_exactly()
     own = predictor_of(model)
     if table_map.has_levels:
         return _behind(table_map, read, None if own is None else _After(own, table_map.image))

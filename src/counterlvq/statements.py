@@ -55,7 +55,9 @@ class OneOf(Constraint):
     def conditions(self, features: Features) -> tuple[LevelRule, ...]:
         """Name the positions of the levels."""
         at = features.position(self.feature)
-        return (_level_rule(features[at], at, self.levels, negated=False, asked=repr(self)),)
+        return (
+            _level_rule(features.columns[at], at, self.levels, negated=False, asked=repr(self)),
+        )
 
 
 @final

@@ -5,8 +5,11 @@
 ``labels``              (p,) whole      position of each label among the values in the document
 ``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once
 ``offsets``             (p,) doubles    if the model has any
-``table.constant``      (k,) doubles    c in ``z = B x + c``; k is d, the columns of the model
+``table.constant``      (k,) doubles    c in ``z = B (x - base) + c``; k is d, the columns of the
+                                        model
 ``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one
+``table.base``          (m,) doubles    what to take off each column of numbers, if any
+``table.units``         (m,) doubles    units in which changes of them count alike, if known
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
 ======================  ==============  ========================================================
 """
@@ -148,6 +151,11 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
             parts.append({"column": part.column, "levels": levels})
     if numbers:
         arrays["table.numbers"] = np.stack(numbers)
+    for name, of in (("table.base", "base"), ("table.units", "unit")):
+        numeric = [part for part in table_map.parts if isinstance(part, NumericPart)]
+        said = np.array([getattr(part, of) for part in numeric], dtype=np.float64)
+        if said.any():
+            arrays[name] = said
     return {
         "columns": list(table_map.columns),
         "named": table_map.named,
@@ -335,11 +343,13 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int) -> TableMap:
     for part in listed:
         part.done()
     _check_order([name for name, _ in read], columns)
-    numbers = iter(_numbers(arrays, sum(levels is None for _, levels in read), width))
+    count = sum(levels is None for _, levels in read)
+    numbers = iter(_numbers(arrays, count, width))
+    base, units = (iter(_per_number(arrays, name, count)) for name in ("table.base", "table.units"))
     parts: list[NumericPart | LevelsPart] = []
     for name, levels in read:
         if levels is None:
-            parts.append(NumericPart(name, next(numbers)))
+            parts.append(NumericPart(name, next(numbers), next(base), next(units)))
             continue
         at = f"table.levels.{sum(isinstance(part, LevelsPart) for part in parts)}"
         weights = finite_matrix(at, arrays.doubles(at), width)
@@ -356,6 +366,16 @@ def _numbers(arrays: _Arrays, count: int, width: int) -> list[Floats]:
     if len(rows) != count:
         raise Refusal(f"table.numbers has {len(rows)} rows for {count} columns of numbers.")
     return list(rows)
+
+
+def _per_number(arrays: _Arrays, name: str, count: int) -> list[float]:
+    """Read a number for each column of numbers; zeros where the file has none."""
+    if name not in arrays:
+        return [0.0] * count
+    found: list[float] = finite_vector(name, arrays.doubles(name), count).tolist()
+    if name == "table.units" and min(found) < 0:
+        raise Refusal(f"{name} holds {min(found):g}; expected numbers of at least 0.")
+    return found
 
 
 def _check_order(names: list[str], columns: tuple[str, ...]) -> None:

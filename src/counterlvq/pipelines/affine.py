@@ -20,7 +20,7 @@ def _standard(step: Any, flow: Flow) -> Flow:
     if step.with_mean:
         flow = flow.shifted(-fitted_array(step, "mean_"))
     if step.with_std:
-        flow = flow.scaled(1.0 / fitted_array(step, "scale_"))
+        flow = flow.divided(fitted_array(step, "scale_"))
     return flow
 
 
@@ -31,7 +31,7 @@ def _min_max(step: Any, flow: Flow) -> Flow:
 
 def _max_abs(step: Any, flow: Flow) -> Flow:
     _refuse_clip(step, "MaxAbsScaler")
-    return flow.scaled(1.0 / fitted_array(step, "scale_"))
+    return flow.divided(fitted_array(step, "scale_"))
 
 
 def _refuse_clip(step: Any, kind: str) -> None:
@@ -47,7 +47,7 @@ def _robust(step: Any, flow: Flow) -> Flow:
     if step.with_centering:
         flow = flow.shifted(-fitted_array(step, "center_"))
     if step.with_scaling:
-        flow = flow.scaled(1.0 / fitted_array(step, "scale_"))
+        flow = flow.divided(fitted_array(step, "scale_"))
     return flow
 
 
@@ -57,7 +57,7 @@ def _principal(step: Any, flow: Flow) -> Flow:
         return flow
     # As `transform` does: a component without variance is not blown up beyond all measure.
     spread = np.sqrt(fitted_array(step, "explained_variance_"))
-    return flow.scaled(1.0 / np.maximum(spread, np.finfo(spread.dtype).eps))
+    return flow.divided(np.maximum(spread, np.finfo(spread.dtype).eps))
 
 
 def _singular(step: Any, flow: Flow) -> Flow:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
+from counterlvq.pipelines.rounding import (
+    SAFE,
+    TINY,
+    UNIT,
+    Doubled,
+    difference,
+    product_blur,
+    product_plus,
+    scaled_blur,
+    summed,
+)
 
 __all__ = ["Contributions", "Flow"]
 
@@ -19,6 +30,12 @@ class Contributions(NamedTuple):
 
     levels: tuple[Any, ...]
     added: Floats  # (levels, q)
+    blur: Floats  # (levels, q)
+
+    @classmethod
+    def exactly(cls, levels: tuple[Any, ...], added: Floats) -> Contributions:
+        """Contributions as an encoder states them."""
+        return cls(levels, added, np.zeros_like(added))
 
     def plus(self, other: Contributions) -> Contributions:
         """Add up what two encoders make of one column, for the levels that both know."""
@@ -26,77 +43,181 @@ class Contributions(NamedTuple):
         both = [k for k, level in enumerate(self.levels) if level in theirs]
         levels = tuple(self.levels[k] for k in both)
         at = [theirs[level] for level in levels]
-        return Contributions(levels, self.added[both] + other.added[at])
+        mine, added = self.added[both], other.added[at]
+        blur = self.blur[both] + other.blur[at] + _sum_blur(mine, added)
+        return Contributions(levels, mine + added, SAFE * blur)
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Flow:
-    """q columns on the way, each ``linear x + offset`` plus what levels contribute."""
+    """q columns on the way, each ``linear (x - base) + offset`` plus what levels contribute.
+
+    The blurs bound how far `linear` and `offset` are from what the steps say in exact arithmetic.
+    Steps that centre move the base and not the offset: where rows lie far from zero and close
+    together, the large numbers are then taken off before anything is multiplied.
+    """
 
     linear: Floats  # (q, d), on the d columns of the user's table
     offset: Floats  # (q,)
     encoded: Mapping[int, Contributions]  # by column of the user's table
     untouched: tuple[int, ...]  # the column of the user's table that each still equals, or -1
+    base: Floats  # (d,)
+    linear_blur: Floats  # (q, d)
+    offset_blur: Floats  # (q,)
+    units: Floats  # (d,) of the user's columns, those that the first step to mix them saw, or 0
 
     @classmethod
     def start(cls, width: int) -> Flow:
         """Begin with the user's table itself."""
-        return cls(np.eye(width), np.zeros(width), {}, tuple(range(width)))
+        zeros = np.zeros(width)
+        blank = np.zeros((width, width))
+        return cls(np.eye(width), zeros, {}, tuple(range(width)), zeros, blank, zeros, zeros)
 
     @property
     def width(self) -> int:
         """How many columns there are on the way."""
         return len(self.untouched)
 
+    @property
+    def own_units(self) -> Floats:
+        """Units of the user's columns in which changes count alike, 0 where there are none.
+
+        Scalers say what they are; once columns are mixed, a small slope may also be one that does
+        not matter, and for PCA that of a constant column is rounding.
+        """
+        lengths = np.linalg.norm(self.linear, axis=0)
+        known = (self.units > 0) | (lengths == 0)
+        return np.where(known, self.units, 1.0 / np.where(lengths > 0, lengths, 1.0))
+
     def taking(self, at: NDArray[Any] | Sequence[int]) -> Flow:
         """Keep the listed columns only, in that order."""
         kept = np.asarray(at, dtype=np.intp)
-        encoded = {j: Contributions(c.levels, c.added[:, kept]) for j, c in self.encoded.items()}
-        untouched = tuple(self.untouched[k] for k in kept)
-        return Flow(self.linear[kept], self.offset[kept], encoded, untouched)
+        encoded = {
+            j: Contributions(c.levels, c.added[:, kept], c.blur[:, kept])
+            for j, c in self.encoded.items()
+        }
+        return Flow(
+            self.linear[kept],
+            self.offset[kept],
+            encoded,
+            tuple(self.untouched[k] for k in kept),
+            self.base,
+            self.linear_blur[kept],
+            self.offset_blur[kept],
+            self.units,
+        )
 
     def scaled(self, factor: NDArray[Any] | float) -> Flow:
         """Multiply each column by its factor."""
         factors = np.broadcast_to(np.asarray(factor, dtype=np.float64), (self.width,))
-        encoded = {j: Contributions(c.levels, c.added * factors) for j, c in self.encoded.items()}
+        encoded = {
+            j: Contributions(c.levels, c.added * factors, scaled_blur(c.added, c.blur, factors))
+            for j, c in self.encoded.items()
+        }
         return Flow(
-            factors[:, None] * self.linear, factors * self.offset, encoded, (-1,) * self.width
+            factors[:, None] * self.linear,
+            factors * self.offset,
+            encoded,
+            (-1,) * self.width,
+            self.base,
+            scaled_blur(self.linear, self.linear_blur, factors[:, None]),
+            scaled_blur(self.offset, self.offset_blur, factors),
+            self.units,
+        )
+
+    def divided(self, by: NDArray[Any]) -> Flow:
+        """Divide each column by its number, as scalers do: rounded once, unlike ``1 / by``."""
+        divisors = np.asarray(by, dtype=np.float64)
+        encoded = {
+            j: Contributions(c.levels, c.added / divisors, _divided_blur(c.added, c.blur, divisors))
+            for j, c in self.encoded.items()
+        }
+        return Flow(
+            self.linear / divisors[:, None],
+            self.offset / divisors,
+            encoded,
+            (-1,) * self.width,
+            self.base,
+            _divided_blur(self.linear, self.linear_blur, divisors[:, None]),
+            _divided_blur(self.offset, self.offset_blur, divisors),
+            self.units,
         )
 
     def shifted(self, by: NDArray[Any]) -> Flow:
         """Add a number to each column."""
-        return Flow(self.linear, self.offset + by, self.encoded, (-1,) * self.width)
+        added = np.asarray(by, dtype=np.float64)
+        centred = self._centred(added)
+        if centred is not None:
+            return centred
+        blur = SAFE * (self.offset_blur + _sum_blur(self.offset, added))
+        return replace(
+            self, offset=self.offset + added, offset_blur=blur, untouched=(-1,) * self.width
+        )
+
+    def _centred(self, added: Floats) -> Flow | None:
+        """Move the base, if each column hangs on one of the user's and no two on the same."""
+        used = self.linear != 0
+        alone = (used.sum(axis=1) == 1).all() and (used.sum(axis=0) <= 1).all()
+        if not alone or self.encoded or self.base.any() or self.offset.any():
+            return None
+        at = used.argmax(axis=1)
+        slopes = self.linear[np.arange(self.width), at]
+        base = self.base.copy()
+        base[at] = -added / slopes
+        if not np.isfinite(base).all():
+            return None
+        # What the rounded quotient leaves over stays as an offset: by + slope * base.
+        rest, blur = product_plus(slopes, base[at], added)
+        # The blur of a slope counts for the part of x that has become the base.
+        moved = np.abs(self.linear_blur[np.arange(self.width), at] * base[at])
+        blurs = SAFE * (self.offset_blur + blur + moved)
+        return replace(
+            self, offset=rest, offset_blur=blurs, base=base, untouched=(-1,) * self.width
+        )
 
     def mixed(self, matrix: NDArray[Any]) -> Flow:
         """Replace the columns by linear combinations of them, one per row of `matrix`."""
-        encoded = {j: Contributions(c.levels, c.added @ matrix.T) for j, c in self.encoded.items()}
-        untouched = (-1,) * matrix.shape[0]
-        return Flow(matrix @ self.linear, matrix @ self.offset, encoded, untouched)
+        M = np.asarray(matrix, dtype=np.float64)
+        encoded = {
+            j: Contributions(c.levels, c.added @ M.T, product_blur(c.added, c.blur, M.T, None))
+            for j, c in self.encoded.items()
+        }
+        offset_blur = product_blur(M, None, self.offset[:, None], self.offset_blur[:, None])
+        return Flow(
+            M @ self.linear,
+            M @ self.offset,
+            encoded,
+            (-1,) * len(M),
+            self.base,
+            product_blur(M, None, self.linear, self.linear_blur),
+            offset_blur[:, 0],
+            self.own_units,
+        )
 
     def constant(self, values: NDArray[Any]) -> Flow:
         """Make columns that depend on nothing."""
         count = len(values)
-        return Flow(np.zeros((count, self.linear.shape[1])), values, {}, (-1,) * count)
+        blank = np.zeros((count, self.linear.shape[1]))
+        return Flow(blank, values, {}, (-1,) * count, self.base, blank, np.zeros(count), self.units)
 
     def with_levels(self, column: int, levels: tuple[Any, ...], added: Floats) -> Flow:
         """Make columns that depend on the levels of one column of the user's table alone."""
         blank = self.constant(np.zeros(added.shape[1]))
-        return Flow(
-            blank.linear, blank.offset, {column: Contributions(levels, added)}, blank.untouched
-        )
+        return replace(blank, encoded={column: Contributions.exactly(levels, added)})
 
     def beside(self, others: Sequence[Flow]) -> Flow:
         """Put columns side by side, these first."""
-        flows = [self, *others]
+        flows = _on_one_base([self, *others])
         width = sum(flow.width for flow in flows)
         encoded: dict[int, Contributions] = {}
         start = 0
         for flow in flows:
             for j, part in flow.encoded.items():
-                added = np.zeros((len(part.levels), width))
+                added, blur = np.zeros((2, len(part.levels), width))
                 added[:, start : start + flow.width] = part.added
-                wide = Contributions(part.levels, added)
+                blur[:, start : start + flow.width] = part.blur
+                wide = Contributions(part.levels, added, blur)
                 encoded[j] = encoded[j].plus(wide) if j in encoded else wide
             start += flow.width
         return Flow(
@@ -104,4 +225,40 @@ class Flow:
             np.concatenate([flow.offset for flow in flows]),
             encoded,
             tuple(column for flow in flows for column in flow.untouched),
+            flows[0].base,
+            np.vstack([flow.linear_blur for flow in flows]),
+            np.concatenate([flow.offset_blur for flow in flows]),
+            np.max([flow.units for flow in flows], axis=0),
         )
+
+    def rebased(self, base: Floats) -> Flow:
+        """State the same columns with another base."""
+        moved = difference(base, self.base)
+        if not (moved.high != 0)[self.linear.any(axis=0)].any():
+            return replace(self, base=base)
+        row = Doubled(moved.high[None, :], moved.low[None, :])
+        found, blur = summed(self.linear, row, Doubled(self.offset, np.zeros(self.width)))
+        blurs = self.offset_blur + blur[0] + np.abs(found.low[0])
+        blurs = SAFE * (blurs + self.linear_blur @ np.abs(moved.high))
+        return replace(self, offset=found.high[0], offset_blur=blurs, base=base)
+
+
+def _on_one_base(flows: list[Flow]) -> list[Flow]:
+    """Give flows the base of the first that has one for a column."""
+    base = np.zeros_like(flows[0].base)
+    for flow in reversed(flows):
+        sees = flow.linear.any(axis=0)
+        base[sees] = flow.base[sees]
+    return [flow.rebased(base) for flow in flows]
+
+
+def _sum_blur(a: Floats, b: Floats) -> Floats:
+    """Bound the rounding of ``a + b``; a sum with 0 is exact."""
+    return np.where((a == 0) | (b == 0), 0.0, UNIT * np.abs(a + b))
+
+
+def _divided_blur(values: Floats, blur: Floats, by: Floats) -> Floats:
+    """Bound on the error of ``values / by`` where `by` is exact."""
+    exact = (np.abs(by) == 1) | (values == 0)
+    rounding = np.where(exact, 0.0, UNIT * np.abs(values / by) + TINY)
+    return np.asarray(SAFE * (blur / np.abs(by) + rounding))

@@ -85,7 +85,7 @@ def _sizes(table_map: TableMap, rows: Floats) -> Floats:
     sizes = np.tile(np.abs(table_map.offset), (len(rows), 1))
     for j, part in enumerate(table_map.parts):
         if isinstance(part, NumericPart):
-            sizes += np.abs(rows[:, j, None] * part.weights)
+            sizes += (np.abs(rows[:, j, None]) + abs(part.base)) * np.abs(part.weights)
         else:
             sizes += np.abs(part.weights[rows[:, j].astype(np.intp)])
     largest: Floats = sizes.max(axis=1, initial=0.0, keepdims=True)
@@ -102,12 +102,14 @@ def _made_rows(table_map: TableMap) -> Floats:
     count = max([_PROBES, *counts])
     draws = np.random.default_rng(0).uniform(-_REACH, _REACH, (count, len(parts)))
     rows = np.empty((count, len(parts)))
-    numeric = [j for j, part in enumerate(parts) if isinstance(part, NumericPart)]
-    if numeric:
-        B = np.stack([parts[j].weights for j in numeric], axis=1)
+    numbers = {j: part for j, part in enumerate(parts) if isinstance(part, NumericPart)}
+    if numbers:
+        numeric = list(numbers)
+        B = np.stack([part.weights for part in numbers.values()], axis=1)
         lengths = np.linalg.norm(B, axis=0)
         middle = np.linalg.lstsq(B / lengths, -table_map.offset, rcond=None)[0]
-        rows[:, numeric] = (middle + draws[:, numeric]) / lengths
+        base = np.array([part.base for part in numbers.values()])
+        rows[:, numeric] = base + (middle + draws[:, numeric]) / lengths
     for j, part in enumerate(parts):
         if isinstance(part, LevelsPart):
             rows[:, j] = draws[:, j].argsort() % len(part.levels)

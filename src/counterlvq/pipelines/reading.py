@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from counterlvq.adapters.attributes import feature_names
+from counterlvq.arrays import Floats
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Features
-from counterlvq.pipelines.flow import Flow
+from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.proof import prove
 from counterlvq.pipelines.steps import is_kind, passed
-from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
+from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap, levels_of_numbers
 
 __all__ = ["read_pipeline", "read_transformer"]
 
@@ -113,11 +114,12 @@ def _read(steps: list[Any], model: Any, probe: Any) -> TableMap:
     flow = Flow.start(len(columns))
     for step in steps:
         flow = passed(step, flow)
-    parts = [_part(flow, j, name) for j, name in enumerate(columns)]
+    units = flow.own_units
+    parts = [_part(flow, j, name, units) for j, name in enumerate(columns)]
     # Columns that came to nothing may still have to be valid on the way.
     fillers = {columns[j]: part.levels[0] for j, part in flow.encoded.items() if part.levels}
     seen = tuple(part for part in parts if part is not None)
-    table_map = TableMap(columns, seen, flow.offset, named, fillers)
+    table_map = TableMap(columns, seen, flow.offset, named, fillers, offset_blur=flow.offset_blur)
     prove(table_map, steps, fillers, probe)
     return table_map
 
@@ -150,19 +152,30 @@ def _leaves(steps: list[Any]) -> list[Any]:
     return out
 
 
-def _part(flow: Flow, j: int, name: str) -> NumericPart | LevelsPart | None:
+def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsPart | None:
     """Say what column j contributes; None if nothing, whatever it holds."""
-    slope = flow.linear[:, j].copy()
+    slope = NumericPart(
+        name,
+        flow.linear[:, j].copy(),
+        float(flow.base[j]),
+        float(units[j]),
+        flow.linear_blur[:, j].copy(),
+    )
     encoded = flow.encoded.get(j)
     if encoded is None:
-        return NumericPart(name, slope) if slope.any() else None
-    added = encoded.added
-    if slope.any():
-        # One column as a number and as a category: on its levels both are known.
-        if not all(isinstance(level, int | float) for level in encoded.levels):
-            raise NotSupportedError(
-                f"column {name!r} is read as a number by one step and as text by another; expected "
-                f"one of the two. Convert the column first."
-            )
-        added = added + np.outer(np.array(encoded.levels, dtype=np.float64), slope)
-    return LevelsPart(name, encoded.levels, added) if added.any() else None
+        return slope if slope.weights.any() else None
+    if not slope.weights.any():
+        return LevelsPart(name, *encoded) if encoded.added.any() else None
+    # One column as a number and as a category: on its levels both are known.
+    if not all(isinstance(level, int | float) for level in encoded.levels):
+        raise NotSupportedError(
+            f"column {name!r} is read as a number by one step and as text by another; expected "
+            f"one of the two. Convert the column first."
+        )
+    as_number = Contributions(encoded.levels, *_weights(levels_of_numbers(slope, encoded.levels)))
+    both = encoded.plus(as_number)
+    return LevelsPart(name, *both) if both.added.any() else None
+
+
+def _weights(part: LevelsPart) -> tuple[Floats, Floats]:
+    return part.weights, np.zeros_like(part.weights) if part.blur is None else part.blur

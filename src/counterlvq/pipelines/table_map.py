@@ -16,17 +16,24 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import rows_of
 from counterlvq.model import PrototypeModel
+from counterlvq.pipelines.restated import Affine, restated
+from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 
-__all__ = ["LevelsPart", "NumericPart", "TableMap"]
+__all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
+
+_FAINT = 2.0**-40
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class NumericPart:
-    """A column of numbers: `weights` is its column of B in ``z = B x + c``."""
+    """A column of numbers: `weights` is its column of B in ``z = B (x - base) + c``."""
 
     column: str
     weights: Floats  # (k,)
+    base: float = 0.0
+    unit: float = 0.0  # of changes that count alike among columns; 0 if that is not known
+    blur: Floats | None = None  # (k,) how far weights may be from what the steps say; None: exact
 
 
 @final
@@ -37,12 +44,16 @@ class LevelsPart:
     column: str
     levels: tuple[Any, ...]
     weights: Floats  # (levels, k)
+    blur: Floats | None = None  # (levels, k)
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class TableMap:
     """``z = c + sum of what each column contributes``, in the k dimensions of the model.
+
+    The numbers of a map that was read from a pipeline are rounded. Its blurs bound how far they
+    are from what the steps say in exact arithmetic; `pulled_back` takes them into account.
 
     Attributes
     ----------
@@ -58,6 +69,8 @@ class TableMap:
         For columns that contribute nothing but have to be valid: a value that is.
     described_as : Features, optional
         The columns that matter, where more is known of them than the pipeline says.
+    offset_blur : ndarray of shape (k,), optional
+        How far the constant may be from what the steps say; exact by default.
 
     Examples
     --------
@@ -76,6 +89,7 @@ class TableMap:
     named: bool
     fillers: Mapping[str, Any] = field(default_factory=dict)
     described_as: Features | None = None
+    offset_blur: Floats | None = None  # (k,)
 
     @classmethod
     def identity(cls, columns: tuple[str, ...]) -> TableMap:
@@ -85,8 +99,10 @@ class TableMap:
         return cls(columns, parts, np.zeros(len(columns)), named=True)
 
     def __post_init__(self) -> None:
-        for array in (self.offset, *(part.weights for part in self.parts)):
-            read_only(array)
+        blurs = (self.offset_blur, *(part.blur for part in self.parts))
+        for array in (self.offset, *(part.weights for part in self.parts), *blurs):
+            if array is not None:
+                read_only(array)
 
     def __repr__(self) -> str:
         return (
@@ -104,8 +120,8 @@ class TableMap:
     def features(self) -> Features:
         """The columns that matter, as far as anybody has said what they are."""
         if self.described_as is not None:
-            return self.described_as
-        return Features(_feature(part) for part in self.parts)
+            return self.described_as.within(self.columns)
+        return Features(_feature(part) for part in self.parts).within(self.columns)
 
     def described(self, features: Features) -> TableMap:
         """Say more about the columns: what is whole, what has which levels, in which units.
@@ -134,6 +150,11 @@ class TableMap:
             known.append(said)
         return replace(self, parts=tuple(parts), described_as=Features(known))
 
+    def taken_exactly(self) -> TableMap:
+        """Take the floats of this map for what is meant, and not the steps behind them."""
+        parts = tuple(replace(part, blur=None) for part in self.parts)
+        return replace(self, parts=parts, offset_blur=None)
+
     @property
     def has_levels(self) -> bool:
         """Whether some column has levels."""
@@ -158,7 +179,7 @@ class TableMap:
         z = np.tile(self.offset, (len(rows), 1))
         for j, part in enumerate(self.parts):
             if isinstance(part, NumericPart):
-                z += rows[:, j, None] * part.weights
+                z += (rows[:, j, None] - part.base) * part.weights
             else:
                 z += part.weights[rows[:, j].astype(np.intp)]
         return z
@@ -174,9 +195,9 @@ class TableMap:
         A column of levels is stated as one column for each level but one, which is 1 where a
         row has it and 0 otherwise; see `counterlvq.coordinates`.
 
-        The result has the distances of `model` exactly: ``omega (B x + c - w)`` is
-        ``omega B (x - v)`` plus what no v can reach, which is at right angles to the rest and
-        adds a constant to the squared distance.
+        ``omega (B x + c - w)`` is ``omega B (x - v)`` plus what no v can reach, which is at right
+        angles to the rest and adds a constant to the squared distance. The result has the
+        distances of `model` but for rounding, which its `blur` bounds.
 
         Parameters
         ----------
@@ -184,7 +205,8 @@ class TableMap:
             In the k dimensions of the map.
         near : array-like of shape (d,), optional
             Of the prototypes in the table's space that are equivalent, those next to this
-            point are taken; next to the origin by default.
+            point are taken; next to the middle of what the steps were fitted on by default, or
+            to the origin where that is not known.
         seen : Coordinates, optional
             Of rows with certain levels; of rows with the first level of each by default.
 
@@ -205,32 +227,13 @@ class TableMap:
                [30.]])
         """
         coordinates = Coordinates(self.features) if seen is None else seen
-        B, offset = self._affine(model, coordinates)
-        start = np.zeros(B.shape[1]) if near is None else finite_vector("near", near, B.shape[1])
-        gaps = model.prototypes - (B @ start + offset)
-        factors: Floats | list[Floats]
-        if isinstance(model.omegas, tuple):
-            each = zip(model.omegas, gaps, strict=True)
-            found = [_preimages(omega, B, gap[None, :]) for omega, gap in each]
-            moves = np.concatenate([move for move, _ in found])
-            offsets = np.concatenate([rest for _, rest in found])
-            factors = [omega @ B for omega in model.omegas]
-        else:
-            omega = np.eye(B.shape[0]) if model.omegas is None else model.shared_factor
-            moves, offsets = _preimages(omega, B, gaps)
-            factors = omega @ B
-        if model.offsets is not None:
-            offsets = offsets + model.offsets
-        return PrototypeModel(
-            start + moves,
-            model.labels,
-            factors,
-            coordinates.names,
-            offsets=offsets if offsets.any() else None,
-        )
+        affine = self._affine(model, coordinates)
+        width = coordinates.width
+        start = affine.base if near is None else finite_vector("near", near, width)
+        return restated(model, affine, start, coordinates.names)
 
-    def _affine(self, model: PrototypeModel, seen: Coordinates) -> tuple[Floats, Floats]:
-        """B (k, width) and c (k,) of ``z = B y + c`` for coordinates y."""
+    def _affine(self, model: PrototypeModel, seen: Coordinates) -> Affine:
+        """State the map for coordinates."""
         if not self.parts:
             raise InvalidInputError(
                 "the pipeline drops every column, so that the model sees none; expected at least "
@@ -241,35 +244,52 @@ class TableMap:
                 f"the model has {model.n_features} columns and the steps before it yield "
                 f"{len(self.offset)}; expected as many."
             )
-        columns, offset = [np.zeros((0, len(self.offset)))], self.offset.copy()
+        columns, blurs = ([np.zeros((0, len(self.offset)))] for _ in range(2))
+        offset, offset_blur = self.offset.copy(), _or_zeros(self.offset_blur, self.offset).copy()
+        base, units = np.zeros(seen.width), np.ones(seen.width)
+        usual = self._units
         for j, part in enumerate(self.parts):
+            blur = _or_zeros(part.blur, part.weights)
             if isinstance(part, NumericPart):
                 columns.append(part.weights[None, :])
-            else:
-                own = part.weights[int(seen.levels[j])]
-                columns.append(part.weights[seen.others(j)] - own)
-                offset += own
-        return np.concatenate(columns).T, offset
+                blurs.append(blur[None, :])
+                base[seen.spans[j]], units[seen.spans[j]] = part.base, usual[j]
+                continue
+            own, others = int(seen.levels[j]), seen.others(j)
+            columns.append(part.weights[others] - part.weights[own])
+            blurs.append(SAFE * (blur[others] + blur[own] + UNIT * np.abs(columns[-1])))
+            offset += part.weights[own]
+            offset_blur = SAFE * (offset_blur + blur[own] + UNIT * np.abs(offset))
+        B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
+        return Affine(B, base, units, offset, B_blur, offset_blur)
+
+    @property
+    def _units(self) -> Floats:
+        """Units in which changes of the columns count alike; 1 for columns of levels."""
+        known = np.array([getattr(part, "unit", 1.0) for part in self.parts])
+        lengths = np.array([float(np.linalg.norm(part.weights)) for part in self.parts])
+        # Of a map that does not say, a slope that is fainter than this beside the others is taken
+        # for rounding, so that no prototype is carried out along it.
+        faint = lengths <= _FAINT * lengths.max()
+        guessed = 1.0 / np.where(faint, lengths.max(), lengths)
+        return np.where(known > 0, known, guessed)
 
 
-# Of what has to be reached, the share that may be left as rounding.
-_ROUNDING = 2.0**-40
+def _or_zeros(blur: Floats | None, like: Floats) -> Floats:
+    return np.zeros_like(like) if blur is None else blur
 
 
-def _preimages(omega: Floats, B: Floats, gaps: Floats) -> tuple[Floats, Floats]:
-    """Find the shortest v that bring ``omega B v`` next to ``omega gap``, and what is left.
-
-    Returns the v (n, d) and the squared distances (n,) that they do not close.
-    """
-    F, f = omega @ B, omega @ gaps.T
-    # With columns of unit length, neither the rank nor what is short depends on units.
-    lengths = np.linalg.norm(F, axis=0)
-    units = np.where(lengths > 0, lengths, 1.0)
-    V = np.linalg.lstsq(F / units, f, rcond=None)[0] / units[:, None]
-    left = f - F @ V
-    sizes = np.abs(omega) @ np.abs(gaps.T) + np.abs(F) @ np.abs(V)
-    is_reached = (np.abs(left) <= _ROUNDING * sizes.max(axis=0)).all(axis=0)
-    return V.T, np.where(is_reached, 0.0, (left * left).sum(axis=0))
+def levels_of_numbers(part: NumericPart, levels: tuple[Any, ...]) -> LevelsPart:
+    """Take a column of numbers that has a few values only as one of levels."""
+    numbers = np.array(levels, dtype=np.float64)
+    away, blur = numbers - part.base, _or_zeros(part.blur, part.weights)
+    weights = np.outer(away, part.weights)
+    # The difference and the product are rounded once each.
+    is_exact = (weights == 0) | ((part.base == 0) & (np.abs(part.weights) == 1))
+    rounding = np.where(is_exact, 0.0, 2.0 * UNIT * np.abs(weights) + TINY)
+    return LevelsPart(
+        part.column, levels, weights, SAFE * (np.outer(np.abs(away), blur) + rounding)
+    )
 
 
 def _feature(part: NumericPart | LevelsPart) -> Feature:
@@ -297,8 +317,7 @@ def _matched(part: NumericPart | LevelsPart, said: Feature) -> NumericPart | Lev
                 f"column {part.column!r} is said to have the level {wrong[0]!r} and the model "
                 f"takes it as a number; expected levels that are numbers, or an encoder."
             )
-        numbers = np.array(said.levels, dtype=np.float64)
-        return LevelsPart(part.column, said.levels, np.outer(numbers, part.weights))
+        return levels_of_numbers(part, said.levels)
     known = _feature(part)
     at = [known.code(level) for level in said.levels]
     if min(at) < 0:
@@ -307,4 +326,5 @@ def _matched(part: NumericPart | LevelsPart, said: Feature) -> NumericPart | Lev
             f"which the pipeline does not know; expected levels among: "
             f"{', '.join(map(repr, part.levels[:8]))}."
         )
-    return LevelsPart(part.column, said.levels, part.weights[at])
+    blur = None if part.blur is None else part.blur[at]
+    return LevelsPart(part.column, said.levels, part.weights[at], blur)

@@ -1,0 +1,240 @@
+"""A model behind an affine map, stated in the coordinates in front of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular
+
+from counterlvq.arrays import Floats
+from counterlvq.model import PrototypeModel
+from counterlvq.pipelines.rounding import (
+    SAFE,
+    TINY,
+    UNIT,
+    Doubled,
+    difference,
+    product_blur,
+    summed,
+)
+from counterlvq.restating import Blur
+
+__all__ = ["Affine", "restated"]
+
+# The two constants below choose among prototypes and offsets that are equally right, or nearly
+# so. Whatever is chosen, the blur bounds what is wrong with it.
+#
+# Directions that shrink by more than this, once rows and columns have one size, are rounding of
+# the decomposition: prototypes are not moved along them.
+_RANK = 2.0**-46
+# A residual of so many roundings for each column and a few more is what solving leaves.
+_ROUNDINGS = 2.0
+
+
+class Affine(NamedTuple):
+    """``z = B (y - base) + offset``, and how far B and the offset may be from what is meant."""
+
+    B: Floats  # (k, d)
+    base: Floats  # (d,)
+    units: Floats  # (d,) of changes in each coordinate that count alike
+    offset: Floats  # (k,)
+    B_blur: Floats  # (k, d)
+    offset_blur: Floats  # (k,)
+
+
+def restated(
+    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
+) -> PrototypeModel:
+    """State a model in the coordinates in front of a map, with the blur of doing so."""
+    gaps = model.prototypes - (affine.B @ (start - affine.base) + affine.offset)
+    points = start + _moves(model, affine, gaps)
+    q, q_blur = _images(model, affine, points)
+    factors: Floats | list[Floats]
+    if isinstance(model.omegas, tuple):
+        one = [slice(k, k + 1) for k in range(len(points))]
+        each = [
+            _Part.of(omega, affine, Doubled(q.high[k], q.low[k]), q_blur[k], points[k])
+            for k, omega in zip(one, model.omegas, strict=True)
+        ]
+        factors = [part.F for part in each]
+    else:
+        each = [_Part.of(_own_factor(model), affine, q, q_blur, points)]
+        factors = each[0].F
+    offsets, constant = _offsets(model, each)
+    out = PrototypeModel(points, model.labels, factors, names, offsets=offsets)
+    return out.blurred(
+        Blur(
+            out.prototypes,
+            tuple(part.F for part in each),
+            np.stack([part.lengths for part in each]),
+            np.stack([part.wobble for part in each]),
+            np.array([part.stretch for part in each]),
+            np.concatenate([part.residual for part in each]),
+            np.concatenate([part.pull for part in each]),
+            constant,
+        )
+    )
+
+
+class _Part(NamedTuple):
+    """One factor of the metric, and the prototypes that have it, in the coordinates in front."""
+
+    F: Floats  # (r, d)
+    lengths: Floats  # (d,) and below as in `Blur`
+    wobble: Floats  # (d,)
+    stretch: float
+    residual: Floats  # (n,)
+    pull: Floats  # (n,)
+    squares: Floats  # (n,) squared lengths of what no prototype can reach
+    squares_blur: Floats  # (n,)
+    is_reached: bool  # whether what is left is no more than rounding of the prototypes
+
+    @classmethod
+    def of(
+        cls, omega: Floats | None, affine: Affine, q: Doubled, q_blur: Floats, points: Floats
+    ) -> _Part:
+        """Bound what is wrong with ``|omega B (x - v)|^2`` for the prototypes v."""
+        if omega is None:
+            F, F_blur = affine.B, affine.B_blur
+            e, e_blur = q.high, SAFE * (q_blur + np.abs(q.low))
+        else:
+            F, F_blur = omega @ affine.B, product_blur(omega, None, affine.B, affine.B_blur)
+            zeros = np.zeros((len(q.high), len(omega)))
+            found, error = summed(omega, q, Doubled(zeros, zeros))
+            e = found.high
+            e_blur = SAFE * (error + np.abs(found.low) + q_blur @ np.abs(omega).T)
+        lengths = SAFE * np.linalg.norm(F, axis=0)
+        seen = lengths > 0
+        pulls = np.abs(e @ F) + product_blur(e, e_blur, F, None)
+        squares = (e * e).sum(axis=1)
+        rounding = 2.0 * e.shape[1] * UNIT * squares + TINY
+        from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=1)
+        solving = _ROUNDINGS * (len(lengths) + 4) * UNIT * (np.abs(points) @ np.abs(F).T)
+        return cls(
+            F,
+            lengths,
+            SAFE * np.linalg.norm(F_blur, axis=0),
+            _stretch(F[:, seen] / lengths[seen]),
+            SAFE * np.linalg.norm(np.abs(e) + e_blur, axis=1),
+            SAFE * np.linalg.norm(pulls[:, seen] / lengths[seen], axis=1),
+            squares,
+            SAFE * (rounding + from_blur),
+            bool((np.abs(e) <= solving + e_blur).all()),
+        )
+
+
+def _stretch(U: Floats) -> float:
+    """Bound the largest singular value of a matrix whose columns are no longer than 1.
+
+    The largest absolute row sum of ``U U'`` bounds its eigenvalues, and the number of columns
+    bounds their sum.
+    """
+    rows, columns = U.shape
+    gram = U @ U.T if rows <= columns else U.T @ U
+    rounding = 2.0 * UNIT * max(rows, columns) * columns * len(gram)
+    largest = float(np.abs(gram).sum(axis=1).max(initial=0.0)) + rounding
+    return float(SAFE * np.sqrt(min(largest, columns)))
+
+
+def _offsets(model: PrototypeModel, parts: list[_Part]) -> tuple[Floats | None, Floats]:
+    """Offsets of the restated model, and bounds on how far they are from what is meant, (p,)."""
+    squares = np.concatenate([part.squares for part in parts])
+    blur = np.concatenate([part.squares_blur for part in parts])
+    if all(part.is_reached for part in parts):
+        return model.offsets, SAFE * (squares + blur)
+    offsets = squares if model.offsets is None else squares + model.offsets
+    return offsets, SAFE * (blur + UNIT * offsets)
+
+
+def _own_factor(model: PrototypeModel) -> Floats | None:
+    """Return the shared factor without the row that a model with offsets adds to it."""
+    if not isinstance(model.omegas, np.ndarray):
+        return None
+    return model.omegas if model.offsets is None else model.omegas[:-1]
+
+
+def _images(model: PrototypeModel, affine: Affine, points: Floats) -> tuple[Doubled, Floats]:
+    """``B (v - base) + offset - w`` of every prototype in twice the precision, and its blur."""
+    away = difference(points, affine.base)
+    q, error = summed(affine.B, away, difference(affine.offset, model.prototypes))
+    blur = error + np.abs(away.high) @ affine.B_blur.T + affine.offset_blur
+    return q, SAFE * blur
+
+
+# --- prototypes in front of the map ---------------------------------------------------------------
+
+
+def _moves(model: PrototypeModel, affine: Affine, gaps: Floats) -> Floats:
+    """Find short moves v that bring ``omega B v`` next to ``omega gap``, (p, d)."""
+    # Prototypes that are equal stay so to the last bit.
+    distinct, at = np.unique(gaps, axis=0, return_inverse=True)
+    B, units = affine.B, affine.units
+    found, everywhere = _least(B, distinct.T, units)
+    if everywhere or model.omegas is None:
+        return np.asarray(found.T[at.reshape(-1)])
+    if isinstance(model.omegas, tuple):
+        each = zip(model.omegas, gaps, strict=True)
+        one = [_least(omega @ B, omega @ gap[:, None], units)[0] for omega, gap in each]
+        return np.concatenate(one, axis=1).T
+    omega = model.omegas
+    return np.asarray(_least(omega @ B, omega @ distinct.T, units)[0].T[at.reshape(-1)])
+
+
+def _least(F: Floats, f: Floats, units: Floats) -> tuple[Floats, bool]:
+    """Find the shortest v with the least ``|F v - f|``, (d, n), and whether F reaches everything.
+
+    What is short is measured in `units`.
+    """
+    used = F != 0
+    if (used.sum(axis=1) == 1).all() and (used.sum(axis=0) <= 1).all():
+        moves, at = np.zeros((F.shape[1], f.shape[1])), used.argmax(axis=1)
+        moves[at] = f / F[np.arange(len(F)), at, None]
+        return moves, True
+    solver = _Solver.of(F, units)
+    return solver.solve(F, f), solver.rank == len(F)
+
+
+class _Solver(NamedTuple):
+    """A factorised least-squares problem in which neither rows nor columns have units.
+
+    With rows and columns of one size, rank is a matter of angles: whitened components of no
+    variance are scaled up by 1e15, and next to them all others would look like nothing.
+    """
+
+    units: Floats  # (d,)
+    sizes: Floats  # (r,)
+    U: Floats  # (r, rank)
+    spread: Floats  # (rank,)
+    V: Floats  # (rank, d)
+
+    @classmethod
+    def of(cls, F: Floats, units: Floats) -> _Solver:
+        scaled = F * units
+        sizes = np.linalg.norm(scaled, axis=1)
+        sizes = np.where(sizes > 0, sizes, 1.0)
+        U, spread, V = np.linalg.svd(scaled / sizes[:, None], full_matrices=False)
+        kept = spread > _RANK * spread[0]
+        return cls(units, sizes, U[:, kept], spread[kept], V[kept])
+
+    @property
+    def rank(self) -> int:
+        return len(self.spread)
+
+    def solve(self, F: Floats, f: Floats) -> Floats:
+        """Solve, and solve once more for what rounding has left."""
+        moves = self._once(f)
+        return np.asarray(moves + self._once(f - F @ moves))
+
+    def _once(self, f: Floats) -> Floats:
+        if self.rank == len(self.sizes):
+            found = self.U.T @ (f / self.sizes[:, None])
+        else:
+            # Large rows first and columns pivoted: then each row is solved to its own precision.
+            weighted = self.sizes[:, None] * self.U
+            order = np.argsort(-np.abs(weighted).max(axis=1))
+            Q, R, columns = qr(weighted[order], mode="economic", pivoting=True)
+            found = np.empty((self.rank, f.shape[1]))
+            found[columns] = solve_triangular(R, Q.T @ f[order])
+        return np.asarray(self.units[:, None] * (self.V.T @ (found / self.spread[:, None])))

@@ -1,0 +1,130 @@
+"""How far floating-point results are from the numbers that they stand for.
+
+Every function here returns values together with bounds that hold for any order of summation, with
+or without fused multiplication. A bound is itself computed in floating point; the places that
+use one widen it by `SAFE`, which covers the rounding of the bound as well.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+
+__all__ = [
+    "SAFE",
+    "TINY",
+    "UNIT",
+    "Doubled",
+    "difference",
+    "product_blur",
+    "product_plus",
+    "scaled_blur",
+    "summed",
+]
+
+# Unit of rounding: a sum, product or quotient is off by this share of itself at most.
+UNIT = 2.0**-53
+# Covers the rounding of bounds: sums of fewer than 2^30 terms, none of them negative, are off by
+# 2^-22 of themselves at most.
+SAFE = 1.0 + 2.0**-20
+# Covers products that underflow: each is off by 2^-1075 at most, and a bound has fewer than 2^30.
+TINY = 2.0**-1040
+
+
+class Doubled(NamedTuple):
+    """Numbers as unevaluated sums of two floats, the second of which is rounding of the first."""
+
+    high: Floats
+    low: Floats
+
+
+def difference(a: Floats, b: Floats) -> Doubled:
+    """Take ``a - b`` without any error."""
+    return Doubled(*_two_sum(a, -b))
+
+
+def product_plus(a: Floats, b: Floats, c: Floats) -> tuple[Floats, Floats]:
+    """Return ``a * b + c``, rounded about once, and a bound on its error."""
+    product, error = _two_product(a, b)
+    total, carried = _two_sum(product, c)
+    found = total + (carried + error)
+    rest = UNIT * (np.abs(carried) + np.abs(error))
+    return found, SAFE * (UNIT * np.abs(found) + rest + TINY)
+
+
+def scaled_blur(values: Floats, blur: Floats, factor: Floats) -> Floats:
+    """Bound on the error of ``values * factor`` where `factor` is exact.
+
+    One product is rounded once; products with 0, 1 and -1 are not rounded at all.
+    """
+    exact = (np.abs(factor) == 1) | (np.abs(values) == 1) | (values == 0) | (factor == 0)
+    rounding = np.where(exact, 0.0, UNIT * np.abs(values * factor) + TINY)
+    return np.asarray(SAFE * (blur * np.abs(factor) + rounding))
+
+
+def product_blur(A: Floats, A_blur: Floats | None, B: Floats, B_blur: Floats | None) -> Floats:
+    """Bound on the error of the matrix product ``A @ B``, entry by entry.
+
+    A sum of n products is off by ``n u / (1 - n u)`` of the sum of their sizes at most; products
+    with 0 do not count, and one product with 1 or -1 is exact.
+    """
+    sizes, others = np.abs(A), np.abs(B)
+    counts = (A != 0).astype(np.float64) @ (B != 0)
+    plain = (counts <= 1) & ((sizes <= 1) & (sizes == np.round(sizes))).all(axis=1)[:, None]
+    plain |= (counts <= 1) & ((others <= 1) & (others == np.round(others))).all(axis=0)
+    blur = np.where(plain, 0.0, 2.0 * UNIT * counts * (sizes @ others) + TINY)
+    if B_blur is not None:
+        blur += sizes @ B_blur
+    if A_blur is not None:
+        blur += A_blur @ others
+    if A_blur is not None and B_blur is not None:
+        blur += A_blur @ B_blur
+    return np.asarray(SAFE * blur)
+
+
+def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
+    """Sum up ``start + rows @ A.T`` in about twice the precision; also a bound on its error.
+
+    Products and sums are split into a float and its exact error (Dekker, Knuth), and the errors
+    are summed up beside (Ogita, Rump and Oishi). What is lost is rounding of those errors: with
+    n terms they come to ``3 n u`` of the sum of sizes at most and are summed with a relative error
+    of ``3 n u``; ``(4 (n + 2) u)^2`` covers both and the low parts.
+    """
+    shape = (len(rows.high), len(A))
+    high, low = (np.broadcast_to(part, shape).copy() for part in start)
+    for j, column in enumerate(A.T):
+        at = np.flatnonzero(column)
+        if not at.size:
+            continue
+        where: slice | np.ndarray = slice(None) if at.size == len(column) else at
+        product, error = _two_product(rows.high[:, j, None], column[where])
+        high[:, where], carried = _two_sum(high[:, where], product)
+        low[:, where] += carried + (error + rows.low[:, j, None] * column[where])
+    sizes = np.abs(rows.high) @ np.abs(A).T + np.abs(start.high)
+    terms = A.shape[1] + 2
+    return Doubled(*_two_sum(high, low)), SAFE * ((4.0 * terms * UNIT) ** 2 * sizes + TINY)
+
+
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Round ``a + b``; the second result is what that leaves out."""
+    total = a + b
+    of_b = total - a
+    return total, (a - (total - of_b)) + (b - of_b)
+
+
+def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
+    """Round ``a * b``; the second result is what that leaves out."""
+    product = a * b
+    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
+    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
+    return product, error
+
+
+def _split(a: Floats) -> tuple[Floats, Floats]:
+    """Split 53 bits into 26 and 27."""
+    lifted = a * (2.0**27 + 1.0)
+    high = lifted - (lifted - a)
+    return high, a - high
