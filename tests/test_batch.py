@@ -357,8 +357,14 @@ def test_failure_of_the_kernel_is_mended_and_counted(
     hit = solved[::3]
     assert 0 < hit.size < solved.size
 
-    def run(family: Family, rows: np.ndarray, margin: float | None, scratch: Scratch) -> Answers:
-        answers = honest_run(family, rows, margin, scratch)
+    def run(
+        family: Family,
+        rows: np.ndarray,
+        margin: float | None,
+        scratch: Scratch,
+        least: np.ndarray | None = None,
+    ) -> Answers:
+        answers = honest_run(family, rows, margin, scratch, least)
         is_hit = (rows[:, None, :] == X[hit][None]).all(axis=2).any(axis=1)
         if is_hit.any():
             lie(answers, scratch, np.flatnonzero(is_hit))

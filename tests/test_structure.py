@@ -63,6 +63,7 @@ ORDER = [
     "batch",
     "bulk",
     "answers",
+    "confirming",
     "waiting",
     "explainer",
     "planes",

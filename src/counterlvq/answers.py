@@ -166,7 +166,7 @@ class SharedAnswers:
         if self.margin:
             return True
         bound = find.certificate.lower_bound(question, find.cost)
-        return judge.gap(find.y, bound) <= EXACT_GAP
+        return judge.gap(find.y, bound) <= max(EXACT_GAP, judge.open_share)
 
     def conflict(
         self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared

@@ -60,6 +60,8 @@ class Judge:
     gap: Callable[[Floats, float], float]  # of a point, given a bound
     out_of_time: Callable[[], bool]
     seconds_left: Callable[[], float]  # inf without a limit
+    least: float = 0.0  # lead over rivals that the user's own `predict` needs
+    open_share: float = 0.0  # of the cost, that this lead may leave open
 
 
 @final
@@ -78,7 +80,8 @@ def compiled_find(
 ) -> Find | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
-    answers = compiled.run(family, question.x[None, :], margin, scratch)
+    least = np.array([judge.least])
+    answers = compiled.run(family, question.x[None, :], margin, scratch, least)
     code = answers.code[0]
     if code == compiled.Code.FAILED:
         return None
@@ -167,8 +170,8 @@ class Search:
         """Solve the program of one prototype; return the best proof about it."""
         program = self.question.program(first.prototype)
         if self.margin is not None:
-            return self._attempt(first, program, self.margin) or first
-        margin = self._default_margin(program)
+            return self._attempt(first, program, max(self.margin, self.judge.least)) or first
+        margin = max(self._default_margin(program), self.judge.least)
         for _ in range(_MARGIN_TRIES):
             proof = self._attempt(first, program, margin)
             if proof is not None:
@@ -204,7 +207,7 @@ class Search:
         if solution.outcome is Outcome.FAILED:
             return first
         if solution.outcome is Outcome.INFEASIBLE:
-            self._exclude(first.prototype, asked, margin)
+            self._exclude(first.prototype, program)
             touching = None if self.margin else self._attempt_touching(first, program)
             return touching or first
         return self._settled(first.prototype, asked, solution)
@@ -241,8 +244,10 @@ class Search:
             return Solution.without_point(program, Outcome.FAILED, solution.engine)
         return solution
 
-    def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
-        evidence = refutation(asked)
+    def _exclude(self, prototype: int, program: Program) -> None:
+        """Keep a proof that a cell holds no answer; a lead that `predict` needs is no reason."""
+        margin = self._default_margin(program) if self.margin is None else self.margin
+        evidence = refutation(program.tightened(margin, self.question.cells.rivals.size))
         if evidence is not None:
             proof = Proof.of(self.question, prototype, evidence.multipliers, evidence.point)
             self._exclusions.append(Exclusion(proof, margin))

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.pipelines.flow import Contributions, Flow
+from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.steps import passed
+from counterlvq.pipelines.table_map import NumericPart, TableMap
 
-__all__ = ["Slip", "slip_of"]
+__all__ = ["Slip", "slip_of", "slip_of_map"]
 
 _UNIT = 2.0**-53
 # Roundings when rows are read, encoded, shifted and scaled, that no step is counted for.
@@ -29,32 +31,65 @@ _OTHER_ROUNDINGS = 4
 @final
 @dataclass(frozen=True, eq=False)
 class Slip:
-    """``gamma (linear |x| + offset)``: how far each column that a model sees may be off."""
+    """``gamma (linear |x| + offset)``: how far each column that a model sees may be off.
 
-    linear: Floats  # (k, d), on all columns of the user's table
+    `linear` takes the columns of numbers that the model sees; whatever levels can contribute
+    is part of `offset`.
+    """
+
+    numbers: NDArray[np.intp]  # (d,) positions among the columns that the model sees
+    linear: Floats  # (k, d)
     offset: Floats  # (k,)
     gamma: float
 
-    def of(self, rows: Floats, at: NDArray[np.intp]) -> Floats:
-        """Bound the error of the row that the model sees, (n, k).
-
-        `rows` hold the columns of the table at the listed positions, levels by their codes:
-        those are accounted for in `offset`.
-        """
-        return np.asarray(self.gamma * (np.abs(rows) @ self.linear[:, at].T + self.offset))
+    def of(self, rows: Floats) -> Floats:
+        """Bound the error of the row that the model sees, (n, k), for rows of the table."""
+        sizes = np.abs(rows[:, self.numbers]) @ self.linear.T
+        return np.asarray(self.gamma * (sizes + self.offset))
 
 
-def slip_of(steps: Sequence[Any], width: int) -> Slip:
-    """Follow the sizes of `width` columns through fitted steps."""
-    sizes = _Sizes(Flow.start(width), _OTHER_ROUNDINGS)
+def slip_of(pipeline: Any, table_map: TableMap) -> Slip:
+    """Follow the sizes of the columns of a table through the steps of a pipeline.
+
+    `table_map` is the map that was read from it, with what is known of its columns.
+    """
+    steps, _ = split(pipeline)
+    sizes = _Sizes(Flow.start(len(table_map.columns)), _OTHER_ROUNDINGS)
     for step in steps:
         sizes = cast(_Sizes, passed(step, cast(Flow, sizes)))
-    flow = sizes.flow
-    most = [part.added.max(axis=0) for part in flow.encoded.values() if len(part.levels)]
-    offset = flow.offset + sum(most, start=np.zeros(flow.width))
-    roundings = sizes.roundings * _UNIT
-    # Some columns of one-hot codes are numbers as well; their slope is in `linear`.
-    return Slip(flow.linear, offset, roundings / (1.0 - roundings))
+    flow, offset = sizes.flow, sizes.flow.offset.copy()
+    for part in flow.encoded.values():
+        if len(part.levels):
+            offset += part.added.max(axis=0)
+    numbers, columns = [], []
+    for j, seen in enumerate(table_map.parts):
+        column = table_map.columns.index(seen.column)
+        if isinstance(seen, NumericPart):
+            numbers.append(j)
+            columns.append(column)
+        elif flow.linear[:, column].any():
+            # Levels that the steps take as numbers.
+            offset += flow.linear[:, column] * np.abs(np.array(seen.levels, dtype=float)).max()
+    at = np.array(numbers, dtype=np.intp)
+    return Slip(at, flow.linear[:, columns], offset, _gamma(sizes.roundings))
+
+
+def slip_of_map(table_map: TableMap) -> Slip:
+    """Bound the error of `TableMap.image` itself: a sum of one term per column."""
+    numbers, columns = [], [np.zeros((0, len(table_map.offset)))]
+    offset = np.abs(table_map.offset)
+    for j, part in enumerate(table_map.parts):
+        if isinstance(part, NumericPart):
+            numbers.append(j)
+            columns.append(np.abs(part.weights)[None, :])
+        else:
+            offset = offset + np.abs(part.weights).max(axis=0)
+    at, roundings = np.array(numbers, dtype=np.intp), len(table_map.parts) + _OTHER_ROUNDINGS
+    return Slip(at, np.concatenate(columns).T, offset, _gamma(roundings))
+
+
+def _gamma(roundings: int) -> float:
+    return roundings * _UNIT / (1.0 - roundings * _UNIT)
 
 
 @final

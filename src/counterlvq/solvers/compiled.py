@@ -110,8 +110,14 @@ class Answers:
     code: NDArray[np.int64]  # (n,) a code of `kernels`
 
 
-def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> Answers:
-    """Answer each row of X; `margin` None for the default one."""
+def run(
+    family: Family,
+    X: Floats,
+    margin: float | None,
+    scratch: Scratch,
+    least: Floats | None = None,
+) -> Answers:
+    """Answer each row of X; `margin` None for the default one, `least` (n,) for at least that."""
     # Numba takes a second to import and is not needed before this point.
     from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
 
@@ -122,8 +128,9 @@ def run(family: Family, X: Floats, margin: float | None, scratch: Scratch) -> An
     # Compiled code tells read-only arrays apart and would be compiled twice.
     writable = np.require(X, requirements=["C", "W"])
     answer_rows(
-        family, writable, asked, scratch, answers.Y, answers.cost, answers.bound, answers.code
-    )
+        family, writable, asked, np.zeros(n) if least is None else np.array(least), scratch,
+        answers.Y, answers.cost, answers.bound, answers.code,
+    )  # fmt: skip
     return answers
 
 

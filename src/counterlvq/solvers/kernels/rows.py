@@ -225,10 +225,11 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
     # The two records are taken apart here, once per block, and their arrays handed on one by one:
     # handing on whole records made each row four times as slow, for the counting of references.
     @jit
-    def answer_rows(family, X, margin, scratch, Y, costs, bounds, codes):
+    def answer_rows(family, X, margin, least, scratch, Y, costs, bounds, codes):
         """Answer each row of X: point, cost, certified bound and code, into the last four.
 
-        `margin` is NaN for the default one. What remains in `scratch` belongs to the last row.
+        `margin` is NaN for the default one, and `least` one that each row asks for. What
+        remains in `scratch` belongs to the last row.
         """
         TA, TN, RA, RN, RNT = (
             borrowed(family.TA),
@@ -308,7 +309,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         scratch_rival = borrowed(scratch.rival)
         scratch_reach = borrowed(scratch.reach)
         scratch_change = borrowed(scratch.change)
-        X, Y, costs, bounds, codes = (
+        least, X, Y, costs, bounds, codes = (
+            borrowed(least),
             borrowed(X),
             borrowed(Y),
             borrowed(costs),
@@ -353,6 +355,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 if np.isnan(margin):
                     behind = score[t] - scores[k] if m else 0.0
                     ask = _default_margin(behind, size_of_scores)
+                ask = max(ask, least[n])
                 if is_quadratic:
                     code, cost, count = quadratic.solve(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
