@@ -27,7 +27,7 @@ __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
 # A lead that the user's model rejects is multiplied by this.
 _PUSH = 16.0
 # Where a lead cannot be had, smaller ones are tried, each this share of the last.
-_SHARE = 2.0**-4
+_SHARE = 2.0**-6
 
 
 def confirmed(
@@ -46,9 +46,9 @@ def confirmed(
     """
     X = x[None, :]
     least = push * rules.least_margin(X)
-    smallest = least * _SHARE**MOST_PUSHES
+    smallest = least * _SHARE**2
     doubtful: list[Find] = []
-    for _ in range(2 * MOST_PUSHES):
+    for _ in range(MOST_PUSHES + 2):
         share = float(rules.open_share(X, wished, least)[0])
         find = search(replace(judge, least=float(least[0]), open_share=share))
         if find.y is None:
@@ -67,6 +67,7 @@ def confirmed(
         else:
             doubtful.append(find)
             least = _next_lead(rules, wished, Y, least)
+            least = np.where((least > 0) & (least < smallest), 0.0, least)
         if on_grid or not least[0] or judge.out_of_time():
             break
     for spare in sorted(doubtful, key=lambda found: found.cost):

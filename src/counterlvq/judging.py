@@ -25,8 +25,9 @@ _INEQUALITY_ROUNDING = 2.0**-46
 _MARGIN_ROUNDING = 2.0**-40
 
 
-# In how much company a row is asked about where its label may depend on it.
-_COMPANY = 9
+# In how much company a row is asked about where its label may depend on it: routines treat the
+# last rows of a block differently.
+_COMPANIES = (2, 3, 5, 9, 17)
 # What is asked for beyond the lead that makes the label of the input certain: the answer lies
 # elsewhere, usually not far away.
 _AMPLE = 1.5
@@ -150,8 +151,9 @@ class Rules:
         assured, steady = self.is_assured(rows, wished), certain
         for i in np.flatnonzero(~assured):
             alone = self.says(rows[i : i + 1])[0]
-            told[i], among = alone, self.says(np.repeat(rows[i : i + 1], _COMPANY, axis=0))
-            steady[i] = bool((among == alone).all())
+            crowds = (np.repeat(rows[i : i + 1], size, axis=0) for size in _COMPANIES)
+            told[i] = alone
+            steady[i] = all((self.says(crowd) == alone).all() for crowd in crowds)
         for i in np.flatnonzero(told != self.model.labels[nearest]):
             same = np.flatnonzero(self.model.labels == told[i])
             scores = self.model.distances(rows[i : i + 1])[0, same]

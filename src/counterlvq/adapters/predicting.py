@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,10 +31,20 @@ def predictor_of(fitted: Any) -> Callable[[Floats], NDArray[Any]] | None:
     if library.package == own.PACKAGE and not _is_overridden(fitted, library.package):
         return None
 
-    def says(rows: Floats) -> NDArray[Any]:
-        return np.asarray(library.predict(fitted, named_rows(fitted, rows))).reshape(-1)
+    return _Says(library.predict, fitted)
 
-    return says
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Says:
+    """What a fitted model predicts, as a value that processes can hand to each other."""
+
+    predict: Callable[[Any, Any], Any]
+    fitted: Any
+
+    def __call__(self, rows: Floats) -> NDArray[Any]:
+        told = self.predict(self.fitted, named_rows(self.fitted, rows))
+        return np.asarray(told).reshape(-1)
 
 
 def arithmetic_of(fitted: Any, model: PrototypeModel) -> Arithmetic | None:
