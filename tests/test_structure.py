@@ -73,6 +73,7 @@ ORDER = [
     "batch",
     "bulk",
     "answers",
+    "confirming",
     "waiting",
     "explainer",
     "planes",

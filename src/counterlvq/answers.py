@@ -121,6 +121,7 @@ class SharedAnswers:
     model: PrototypeModel
     blueprint: Blueprint
     margin: float | None
+    rules: Rules
     _targets: dict[bytes, tuple[SharedCells, Family | None]] = field(
         init=False, default_factory=dict
     )
@@ -132,7 +133,8 @@ class SharedAnswers:
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question:
         """State what is asked."""
-        return Question(self.blueprint, self.prepared(wished)[0], x, self.stated)
+        blur, is_exact = float(self.rules.blur(x[None, :])[0]), self.rules.says is None
+        return Question(self.blueprint, self.prepared(wished)[0], x, self.stated, blur, is_exact)
 
     @cached_property
     def stated(self) -> Stated:
@@ -144,7 +146,8 @@ class SharedAnswers:
         key = np.packbits(wished).tobytes()
         known = self._targets.get(key)
         if known is None:
-            cells = SharedCells.of(self.model, wished, ties_count=bool(self.margin))
+            ties_count = bool(self.margin) or self.rules.says is not None
+            cells = SharedCells.of(self.model, wished, ties_count=ties_count)
             known = cells, family_of(self.blueprint, cells, self.stated)
             size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
             while self._targets and (len(self._targets) + 1) * size > _MOST_PREPARED:
@@ -171,7 +174,7 @@ class SharedAnswers:
         if find.y is None:
             return find.certificate.excludes_all(question, self.margin or 0.0)
         bound = find.certificate.lower_bound(question, find.cost, self.margin or 0.0)
-        return judge.gap(find.y, bound) <= CLOSED_GAP
+        return judge.gap(find.y, bound) <= max(CLOSED_GAP, judge.open_share)
 
     def conflict(
         self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared

@@ -460,9 +460,10 @@ class Branching:
 
     def _margin(self, prototype: int) -> float:
         if self.margin is not None:
-            return self.margin
+            return max(self.margin, self.judge.least)
         view = self.question.view
-        return default_margin(view.behind(prototype), view.rounding_margin)
+        usual = default_margin(view.behind(prototype), view.rounding_margin)
+        return max(usual, self.judge.least)
 
     def _descent(self, prototype: int) -> Descent:
         known = self._descents.get(prototype)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.families import Family
-from counterlvq.judging import CLOSED_GAP, Rules
+from counterlvq.judging import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
@@ -96,6 +96,10 @@ class Table:
         self.resolution[i] = answer.resolution
         self.code[i], self.prototype[i] = _CODE[answer.status], answer.prototype
 
+    def answered(self) -> NDArray[np.intp]:
+        """Positions of the rows that have an answer."""
+        return np.flatnonzero(self.prototype >= 0)
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -137,11 +141,16 @@ class Bulk:
         def begin(part: range) -> None:
             rows = slice(part.start, part.stop)
             table.clear(rows)  # first touched by the threads, which share the cost of the pages
-            table.nearest[rows] = self.model.nearest_of_checked(self.rows[rows])
+            if self.rules.says is None:
+                table.nearest[rows] = self.model.nearest_of_checked(self.rows[rows])
 
         run_blocks(parts, begin, jobs, n, progress=False)
+        steady = np.ones(n, dtype=bool)
+        if self.rules.says is not None:
+            told = self.rules.verdict(self.rows)
+            table.nearest[:], steady = told.prototype, told.steady
         blocks = self._blocks(wishes, table.nearest, jobs)
-        run_blocks(blocks, lambda block: self._fill(table, block), jobs, n, progress)
+        run_blocks(blocks, lambda block: self._fill(table, block, steady), jobs, n, progress)
         return table
 
     def _blocks(
@@ -163,17 +172,19 @@ class Bulk:
                 at, left = at[len(block) :], left - len(block)
                 yield block
 
-    def _fill(self, table: Table, block: _Block) -> None:
-        rest = self._keep_unchanged(table, block)
+    def _fill(self, table: Table, block: _Block, steady: NDArray[np.bool_]) -> None:
+        rest = self._keep_unchanged(table, block, steady)
         if block.family is not None and rest.size:
             rest = self._fill_compiled(table, block, block.family, rest)
         for i in rest:
             table.put(int(i), self.ask(int(i)))
             table.second[i] = True
 
-    def _keep_unchanged(self, table: Table, block: _Block) -> NDArray[np.int64]:
+    def _keep_unchanged(
+        self, table: Table, block: _Block, steady: NDArray[np.bool_]
+    ) -> NDArray[np.int64]:
         """Leave rows as they are that have their wish already; returns the others."""
-        has_wish = block.wished[table.nearest[block.at]]
+        has_wish = block.wished[table.nearest[block.at]] & steady[block.at]
         at = block.at[has_wish]
         if not at.size:
             return block.at
@@ -189,20 +200,29 @@ class Bulk:
         self, table: Table, block: _Block, family: Family, at: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Answer rows by the kernels; returns those whose answer does not stand up."""
-        x = self.rows[at]
         try:
             scratch = block.spare.pop()
         except IndexError:
             scratch = compiled.scratch_for(family)
-        answers = compiled.run(family, self.stated, x, self.rules.margin, scratch)
-        block.spare.append(scratch)
-        settled = self._accept(table, block, at, x, answers)
-        if not settled.all():
+        least, left = self.rules.least_margin(self.rows[at]), []
+        for _ in range(MOST_PUSHES):
+            x = self.rows[at]
+            answers = compiled.run(
+                family, self.stated, x, self.rules.margin, scratch, least, self.rules.blur(x)
+            )
+            valid, entered = self._accept(table, block, at, x, least, answers)
             empty = answers.code == compiled.Code.INFEASIBLE
             table.code[at[empty]] = _CODE[Status.INFEASIBLE]
             table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
-            settled |= empty
-        return at[~settled]
+            left.append(at[~valid & ~empty])
+            # Good but for a lead that the user's own `predict` needs there.
+            again = valid & ~entered
+            at = at[again]
+            if not at.size:
+                break
+            least = self.rules.pushed(least[again], answers.Y[again])
+        block.spare.append(scratch)
+        return np.sort(np.concatenate([*left, at]))
 
     def _accept(
         self,
@@ -210,9 +230,10 @@ class Bulk:
         block: _Block,
         at: NDArray[np.int64],
         x: Floats,
+        least: Floats,
         answers: compiled.Answers,
-    ) -> NDArray[np.bool_]:
-        """Judge finished points, enter those that stand up, and say which do."""
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Judge finished points; say which are valid, and which of these were entered."""
         Y, bound = answers.Y, answers.bound
         judged = self.rules.judged(Y, x, bound)
         good = judged.good & (answers.code == compiled.Code.SOLVED)
@@ -221,14 +242,20 @@ class Bulk:
         nearest = self.model.nearest_of_checked(Y)
         good &= self.rules.wins(Y, x, nearest, block.wished)
         # What stays open is asked again, one by one: exact arithmetic may close it.
-        good &= judged.gap <= CLOSED_GAP
+        good &= (judged.gap <= CLOSED_GAP) | (
+            judged.gap <= self.rules.open_share(x, block.wished, least)
+        )
+        valid = good.copy()
+        if self.rules.doubt is not None and good.any():
+            good[good] = self.rules.is_assured(Y[good], block.wished)
         done, keep = (at, slice(None)) if good.all() else (at[good], good)
         table.X[done], table.cost[done] = Y[keep], judged.cost[keep]
         table.gap[done], table.resolution[done] = judged.gap[keep], judged.resolution[keep]
         table.bound[done] = np.minimum(bound[keep], judged.cost[keep])
-        table.code[done] = _CODE[Status.FEASIBLE if self.rules.margin else Status.OPTIMAL]
+        closed = judged.closed(bound, EXACT_GAP)[keep] & (not self.rules.margin)
+        table.code[done] = np.where(closed, _CODE[Status.OPTIMAL], _CODE[Status.FEASIBLE])
         table.prototype[done] = nearest[keep]
-        return good
+        return valid, good
 
 
 def _block_size(family: Family | None) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, NamedTuple, final
 
@@ -16,6 +16,7 @@ from counterlvq.arrays import Floats, finite_scalar, plain, read_only
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
+from counterlvq.confirming import confirm_table, confirmed, withdrawn
 from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
@@ -175,24 +176,43 @@ class Explainer:
         The answer would have been yes if x0 were 1 higher (2 instead of 1).
         """
         x = settled(x)
-        answer = self._answer(self._source.row(x), target, progress)
+        answer = self._answer(self._source.row(x), target, progress=progress)
         return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
 
     def _answer(
-        self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False
+        self,
+        row: Floats,
+        target: Any,
+        push: float = 1.0,
+        progress: bool | Callable[[Progress], None] = False,
     ) -> Counterfactual:
-        """Answer for one input that has been read."""
+        """Answer for one input that has been read.
+
+        `push` multiplies the lead that the user's own `predict` is taken to need, where it
+        has rejected an answer among others.
+        """
         view = self._view(row)
         factual = view.inner(row)
-        nearest = int(view.model.nearest(factual[None, :])[0])
+        now = view.rules.verdict(factual[None, :])
+        nearest = int(now.prototype[0])
         wished = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
         judge = judge_by(view.rules, factual, wished, self.time_limit)
-        if wished[nearest] and judge.is_valid(factual, True):
+        if wished[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
             return self._unchanged(row, nearest, wished)
         with reporter(progress) as report:
-            find = view.answers.find(factual, wished, judge, report)
-        return self._result(row, view, find, nearest, wished)
+            find, prototype = confirmed(
+                view.rules,
+                factual,
+                wished,
+                judge,
+                lambda asked: view.answers.find(factual, wished, asked, report),
+                lambda found: found.certificate.excludes_all(
+                    view.answers.question(factual, wished), self.margin or 0.0
+                ),
+                push,
+            )
+        return self._result(row, view, find, prototype, nearest, wished)
 
     def explain_batch(
         self,
@@ -247,7 +267,10 @@ class Explainer:
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
-            table, ask = Table.of(rows, kept, self._nearest(rows)), kept.__getitem__
+            table = Table.of(rows, kept, self._nearest(rows))
+            asker.known.update(enumerate(kept))
+        if self._source.says is not None:
+            confirm_table(table, self._source.says, self.model, asker)
         return CounterfactualBatch(
             values=table.X,
             original_values=rows,
@@ -347,9 +370,10 @@ class Explainer:
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
         if not self._source.coordinates.has_levels:
-            return self._view().model.nearest(rows)
+            return self._view().rules.verdict(rows).prototype
         views = ((self._view(row), row) for row in rows)
-        return np.array([int(view.model.nearest(view.inner(row)[None])[0]) for view, row in views])
+        told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
+        return np.array(told)
 
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
@@ -391,16 +415,21 @@ class Explainer:
         )
 
     def _result(
-        self, row: Floats, view: _View, find: Find, nearest: int, wished: NDArray[np.bool_]
+        self,
+        row: Floats,
+        view: _View,
+        find: Find,
+        prototype: int,
+        nearest: int,
+        wished: NDArray[np.bool_],
     ) -> Counterfactual:
         x = view.inner(row)
         question = view.answers.question(x, wished)
         verdict = view.verdict(question, find)
         status = verdict.status
-        values, prototype = np.full(row.shape, np.nan), -1
+        values = np.full(row.shape, np.nan)
         if find.y is not None:
             values = view.source.coordinates.outer(find.y[None, :])[0]
-            prototype = int(view.model.nearest(find.y[None, :])[0])
         read_only(values)
         conflict: tuple[Constraint | str, ...] = ()
         reason = "; ".join(find.engines)
@@ -464,8 +493,12 @@ class _View:
 
     @cached_property
     def rules(self) -> Rules:
-        says = self.source.predictor()
-        return Rules(self.model, self.blueprint, self.explainer.margin, says)
+        says, doubt = self.source.predictor(), self.source.doubt()
+        return Rules(self.model, self.blueprint, self.explainer.margin, says, doubt)
+
+    def holds(self, factual: Floats) -> bool:
+        """Whether an input meets the constraints as it is."""
+        return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
 
     @cached_property
     def answers(self) -> Answers:
@@ -474,7 +507,7 @@ class _View:
             return MixedAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
         if model.is_local:
             return LocalAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
-        return SharedAnswers(model, blueprint, asked.margin)
+        return SharedAnswers(model, blueprint, asked.margin, self.rules)
 
     def verdict(self, question: Question | LocalQuestion, find: Find) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
@@ -514,12 +547,24 @@ class _Asker:
     rows: Floats
     target: Any
     wishes: RowTargets | None
+    known: dict[int, Counterfactual] = field(default_factory=dict)  # answers that are kept
 
     def wish(self, i: int) -> Any:
         return self.target if self.wishes is None else self.wishes.of(i)
 
     def __call__(self, i: int) -> Counterfactual:
-        return self.explainer._answer(self.rows[i], self.wish(i))
+        known = self.known.get(i)
+        return self.explainer._answer(self.rows[i], self.wish(i)) if known is None else known
+
+    def again(self, i: int, push: float) -> Counterfactual:
+        """Answer a row further in, and keep that answer."""
+        self.known[i] = self.explainer._answer(self.rows[i], self.wish(i), push)
+        return self.known[i]
+
+    def withdraw(self, i: int) -> Counterfactual:
+        """Take back an answer that the user's model does not confirm."""
+        self.known[i] = withdrawn(self.known[i])
+        return self.known[i]
 
 
 def _checked_cost(cost: Cost | None) -> Cost:

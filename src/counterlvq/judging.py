@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.stated import entries_of
 
-__all__ = ["CLOSED_GAP", "EXACT_GAP", "Judged", "Rules"]
+__all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Judged", "Leads", "Rules", "Verdict"]
 
 # What OPTIMAL means for shared metrics.
 EXACT_GAP = 1e-6
@@ -28,6 +28,44 @@ CLOSED_GAP = 1e-7
 # Points that are off by less count as answers; no bound and no exclusion rests on either.
 _INEQUALITY_ROUNDING = 2.0**-46
 _MARGIN_ROUNDING = 2.0**-40
+
+
+# In how much company a row is asked about where its label may depend on it: routines treat the
+# last rows of a block differently.
+_COMPANIES = (2, 3, 5, 9, 17)
+# What is asked for beyond the lead that makes the label of the input certain: the answer lies
+# elsewhere, usually not far away.
+_AMPLE = 1.5
+
+
+# Prototypes up to so many times as far, squared, as the second nearest may decide around a row.
+_AROUND = 16.0
+# How often an answer that the user's own `predict` may not confirm is pushed further in.
+MOST_PUSHES = 4
+# How many times its share of the lead that has to be gained a further lead may cost.
+_OPEN = 8.0
+
+
+class Leads(Protocol):
+    """How much of a lead makes a label certain, see `counterlvq.sources.Doubt`."""
+
+    def least_margin(self, rows: Floats) -> Floats:
+        """Lead over every prototype of another label with which the label is certain, (n,)."""
+
+    def leads(self, rows: Floats, wished: NDArray[np.bool_]) -> Floats:
+        """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
+
+    def leads_of_nearest(self, rows: Floats) -> Floats:
+        """By how much the nearest prototype is nearer than any of another label, (n,)."""
+
+
+class Verdict(NamedTuple):
+    """What the user's model says of points, one entry each."""
+
+    prototype: NDArray[np.intp]  # the nearest one of the label that it gives
+    # Whether it says so in any company: by its lead, or as far as it was asked.
+    assured: NDArray[np.bool_]
+    steady: NDArray[np.bool_]
 
 
 class Judged(NamedTuple):
@@ -52,6 +90,7 @@ class Rules:
     blueprint: Blueprint
     margin: float | None
     says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
+    doubt: Leads | None = None  # what its rounding leaves open
 
     def accepts(
         self, y: Floats, x: Floats, wished: NDArray[np.bool_], *, strict: bool = True
@@ -114,9 +153,91 @@ class Rules:
             own = scores[:, wished].min(axis=1)
             kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
-        if self.says is not None and won.any():
-            won[won] = np.isin(self.says(Y[won]), self.model.labels[wished])
+        if self.says is not None and not self.blueprint.is_continuous and won.any():
+            # On a grid there may be no room for a margin: here it is asked about every point.
+            told = self.verdict(Y[won], wished)
+            won[won] = wished[told.prototype] & told.steady
         return won
+
+    def verdict(self, rows: Floats, wished: NDArray[np.bool_] | None = None) -> Verdict:
+        """Ask the user's model about rows, all at once.
+
+        It is asked again, about one row alone and in company, where rounding in its `predict`
+        may decide: between labels, or between what is wished for and what is not.
+        """
+        nearest, certain = self.model.nearest_of_checked(rows), np.ones(len(rows), dtype=bool)
+        if self.says is None:
+            return Verdict(nearest, certain, certain)
+        told = np.array(self.says(rows))
+        assured, steady = self.is_assured(rows, wished), certain
+        for i in np.flatnonzero(~assured):
+            alone = self.says(rows[i : i + 1])[0]
+            crowds = (np.repeat(rows[i : i + 1], size, axis=0) for size in _COMPANIES)
+            told[i] = alone
+            steady[i] = all((self.says(crowd) == alone).all() for crowd in crowds)
+        for i in np.flatnonzero(told != self.model.labels[nearest]):
+            same = np.flatnonzero(self.model.labels == told[i])
+            scores = self.model.distances(rows[i : i + 1])[0, same]
+            nearest[i] = same[scores.argmin()] if same.size else nearest[i]
+            steady[i] &= same.size > 0
+        return Verdict(nearest, assured, steady)
+
+    def is_assured(
+        self, rows: Floats, wished: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Whether rounding in the user's own `predict` cannot decide the label of rows, (n,).
+
+        Or, if `wished` is given, whether it cannot decide that the label is a wished-for one.
+        """
+        doubt = self.doubt
+        if doubt is None:
+            return np.ones(len(rows), dtype=bool)
+        leads = doubt.leads_of_nearest(rows) if wished is None else doubt.leads(rows, wished)
+        return np.asarray(leads >= doubt.least_margin(rows))
+
+    def least_margin(self, rows: Floats) -> Floats:
+        """Lead to ask for so that the label is certain at rows and around them, (n,)."""
+        if self.doubt is None:
+            return np.zeros(len(rows))
+        least = _AMPLE * self.doubt.least_margin(rows)
+        return np.where(np.isfinite(least), least, 0.0)
+
+    def blur(self, rows: Floats) -> Floats:
+        """Lead of a rival that the user's own `predict` may overlook at rows and around, (n,).
+
+        Twice what its rounding can be at the row itself, and what restating it in the user's
+        columns got wrong: the points that a bound is about lie elsewhere, usually not far away.
+        """
+        if self.says is None:
+            return np.zeros(len(rows))
+        own = np.zeros(len(rows)) if self.doubt is None else 2.0 * self.doubt.least_margin(rows)
+        if self.model.blur is not None:
+            scores = self.model.distances(rows)
+            # Prototypes much farther away than the second nearest decide nothing around here.
+            second = np.partition(scores, 1, axis=1)[:, 1:2]
+            blur = np.where(scores <= _AROUND * second, self.model.blur.of_scores(rows), 0.0)
+            own = own + 4.0 * blur.max(axis=1)
+        return np.where(np.isfinite(own), own, np.inf)
+
+    def pushed(self, least: Floats, Y: Floats) -> Floats:
+        """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
+        return np.maximum(2.0 * least, self.least_margin(Y))
+
+    def open_share(self, X: Floats, wished: NDArray[np.bool_], least: Floats) -> Floats:
+        """Share of the cost that asking for a lead may leave open, about, (n,).
+
+        Where more is open, an engine has done badly: the cost of a lead grows no faster than the
+        square of what has to be gained, unless constraints are in the way.
+        """
+        out = np.zeros(len(X))
+        asked = least > 0
+        if asked.any():
+            scores = self.model.distances(X[asked])
+            behind = scores[:, wished].min(axis=1) - scores[:, ~wished].min(axis=1, initial=np.inf)
+            share = np.full(behind.shape, np.inf)
+            np.divide(_OPEN * least[asked], behind, out=share, where=behind > 0)
+            out[asked] = share
+        return out
 
     @cached_property
     def _checks(self) -> _Checks:

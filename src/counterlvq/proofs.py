@@ -41,7 +41,7 @@ class Question:
     # How far the arithmetic of the user's own `predict` may be off: where a rival leads by less,
     # the model may say that the target wins.
     blur: float = 0.0
-    least_margin: float = 0.0  # that this arithmetic calls for, so that an answer is accepted
+    is_exact: bool = True  # whether the model itself decides, ties too, rather than a foreign one
 
     @cached_property
     def spread(self) -> Floats:
@@ -58,7 +58,7 @@ class Question:
     @property
     def ties_are_lost(self) -> bool:
         """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
-        return self.blur == 0.0 and not self.cells.model.is_refereed
+        return self.is_exact and self.blur == 0.0 and not self.cells.model.is_refereed
 
     def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
         """Program of one cell, with all rivals or the listed ones."""
@@ -187,8 +187,7 @@ class Certificate:
             if proof.prototype != prototype or not _is_small(question, proof):
                 continue
             value = question.grounds.value(proof, margin, cap, with_cost=True)
-            # Without its rounding the bound would be this at the most.
-            if value.least + 2.0 * value.rounding > known or value.rounding == np.inf:
+            if value.rounding > _CLOSED * cap or value.rounding == np.inf:
                 known = max(known, question.grounds.exact_lower_bound(proof, cap, margin))
         return known
 

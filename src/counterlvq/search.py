@@ -64,6 +64,8 @@ class Judge:
     gap: Callable[[Floats, float], float]  # of a point, given a bound
     out_of_time: Callable[[], bool]
     seconds_left: Callable[[], float]  # inf without a limit
+    least: float = 0.0  # lead over rivals that the user's own `predict` needs
+    open_share: float = 0.0  # of the cost, that this lead may leave open
 
 
 @final
@@ -97,7 +99,7 @@ def compiled_find(
         question.x[None, :],
         margin,
         scratch,
-        np.array([question.least_margin]),
+        np.array([judge.least]),
         np.array([question.blur]),
     )
     code = answers.code[0]
@@ -201,10 +203,10 @@ class Search:
         """Solve the program of one prototype; return the proofs about it."""
         program = self.question.program(prototype)
         if self.margin is not None:
-            proof = self._attempt(prototype, program, self.margin)
+            proof = self._attempt(prototype, program, max(self.margin, self.judge.least))
             return [] if proof is None else [proof]
         proofs = []
-        margin = self._default_margin(prototype, program)
+        margin = max(self._default_margin(prototype, program), self.judge.least)
         for _ in range(_MARGIN_TRIES):
             proof = self._attempt(prototype, program, margin)
             if proof is not None:
@@ -219,7 +221,7 @@ class Search:
 
     def _is_worth_refining(self, proof: Proof) -> bool:
         """Whether the margin, rather than the proof, is what keeps the gap open."""
-        if self._best is None or self.question.least_margin > 0.0:
+        if self._best is None or self.judge.least > 0.0:
             return False
         bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
         return bound < (1.0 - _UNDECIDED) * self._cost
@@ -248,7 +250,7 @@ class Search:
         cells = self.question.cells
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
         least = cells.rounding_margin(self.question.x, prototype)
-        return default_margin(behind, max(least, self.question.least_margin))
+        return default_margin(behind, least)
 
     def _attempt(self, prototype: int, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""

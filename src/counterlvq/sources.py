@@ -13,18 +13,19 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters import as_prototype_model, predictor_of
+from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
 from counterlvq.arrays import Floats, finite_matrix, has_names
 from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import like, rows_of
 from counterlvq.model import PrototypeModel
-from counterlvq.pipelines import NumericPart, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.pipelines.steps import is_kind
 from counterlvq.tables import as_frame, new_frame, settled
 
-__all__ = ["Source", "source_of"]
+__all__ = ["Doubt", "Source", "source_of"]
 
 Predictor = Callable[[Floats], NDArray[Any]]
 
@@ -44,6 +45,50 @@ class _Behind(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
+class Doubt:
+    """What rounding in the user's own `predict` leaves open, at rows of the user's columns.
+
+    Scores are those of the model behind any map, as its own library has them: restating it in
+    other columns has a rounding of its own, which does not enter here.
+    """
+
+    arithmetic: Arithmetic
+    table_map: TableMap | None = None
+    slip: Slip | None = None  # of the steps before the model
+    inner: Coordinates | None = None  # where rows are points in coordinates
+
+    def least_margin(self, rows: Floats) -> Floats:
+        """Lead over every prototype of another label with which the label is certain, (n,).
+
+        Twice the blur: the lead that it is compared with is a computed one.
+        """
+        slip = 0.0 if self.slip is None else self.slip.of(self._outer(rows))
+        return 2.0 * self.arithmetic.blur(self._images(rows), slip)
+
+    def leads(self, rows: Floats, wished: NDArray[np.bool_]) -> Floats:
+        """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
+        scores = self.arithmetic.model.distances(self._images(rows))
+        rivals = scores[:, ~wished].min(axis=1, initial=np.inf)
+        return np.asarray(rivals - scores[:, wished].min(axis=1, initial=np.inf))
+
+    def leads_of_nearest(self, rows: Floats) -> Floats:
+        """By how much the nearest prototype is nearer than any of another label, (n,)."""
+        model = self.arithmetic.model
+        scores = model.distances(self._images(rows))
+        nearest = scores.argmin(axis=1)
+        other = model.class_index[None, :] != model.class_index[nearest][:, None]
+        return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
+
+    def _outer(self, rows: Floats) -> Floats:
+        return rows if self.inner is None else self.inner.outer(rows)
+
+    def _images(self, rows: Floats) -> Floats:
+        outer = self._outer(rows)
+        return outer if self.table_map is None else self.table_map.image(outer)
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class Source:
     """A model in the coordinates of the user's columns, and how to read and to ask in them."""
 
@@ -52,6 +97,7 @@ class Source:
     columns: tuple[str, ...]  # of the user's table, whether the model sees them or not
     coordinates: Coordinates  # of those that it sees
     behind: _Behind | None = None  # where there are levels: what the model was stated from
+    rounding: Doubt | None = None  # of `says`, for rows of the user's columns
 
     @property
     def features(self) -> Features:
@@ -96,6 +142,20 @@ class Source:
         says, outer = self.says, self.coordinates.outer
         return says if says is None or not self.coordinates.has_levels else _After(says, outer)
 
+    def doubt(self) -> Doubt | None:
+        """Return what rounding in that `predict` leaves open, for points in coordinates."""
+        if self.rounding is None or not self.coordinates.has_levels:
+            return self.rounding
+        return replace(self.rounding, inner=self.coordinates)
+
+    def least_margin(self, points: Floats) -> Floats:
+        """Lead with which the user's own `predict` is certain to label points in coordinates.
+
+        Alone and among any others, (n,). Zero where it is the model's own, which is exact.
+        """
+        doubt = self.doubt()
+        return np.zeros(len(points)) if doubt is None else doubt.least_margin(points)
+
     @property
     def _is_plain(self) -> bool:
         """Whether an array of the user has the columns of the model and no others."""
@@ -111,20 +171,30 @@ def source_of(model: Any, features: Any = None) -> Source:
     if is_kind(model, "Pipeline"):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features)
-        rows = _PipelineRows(model, table_map)
-        return _behind(table_map, as_prototype_model(last), rows.labels, rows.images)
+        rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
+        own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
+        rounding = Doubt(own, table_map, slip_of(model, table_map))
+        return _behind(table_map, read, rows.labels, rows.images, rounding)
     if isinstance(model, TableModel):
         table_map = _described(model.table_map.described(model.features), features).taken_exactly()
-        return _behind(table_map, model.model, _After(model.model.predict, table_map.image))
-    read = as_prototype_model(model)
+        own = Arithmetic(model.model, by_products=False)
+        rounding = Doubt(own, table_map, slip_of_map(table_map))
+        says = _After(model.model.predict, table_map.image)
+        return _behind(table_map, model.model, says, rounding=rounding)
+    read, own_predict = as_prototype_model(model), predictor_of(model)
+    arithmetic = arithmetic_of(model, read)
+    bare = None if arithmetic is None else Doubt(arithmetic)
     if features is None:
         coordinates = Coordinates(read.features)
-        return Source(read, predictor_of(model), read.features.names, coordinates)
+        return Source(read, own_predict, read.features.names, coordinates, rounding=bare)
     table_map = _described(TableMap.identity(read.features.names), features).taken_exactly()
-    own = predictor_of(model)
     if table_map.has_levels:
-        return _behind(table_map, read, None if own is None else _After(own, table_map.image))
-    return Source(read, own, table_map.columns, Coordinates(table_map.features))
+        if own_predict is None or bare is None:
+            return _behind(table_map, read, None)
+        bare = replace(bare, table_map=table_map)
+        return _behind(table_map, read, _After(own_predict, table_map.image), rounding=bare)
+    coordinates = Coordinates(table_map.features)
+    return Source(read, own_predict, table_map.columns, coordinates, rounding=bare)
 
 
 def _behind(
@@ -132,6 +202,7 @@ def _behind(
     model: PrototypeModel,
     says: Predictor | None,
     images: Callable[[Floats], Floats] | None = None,
+    rounding: Doubt | None = None,
 ) -> Source:
     """State a model that sits behind a map."""
     coordinates = Coordinates(table_map.features)
@@ -140,8 +211,14 @@ def _behind(
             "every feature has one level only, so that nothing can change; expected one that can."
         )
     behind = _Behind(table_map, model, table_map.image if images is None else images)
-    return Source(behind.stated(coordinates), says, table_map.columns, coordinates,
-                  behind if table_map.has_levels else None)  # fmt: skip
+    return Source(
+        behind.stated(coordinates),
+        says,
+        table_map.columns,
+        coordinates,
+        behind if table_map.has_levels else None,
+        rounding,
+    )
 
 
 def _described(table_map: TableMap, features: Any) -> TableMap:

@@ -4,8 +4,9 @@ An adapter reads fitted attributes and imports nothing of the library they come 
 per library; `counterlvq.adapters.dispatch` finds the right one by the name of the class.
 """
 
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.dispatch import as_prototype_model
 from counterlvq.adapters.exported import load_exported
-from counterlvq.adapters.predicting import predictor_of
+from counterlvq.adapters.predicting import arithmetic_of, predictor_of
 
-__all__ = ["as_prototype_model", "load_exported", "predictor_of"]
+__all__ = ["Arithmetic", "arithmetic_of", "as_prototype_model", "load_exported", "predictor_of"]

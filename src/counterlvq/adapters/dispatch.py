@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.adapters import own, prototorch, scikit_learn, sklearn_lvq, sklvq
+from counterlvq.adapters.arithmetic import DOUBLE, SINGLE, Arithmetic, unit_of
 from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -25,6 +26,13 @@ def _predict_with_tensors(fitted: Any, rows: Any) -> Any:
     return prototorch.predict_with_tensors(fitted, np.asarray(rows))
 
 
+def _from_differences(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
+    """Describe arithmetic with differences of rows and prototypes, row by row."""
+    fields = [value for value in vars(fitted).values() if isinstance(value, np.ndarray)]
+    unit = unit_of(*fields)
+    return Arithmetic(model, unit, by_products=False, casts=unit != DOUBLE)
+
+
 @final
 @dataclass(frozen=True)
 class _Library:
@@ -35,7 +43,8 @@ class _Library:
     kinds: tuple[str, ...]
     read: Callable[[Any, str], PrototypeModel]
     predict: Callable[[Any, Any], Any] = _predict
-    epsilon: float = 2.0**-53
+    epsilon: float = DOUBLE
+    arithmetic: Callable[[Any, str, PrototypeModel], Arithmetic] = _from_differences
 
     def owns(self, cls: type) -> bool:
         """Whether a class is one of the library's, by name: nothing is imported."""
@@ -50,6 +59,7 @@ _LIBRARIES = (
         scikit_learn.PACKAGE,
         scikit_learn.KINDS,
         scikit_learn.model_from_scikit_learn,
+        arithmetic=scikit_learn.arithmetic_of_scikit_learn,
     ),
     _Library(
         "sklearn-lvq",
@@ -65,7 +75,8 @@ _LIBRARIES = (
         prototorch.KINDS,
         prototorch.model_from_prototorch,
         _predict_with_tensors,
-        epsilon=2.0**-24,  # tensors are single precision
+        epsilon=SINGLE,  # tensors are single precision
+        arithmetic=prototorch.arithmetic_of_prototorch,
     ),
 )
 

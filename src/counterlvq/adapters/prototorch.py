@@ -7,11 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, unit_of
 from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 
-__all__ = ["KINDS", "PACKAGE", "REFUSED", "model_from_prototorch", "predict_with_tensors"]
+__all__ = [
+    "KINDS",
+    "PACKAGE",
+    "REFUSED",
+    "arithmetic_of_prototorch",
+    "model_from_prototorch",
+    "predict_with_tensors",
+]
 
 PACKAGE = "prototorch.models"
 
@@ -66,6 +74,31 @@ def model_from_prototorch(fitted: Any, kind: str) -> PrototypeModel:
 def predict_with_tensors(fitted: Any, rows: NDArray[Any]) -> Any:
     """Ask the model for labels; its own tensors make those that it wants to see."""
     return _array(fitted.predict(fitted.proto_layer.components.new_tensor(rows.tolist())))
+
+
+def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
+    """Describe how tensors compute: in the precision that they have, rows cast to it.
+
+    Some distances are taken from differences and others from products, and which of them a
+    version or a device chooses is not known: the worse of the two is assumed.
+    """
+    unit = unit_of(_array(fitted.proto_layer.components), *_parameters(fitted))
+    sizes = None
+    if kind in ("GTLVQ", "ImageGTLVQ"):
+        # Projections I - omega omega', in which much may cancel.
+        each = (np.abs(omega) for omega in _array(fitted_attribute(fitted, "_omega")))
+        sizes = tuple(np.eye(omega.shape[0]) + omega @ omega.T for omega in each)
+    return Arithmetic(model, unit, casts=unit != DOUBLE, factor_sizes=sizes)
+
+
+def _parameters(fitted: Any) -> list[NDArray[Any]]:
+    """Arrays that distances are computed with, besides the prototypes."""
+    backbone = getattr(fitted, "backbone", None)
+    held = [
+        *(getattr(fitted, name, None) for name in ("_omega", "_relevances")),
+        *(getattr(backbone, name, None) for name in ("weights", "weight")),
+    ]
+    return [_array(tensor) for tensor in held if tensor is not None]
 
 
 def _refuse_other_rules(fitted: Any, kind: str) -> None:

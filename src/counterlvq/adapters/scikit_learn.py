@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, radii_of
 from counterlvq.adapters.attributes import (
     feature_names,
     fitted_array,
@@ -18,7 +19,7 @@ from counterlvq.definiteness import metric_factor
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 
-__all__ = ["KINDS", "PACKAGE", "model_from_scikit_learn"]
+__all__ = ["KINDS", "PACKAGE", "arithmetic_of_scikit_learn", "model_from_scikit_learn"]
 
 PACKAGE = "sklearn.neighbors"
 KINDS = ("NearestCentroid", "KNeighborsClassifier")
@@ -35,6 +36,49 @@ def model_from_scikit_learn(fitted: Any, kind: str) -> PrototypeModel:
     return _from_one_neighbour(fitted)
 
 
+def arithmetic_of_scikit_learn(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
+    """Describe how `predict` of a fitted classifier computes, whatever rows it is given.
+
+    Rows come in double precision. Then everything is computed in it: single precision in the
+    training rows of a `KNeighborsClassifier` is widened, and centroids are always double.
+    """
+    if kind == "NearestCentroid":
+        return _with_priors(fitted, model) if _has_priors(fitted) else Arithmetic(model)
+    metric, given = fitted.effective_metric_, fitted.effective_metric_params_
+    if fitted._fit_method == "brute" and metric in ("euclidean", "l2", "sqeuclidean"):
+        # Products of blocks of rows with blocks of training rows.
+        return Arithmetic(model)
+    form, condition = None, 1.0
+    if model.omegas is not None:
+        wanted = _form(metric, given)
+        form = _miss(model.shared_factor, wanted)
+        condition = _condition(wanted)
+    tree = getattr(fitted, "_tree", None)
+    radii = radii_of(tree, model.n_prototypes) if fitted._fit_method == "ball_tree" else None
+    return Arithmetic(model, by_products=False, form=form, radii=radii, condition=condition)
+
+
+def _with_priors(fitted: Any, model: PrototypeModel) -> Arithmetic:
+    """Scores are ``|(x - centroid) / scale|^2 - bonus``, from products of what has been scaled.
+
+    Read were prototypes shifted by v, see `_common_shift`: what v leaves open of the bonus is
+    an error of the model read, and so is rounding in 2 a'v, in the bonus and where it is added.
+    """
+    possible = np.asarray(fitted.class_prior_) > 0
+    bonus = 2 * np.log(np.asarray(fitted.class_prior_)[possible])
+    scale = _scale(fitted)
+    centroids = np.asarray(fitted.centroids_)[possible]
+    anchors = centroids / scale
+    shift = model.prototypes[0] / scale - anchors[0]
+    differences = anchors - anchors[0]
+    missed = np.abs(2 * differences @ shift - (bonus[0] - bonus))
+    terms = 2 * (np.abs(anchors) + np.abs(anchors[0])) @ np.abs(shift) + 4 * np.abs(bonus).max()
+    missed += (len(scale) + 16) * DOUBLE * terms
+    # The prototypes read are rounded, so that both they and the centroids count.
+    sizes = np.abs(centroids) + np.abs(model.prototypes) + np.abs(shift * scale)
+    return Arithmetic(model, prototype_sizes=sizes, offsets=missed)
+
+
 def _from_nearest_centroid(fitted: Any) -> PrototypeModel:
     centroids = finite_matrix("centroids_", fitted_array(fitted, "centroids_"))
     classes = fitted_array(fitted, "classes_")
@@ -44,9 +88,9 @@ def _from_nearest_centroid(fitted: Any) -> PrototypeModel:
             f"distance that is quadratic in the input can be read."
         )
     priors = getattr(fitted, "class_prior_", None)
-    # The question that `predict` asks, in its words: with equal priors the plain distance
-    # decides, and `shrink_threshold` has moved the centroids before.
-    if priors is None or np.isclose(priors, 1 / len(classes)).all():
+    # With equal priors the plain distance decides; `shrink_threshold` has moved the centroids
+    # before.
+    if not _has_priors(fitted):
         return PrototypeModel(centroids, classes, feature_names=feature_names(fitted))
     possible = np.asarray(priors) > 0
     if possible.sum() < 2:
@@ -54,13 +98,24 @@ def _from_nearest_centroid(fitted: Any) -> PrototypeModel:
             f"NearestCentroid has the priors {np.asarray(priors).tolist()}, so that it predicts "
             f"one class only; expected at least two with a prior above 0."
         )
-    spread = finite_vector("within_class_std_dev_", fitted_array(fitted, "within_class_std_dev_"))
-    scale = np.where(spread == 0, 1.0, spread)
+    scale = _scale(fitted)
     anchors = centroids[possible] / scale
     shift = _common_shift(anchors, 2 * np.log(np.asarray(priors)[possible]))
     return PrototypeModel(
         (anchors + shift) * scale, classes[possible], np.diag(1 / scale), feature_names(fitted)
     )
+
+
+def _has_priors(fitted: Any) -> bool:
+    """Whether priors count: the question that `predict` asks, in its words."""
+    priors = getattr(fitted, "class_prior_", None)
+    count = len(fitted_array(fitted, "classes_"))
+    return priors is not None and not np.isclose(priors, 1 / count).all()
+
+
+def _scale(fitted: Any) -> Floats:
+    spread = finite_vector("within_class_std_dev_", fitted_array(fitted, "within_class_std_dev_"))
+    return np.where(spread == 0, 1.0, spread)
 
 
 def _common_shift(anchors: Floats, bonus: NDArray[Any]) -> Floats:
@@ -129,6 +184,36 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
         f"'mahalanobis' with VI. Only a distance that is quadratic in the input, or orders "
         f"points like one, can be read."
     )
+
+
+def _form(metric: str, given: dict[str, Any]) -> Floats:
+    """Return the matrix of a metric other than the plain one, as `fit` was given it."""
+    if metric == "minkowski":
+        return np.diag(np.asarray(given["w"], dtype=np.float64))
+    if metric == "seuclidean":
+        return np.diag(1 / np.asarray(given["V"], dtype=np.float64))
+    inverse = given.get("VI")
+    return np.asarray(np.linalg.inv(given["V"]) if inverse is None else inverse, dtype=np.float64)
+
+
+def _miss(omega: Floats, wanted: Floats) -> Floats:
+    """Bound by how much a score from ``omega' omega`` misses that of a matrix, entry by entry.
+
+    Rounding of sums with the matrix itself is included: they are of products of its entries.
+    """
+    d = len(wanted)
+    sizes = np.abs(omega).T @ np.abs(omega)
+    rounding = 4 * (d + 8) * DOUBLE
+    return np.abs(omega.T @ omega - wanted) + rounding * (sizes + np.abs(wanted))
+
+
+def _condition(matrix: Floats) -> float:
+    """How much more than its own rounding a distance can be off: 1 for a diagonal matrix."""
+    if not (matrix - np.diag(np.diag(matrix))).any():
+        return 1.0
+    least = np.linalg.eigvalsh((matrix + matrix.T) / 2)[0]
+    size = np.linalg.norm(np.abs(matrix), 2)
+    return float(size / least) if least > 0 else np.inf
 
 
 def _in_words(given: dict[str, Any]) -> str:

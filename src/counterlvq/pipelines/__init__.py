@@ -6,14 +6,18 @@ and a line in the table of its file.
 """
 
 from counterlvq.pipelines.reading import read_pipeline, read_transformer
+from counterlvq.pipelines.slips import Slip, slip_of, slip_of_map
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
 from counterlvq.pipelines.table_model import TableModel
 
 __all__ = [
     "LevelsPart",
     "NumericPart",
+    "Slip",
     "TableMap",
     "TableModel",
     "read_pipeline",
     "read_transformer",
+    "slip_of",
+    "slip_of_map",
 ]

@@ -15,7 +15,7 @@ from counterlvq.pipelines.proof import prove
 from counterlvq.pipelines.steps import is_kind, passed
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap, levels_of_numbers
 
-__all__ = ["read_pipeline", "read_transformer"]
+__all__ = ["read_pipeline", "read_transformer", "split"]
 
 
 def read_pipeline(pipeline: Any, probe: Any = None) -> tuple[TableMap, Any]:
@@ -55,7 +55,7 @@ def read_pipeline(pipeline: Any, probe: Any = None) -> tuple[TableMap, Any]:
     """
     if not is_kind(pipeline, "Pipeline"):
         raise NotSupportedError(_no_pipeline(pipeline))
-    steps, model = _split(pipeline)
+    steps, model = split(pipeline)
     return _read(steps, model, probe), model
 
 
@@ -94,7 +94,7 @@ def _no_pipeline(given: Any) -> str:
     )
 
 
-def _split(pipeline: Any) -> tuple[list[Any], Any]:
+def split(pipeline: Any) -> tuple[list[Any], Any]:
     """Take the last step off, also where it is the last one of a pipeline within."""
     *before, (name, last) = pipeline.steps
     steps = [step for _, step in before]
@@ -105,7 +105,7 @@ def _split(pipeline: Any) -> tuple[list[Any], Any]:
         )
     if not is_kind(last, "Pipeline"):
         return steps, last
-    inner, model = _split(last)
+    inner, model = split(last)
     return [*steps, *inner], model
 
 

@@ -34,6 +34,8 @@ _CROSSING = 2.0**-48
 # A cell is passed over if overtaking one rival costs more than the best answer by this share, so
 # that no rounding makes it the cheapest after all.
 _CLEARLY = 1.0 + 1e-9
+# A bound that misses the cost by less than this share needs no exact arithmetic.
+_CLOSED = 1e-7
 # In `used`: a target prototype that was skipped, and one whose cell is empty; the latter is
 # lowered further by how many rows the contradiction charges for.
 _SKIPPED, _EMPTY = -1, -2
@@ -145,14 +147,13 @@ def _place(delta, x, columns, lower, upper, y, change):
 
 
 @jit
-def _default_margin(behind, score, error, least, terms):
+def _default_margin(behind, score, error, terms):
     """Least lead that rounding in `predict` respects and a proof does not notice.
 
     `error` is the length of the rounding of what is squared in the score of the prototype that
     is to win; its rival is as far away where the two meet.
     """
-    blur = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * _UNIT * score)
-    least = max(least, blur)
+    least = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * _UNIT * score)
     return min(max(_SHARE_OF_LEAD * behind, least), _AMPLE * least)
 
 
@@ -357,7 +358,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         family_scale = borrowed(family.scale)
         scratch_rival = borrowed(scratch.rival)
         scratch_change = borrowed(scratch.change)
-        X, Y, costs, bounds, codes = (
+        least, X, Y, costs, bounds, codes = (
+            borrowed(least),
             borrowed(X),
             borrowed(Y),
             borrowed(costs),
@@ -417,9 +419,10 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 if np.isnan(margin):
                     behind = score[t] - scores[k] if m else 0.0
                     ask = _default_margin(
-                        behind, score[t], 2.0 * (z_error + anchor_errors[targets[t]]), least[n],
+                        behind, score[t], 2.0 * (z_error + anchor_errors[targets[t]]),
                         anchors.shape[1] + 8.0,
                     )  # fmt: skip
+                ask = max(ask, least[n])
                 if is_quadratic:
                     code, cost, count = quadratic.solve(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
@@ -474,7 +477,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 cost_w, cost_diagonal, cost_L = w, L_diagonal, L
                 if is_empty:
                     cost_w, cost_diagonal, cost_L = nothing, no_diagonal, no_L
-                value, _ = cell_value(
+                value, rounding = cell_value(
                     F_diagonal, F, lengths_F, anchors, anchor_errors, z, z_error, x,
                     A, R, v, equality, cost_w, cost_diagonal, cost_L,
                     targets[t], charged_rivals[:found], charged[:found], on_constraints, deltas[t],
@@ -486,6 +489,10 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     failed = failed or not value > 0.0
                 else:
                     proved = min(proved, max(0.0, value))
+                    # So is a bound that rounding, rather than the prices, keeps away from the cost.
+                    failed = failed or (
+                        value < (1.0 - _CLOSED) * costs[n] and rounding > _CLOSED * costs[n]
+                    )
             if failed:
                 codes[n], bounds[n] = FAILED, 0.0
                 continue

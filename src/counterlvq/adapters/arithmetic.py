@@ -1,0 +1,232 @@
+"""How far rounding in a foreign `predict` can move the scores that it compares.
+
+A model of another library computes the distances of its prototypes in its own way: in single or
+double precision, from differences or from products, by routines whose sums depend on the rows
+that are asked together. A row is labelled for certain, alone and in any company, only where the
+lead of the winner exceeds what all this can blur.
+
+Notation: u is the unit of rounding, ``gamma_n = n u / (1 - n u)``. A sum of n products, in any
+order and with or without fused operations, is off by at most gamma_n times the sum of their
+absolute values [Higham, Accuracy and Stability of Numerical Algorithms, sections 2.2 and 3.1],
+so that nothing below depends on how a routine blocks or splits its sums. With omega of shape
+(r, d) and ``s`` a bound on how far the input that the routine sees is from the exact one,
+two forms are told apart:
+
+* From differences. ``t = |omega| |x - w|``. The differences are off by u of themselves, their
+  images by gamma_d t, squares and sums by gamma_(r+1), whether omega or omega' omega is
+  multiplied: below ``gamma_N sum t^2`` in all.
+* From products, or of projections taken one by one. ``t = |omega| (|x| + |w|)``. Each of
+  ``|omega x|^2 - 2 (omega x)'(omega w) + |omega w|^2`` is a sum of products whose absolute values
+  sum up to at most ``sum t^2``: below ``gamma_N sum t^2`` again, with the larger t.
+
+In both forms N = 2 d + r + 16 exceeds the number of roundings on the way to any term, and so
+does d + 16 where there is no omega: d for a sum of products, twice that where projections are
+multiplied, and fewer than 16 for three terms added up, a division of both sides by scales, a
+root that is taken and squared again, a weight of a class that is added, and a root that is
+compared instead of its square, which blurs by 4 u of the score. An input that is off by s moves a
+score by at most ``sum (2 t + |omega| s) (|omega| s)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from counterlvq.arrays import Floats
+from counterlvq.model import PrototypeModel
+
+__all__ = ["DOUBLE", "SINGLE", "Arithmetic", "radii_of", "unit_of"]
+
+DOUBLE, SINGLE = 2.0**-53, 2.0**-24
+# Roundings that no sum of d or r terms explains, see above.
+_OTHER_ROUNDINGS = 16
+# Entries of rows x prototypes that are looked at together; bounds memory, not the result.
+_BLOCK_ENTRIES = 1 << 20
+# A prototype competes if its score is within so many times the errors of the least one.
+_COMPETING = 4.0
+
+
+def unit_of(*arrays: Any) -> float:
+    """Return the unit of rounding of arithmetic with these arrays: that of the coarsest."""
+    coarse = [array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in arrays]
+    return SINGLE if any(coarse) else DOUBLE
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Arithmetic:
+    """The arithmetic of a foreign `predict`, and the prototypes that were read from its model."""
+
+    model: PrototypeModel
+    unit: float = DOUBLE
+    by_products: bool = True
+    casts: bool = False  # whether rows are rounded to `unit` before anything else
+    # Where they are not those of the model: sizes of what is multiplied with rows, (r, d) or p
+    # of them, and of prototypes, (p, d).
+    factor_sizes: Floats | tuple[Floats, ...] | None = None
+    prototype_sizes: Floats | None = None
+    # Errors of the model read: per prototype, and quadratic in the distance.
+    offsets: Floats | float = 0.0  # (p,)
+    form: Floats | None = None  # (d, d)
+    # Balls around groups of prototypes by which a search tree leaves out groups: the radius of
+    # the largest one that a prototype is in, (p,), and how many times its own rounding a
+    # distance may be off.
+    radii: Floats | None = None
+    condition: float = 1.0
+
+    def blur(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
+        """Bound the rounding of the difference of any two competing scores at each row, (n,).
+
+        Scores compete if rounding could exchange them. If the nearest prototype leads every
+        prototype of another label by more than this, in exact scores, `predict` gives its
+        label, whatever other rows it is asked about. `slip` (n, d) is how far the rows that
+        the model sees may be from these.
+        """
+        slips = np.broadcast_to(slip, rows.shape)
+        found = [self._blur(rows[part], slips[part]) for part in self._parts(len(rows))]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def errors(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
+        """Bound the rounding of each score, up to what all scores of a row share, (n, p)."""
+        # A slip below the least normal number is a rounding of its own kind.
+        tiny = float(np.finfo(np.float32 if self.unit == SINGLE else np.float64).tiny)
+        slips = np.broadcast_to(slip, rows.shape) + tiny
+        if self.casts:
+            slips = slips + self.unit * np.abs(rows)
+        squares, moved = self._terms(rows, slips)
+        out = self._gamma * squares + moved + self.offsets + 2 * self._terms_count * tiny
+        if self.form is not None:
+            out += self._off_by_form(rows)
+        if self.radii is not None:
+            # A group is left out by its distance less its radius. The distance of a row to
+            # the centre is at most that to any prototype in it plus the radius; both are off
+            # by gamma_N of themselves.
+            away = np.sqrt(self.model.distances(rows))
+            miss = self.condition * self._gamma * (away + 2.0 * self.radii)
+            out += (2.0 * away + miss) * miss
+        return np.asarray(np.where(self._overflows(squares), np.inf, out))
+
+    def _overflows(self, squares: Floats) -> NDArray[np.bool_]:
+        """Whether a score may be infinity less infinity, of which nothing is known, (n, p).
+
+        A square that overflows alone makes a score infinite, and such a prototype never wins.
+        The least of the sizes that meet is at least the size of the row itself.
+        """
+        largest = float(np.finfo(np.float32 if self.unit == SINGLE else np.float64).max)
+        sizes = np.sqrt(squares)
+        return np.asarray(~(sizes * sizes.min(axis=1, keepdims=True) < largest / 64))
+
+    def _blur(self, rows: Floats, slip: Floats) -> Floats:
+        scores, errors = self.model.distances(rows), self.errors(rows, slip)
+        at = np.arange(len(rows))
+        nearest = scores.argmin(axis=1)
+        own = errors[at, nearest][:, None]
+        other = self.model.class_index[None, :] != self.model.class_index[nearest][:, None]
+        runner_up = np.where(other, scores, np.inf).argmin(axis=1)
+        behind = scores - scores[at, nearest][:, None]
+        # The scores are themselves computed, and rather better than by the errors.
+        competes = other & (behind <= _COMPETING * (own + errors))
+        competes[at, runner_up] = True
+        return np.asarray(own[:, 0] + np.where(competes, errors, 0.0).max(axis=1))
+
+    def _parts(self, n: int) -> Iterator[slice]:
+        size = max(1, _BLOCK_ENTRIES // max(self.model.n_prototypes, self.model.n_features))
+        return (slice(at, at + size) for at in range(0, n, size))
+
+    @cached_property
+    def _terms_count(self) -> int:
+        d = self.model.n_features
+        if self._is_plain:
+            return d + _OTHER_ROUNDINGS
+        return 2 * d + max(len(factor) for factor in self._sizes_of_factors) + _OTHER_ROUNDINGS
+
+    @cached_property
+    def _gamma(self) -> float:
+        roundings = self._terms_count * self.unit
+        return roundings / (1.0 - roundings) if roundings < 0.5 else np.inf
+
+    @cached_property
+    def _sizes_of_prototypes(self) -> Floats:
+        given = self.prototype_sizes
+        return np.abs(self.model.prototypes) if given is None else given
+
+    @cached_property
+    def _sizes_of_factors(self) -> tuple[Floats, ...]:
+        given = self.factor_sizes
+        if given is None:
+            return tuple(np.abs(factor) for factor in self._distinct_factors)
+        return given if isinstance(given, tuple) else (given,)
+
+    @property
+    def _distinct_factors(self) -> tuple[Floats, ...]:
+        model = self.model
+        return model.factors if model.is_local else (model.shared_factor,)
+
+    @property
+    def _is_plain(self) -> bool:
+        return self.model.omegas is None and self.factor_sizes is None
+
+    def _terms(self, rows: Floats, slip: Floats) -> tuple[Floats, Floats]:
+        """``sum t^2`` and ``sum (2 t + |omega| s) (|omega| s)`` of each pair, (n, p)."""
+        if self._is_plain:
+            return self._plain_terms(rows, slip)
+        n, p = len(rows), self.model.n_prototypes
+        squares, moved = np.empty((n, p)), np.empty((n, p))
+        sizes = self._sizes_of_factors
+        if len(sizes) == 1 and n < p:
+            for i in range(n):
+                t = self._meeting(rows[i], slice(None)) @ sizes[0].T
+                a = sizes[0] @ slip[i]
+                squares[i], moved[i] = (t * t).sum(axis=1), ((2 * t + a) * a).sum(axis=1)
+            return squares, moved
+        for k in range(p):
+            factor = sizes[k if len(sizes) > 1 else 0]
+            t, a = self._meeting(rows, k) @ factor.T, slip @ factor.T
+            squares[:, k], moved[:, k] = (t * t).sum(axis=1), ((2 * t + a) * a).sum(axis=1)
+        return squares, moved
+
+    def _meeting(self, rows: Floats, k: int | slice) -> Floats:
+        """Sizes of what rows and prototypes are when they meet: apart, or their difference."""
+        if self.by_products:
+            return np.abs(rows) + self._sizes_of_prototypes[k]
+        return np.abs(rows - self.model.prototypes[k])
+
+    def _plain_terms(self, rows: Floats, slip: Floats) -> tuple[Floats, Floats]:
+        """As `_terms` for plain distances, without a step per pair."""
+        square_slip = np.einsum("ij,ij->i", slip, slip)[:, None]
+        if not self.by_products:
+            squares = cdist(rows, self.model.prototypes, "sqeuclidean")
+            return squares, 2.0 * np.sqrt(squares * square_slip) + square_slip
+        x, w = np.abs(rows), self._sizes_of_prototypes
+        squares = 2.0 * (x @ w.T)
+        squares += np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", w, w)
+        along = np.einsum("ij,ij->i", x, slip)[:, None] + slip @ w.T
+        return squares, 2.0 * along + square_slip
+
+    def _off_by_form(self, rows: Floats) -> Floats:
+        """``|x - w|' form |x - w|`` of each pair, (n, p)."""
+        assert self.form is not None
+        out = np.empty((len(rows), self.model.n_prototypes))
+        for i, row in enumerate(rows):
+            away = np.abs(row - self.model.prototypes)
+            out[i] = np.einsum("ki,ij,kj->k", away, self.form, away, optimize=True)
+        return out
+
+
+def radii_of(tree: Any, count: int) -> NDArray[np.float64]:
+    """Radius of the largest ball of a search tree that each of its points is in, (count,).
+
+    The outermost ball holds all points and is never left out.
+    """
+    _, order, nodes, _ = (np.asarray(part) for part in tree.get_arrays())
+    radii = np.zeros(count)
+    for node in nodes[1:]:
+        inside = order[node["idx_start"] : node["idx_end"]]
+        radii[inside] = np.maximum(radii[inside], node["radius"])
+    return radii
