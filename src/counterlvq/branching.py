@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.certificates import Evidence
-from counterlvq.lifting import (
-    Box,
-    LiftedPrices,
-    Nonconvex,
-    lifted_bound,
-    lifted_contradiction,
-)
+from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.programs import Program
 from counterlvq.search import Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
@@ -83,7 +77,7 @@ class Node:
     """A box of the tree, with the best that is known of it."""
 
     prototype: int
-    box: Box
+    box: Box  # of the claim: infinite where only the search has an end
     prices: LiftedPrices
     bound: float
     cap: float  # cost that box and prices reckon with
@@ -163,10 +157,14 @@ class Branching:
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
-            bound = lifted_bound(problem, prices, box, cap)
+            bound = self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
         return queue
+
+    def _bound(self, prototype: int, prices: LiftedPrices, box: Box, cap: float) -> float:
+        """Bound a cell in a box by prices, with the margin that the user asks for."""
+        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
 
     @property
     def _tolerance(self) -> float:
@@ -176,7 +174,12 @@ class Branching:
     def _problem(self, prototype: int, box: Box) -> Nonconvex:
         """Conditions of a cell in a box, with the margin that the user asks for."""
         problem = self.question.problem(prototype, box)
-        return problem if not self.margin else problem.tightened(self.margin)
+        return problem.tightened(self.margin or 0.0)
+
+    @property
+    def _searched(self) -> Box:
+        """How far the search looks: as far as an answer may lie, or as the data suggest."""
+        return self.question.searched(self.question.root(self._cost))
 
     def _is_over(self, bound: float) -> bool:
         spent = self.most_nodes is not None and self._solved >= self.most_nodes
@@ -211,16 +214,17 @@ class Branching:
         if box.is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
-        problem = self._problem(node.prototype, box)
-        relaxed = self._relaxed(node, problem, box, cap)
+        near = self.question.searched(box)
+        relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
+        told = (node.prototype, relaxed.prices, box, cap)
         if relaxed.outcome is Outcome.INFEASIBLE:
-            if lifted_contradiction(problem, relaxed.prices, box, cap):
+            if self.question.contradicts(*told, self.margin or 0.0):
                 node.prices, node.bound, node.cap = relaxed.prices, np.inf, cap
                 return
         else:
             begun = time.monotonic()
-            bound = lifted_bound(problem, relaxed.prices, box, cap)
+            bound = self._bound(*told)
             # The box will be bounded once more by whoever checks the tree, and a part of it twice.
             self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
@@ -228,7 +232,7 @@ class Branching:
         if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
             self._search_from(node.prototype, relaxed.prices.point)
         if not self._closes(node.bound) and not self._only_ties(node, box):
-            self._cut(queue, node, box, relaxed)
+            self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
 
@@ -255,25 +259,26 @@ class Branching:
                 return relaxed
             forms = problem.forms
             over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
-            broken = ~node.rivals & (over > _BROKEN * forms.r_size)
+            broken = ~node.rivals & (over > _BROKEN * forms.size)
             if not broken.any() or self.judge.out_of_time():
                 paid = charged > _UNPAID * charged.max(initial=0.0)
-                node.rivals = paid | (over > -_NEAR * forms.r_size)
+                node.rivals = paid | (over > -_NEAR * forms.size)
                 node.rivals[problem.rivals :] = True
                 return relaxed
             node.rivals = node.rivals | broken
 
-    def _cut(self, queue: list[tuple[float, int]], node: Node, box: Box, relaxed: Relaxed) -> None:
-        """Cut a box in two, unless it is too narrow for that."""
-        where = self._where_to_cut(node, box, relaxed)
+    def _cut(
+        self, queue: list[tuple[float, int]], node: Node, box: Box, near: Box, relaxed: Relaxed
+    ) -> None:
+        """Cut a box in two, within what was searched of it, unless that is too narrow."""
+        where = self._where_to_cut(node, near, relaxed)
         if where is None:
             return
         node.feature, node.at = where
         children = []
         for part in self.question.split(box, *where):
             inner = self.question.inside(part, node.cap)
-            problem = self._problem(node.prototype, inner)
-            bound = max(node.bound, lifted_bound(problem, node.prices, inner, node.cap))
+            bound = max(node.bound, self._bound(node.prototype, node.prices, inner, node.cap))
             child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
             children.append(self._push(queue, child))
         node.low, node.high = children
@@ -281,12 +286,12 @@ class Branching:
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature that the relaxation gains most from missing, at 0 first."""
         point = relaxed.prices.point
-        root = self.question.root(self._cost).half
+        root = self._searched.half
         share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
         wide = share > _NARROW
-        problem = self._problem(node.prototype, box)
-        prices = np.maximum(relaxed.prices.forms, 0.0)
-        gain = np.abs(np.einsum("k,kij->ij", prices, problem.forms.Q) * relaxed.miss).sum(axis=1)
+        forms = self.question.problem(node.prototype).forms
+        prices = np.maximum(relaxed.prices.forms[: forms.r.size], 0.0)
+        gain = np.abs(np.einsum("k,kij->ij", prices, forms.Q) * relaxed.miss).sum(axis=1)
         size = np.divide(
             np.maximum(np.diag(relaxed.miss), 0.0), root**2, out=np.zeros_like(root), where=root > 0
         )
@@ -394,7 +399,7 @@ class Branching:
         """
         problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
         program = problem.convex
-        unit, delta = self.question.root(self._cost).half, point
+        unit, delta = self._searched.half, point
         for _ in range(_PULLS):
             delta = np.clip(delta, program.lower, program.upper)
             excess, slopes, rounding = self._conditions(problem, delta)
@@ -416,7 +421,7 @@ class Branching:
         program, quadrics = problem.convex, problem.convex.quadrics
         excess = [problem.excess(delta), program.A @ delta - program.b]
         slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
-        unit = self.question.root(self._cost).half
+        unit = self._searched.half
         rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
         for quadric in quadrics:
             excess.append(np.array([quadric.excess(delta)]))

@@ -69,6 +69,13 @@ class Quadric:
     g: Floats  # (r,)
     h: Floats  # (d,)
     c: float
+    g_blur: Floats | None = None  # (r,) bound on the rounding of g; None for none
+    c_blur: float = 0.0  # and of c
+
+    @property
+    def g_open(self) -> Floats:
+        """What rounding leaves open of `g`, (r,)."""
+        return np.zeros(self.g.size) if self.g_blur is None else self.g_blur
 
     def excess(self, y: Floats) -> float:
         """How far the condition is exceeded; positive means broken."""
