@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, final
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,17 @@ _CONFLICT_BUDGET = 60
 
 Reporter = Callable[[Progress], None]
 Prepared = Callable[[Sequence[int]], Blueprint]
+Predictor = Callable[[Floats], NDArray[Any]]
+
+
+class _Wins(NamedTuple):
+    """Whether the user's own `predict` gives a point one of the labels."""
+
+    says: Predictor
+    labels: NDArray[Any]
+
+    def __call__(self, y: Floats) -> bool:
+        return bool(np.isin(self.says(y[None, :]), self.labels)[0])
 
 
 def judge_by(
@@ -78,7 +89,7 @@ def _clash(
     x, model = question.x, question.cells.model
 
     def clash(kept: Sequence[int]) -> bool:
-        reduced = LocalQuestion(prepared(kept), question.cells, x)
+        reduced = replace(question, blueprint=prepared(kept))
         judge = judge_by(Rules(model, reduced.blueprint, margin), x, wished)
         # Any answer closes the search: there is room, whatever it costs.
         find = search(reduced, margin, judge, np.inf, _CONFLICT_BUDGET).run()
@@ -187,6 +198,8 @@ class MixedAnswers:
     margin: float | None
     method: Method
     gap: float
+    says: Predictor | None = None  # the user's own `predict`, if another
+    blur: float = 0.0  # by how much that can differ from the model's distances
     _targets: dict[bytes, LocalCells | SharedCells] = field(init=False, default_factory=dict)
 
     @property
@@ -202,7 +215,8 @@ class MixedAnswers:
             kind = LocalCells if self.model.is_local else SharedCells
             cells = kind.of(self.model, wished, ties_count=bool(self.margin))
             self._targets[key] = cells
-        return LocalQuestion(self.blueprint, cells, x)
+        wins = None if self.says is None else _Wins(self.says, self.model.labels[wished])
+        return LocalQuestion(self.blueprint, cells, x, wins, self.blur)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import lcm
 from typing import NamedTuple, final
 
 import numpy as np
@@ -58,6 +60,9 @@ _HUGE = 1e100
 _UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
 # The share of a time limit that checking the proof may take on top.
 _GRACE = 0.08
+# Where a box has no end: a share of the prices, and how small the whole numbers are that stand
+# for them as well.
+_LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -217,24 +222,36 @@ class Branching:
         near = self.question.searched(box)
         relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
-        told = (node.prototype, relaxed.prices, box, cap)
-        if relaxed.outcome is Outcome.INFEASIBLE:
-            if self.question.contradicts(*told, self.margin or 0.0):
-                node.prices, node.bound, node.cap = relaxed.prices, np.inf, cap
-                return
-        else:
+        for prices in self._worth_trying(relaxed.prices, box):
+            if relaxed.outcome is Outcome.INFEASIBLE:
+                if self.question.contradicts(node.prototype, prices, box, cap, self.margin or 0.0):
+                    node.prices, node.bound, node.cap = prices, np.inf, cap
+                    return
+                continue
             begun = time.monotonic()
-            bound = self._bound(*told)
+            bound = self._bound(node.prototype, prices, box, cap)
             # The box will be bounded once more by whoever checks the tree, and a part of it twice.
             self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
-                node.prices, node.bound, node.cap = relaxed.prices, bound, cap
+                node.prices, node.bound, node.cap = prices, bound, cap
         if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
             self._search_from(node.prototype, relaxed.prices.point)
         if not self._closes(node.bound) and not self._only_ties(node, box):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    @staticmethod
+    def _worth_trying(prices: LiftedPrices, box: Box) -> Iterator[LiftedPrices]:
+        """Prices as they are and, where a box has no end, prices that leave no slope behind.
+
+        There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
+        charging a little less leaves less than what a change costs.
+        """
+        yield prices
+        if not box.is_finite:
+            yield prices.charging(_in_whole_numbers)
+            yield prices.charging(lambda charged: _LESS * charged)
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Whether a box holds nothing but ties that are lost; without a grid none does."""
@@ -484,3 +501,13 @@ class Branching:
 def _is_usable(*claims: Floats) -> bool:
     """Whether what a solver says consists of numbers that can be worked with."""
     return all(bool((np.abs(values) < _HUGE).all()) for values in claims)
+
+
+def _in_whole_numbers(values: Floats) -> Floats:
+    """Small whole numbers in about the same proportions; the same numbers if there are none."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < largest < _HUGE:
+        return values
+    shares = [Fraction(value / largest).limit_denominator(_DENOMINATOR) for value in values]
+    common = lcm(*(share.denominator for share in shares))
+    return np.array([float(share * common) for share in shares]) if common < _MOST_WHOLE else values

@@ -445,7 +445,8 @@ class _View:
     def answers(self) -> Answers:
         asked, model, blueprint = self.explainer, self.model, self.blueprint
         if not blueprint.is_continuous:
-            return MixedAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+            says = self.rules.says
+            return MixedAnswers(model, blueprint, asked.margin, asked.method, asked.gap, says)
         if model.is_local:
             return LocalAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
         return SharedAnswers(model, blueprint, asked.margin)

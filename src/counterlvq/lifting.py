@@ -17,6 +17,7 @@ bound, never a wrong one. No solver is imported here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -99,6 +100,18 @@ class LiftedPrices:
         return cls(
             np.zeros(m), Multipliers.none(problem.convex), nothing, nothing, nothing, np.zeros(d),
             nothing, flat, flat, np.zeros(d),
+        )  # fmt: skip
+
+    def charging(self, change: Callable[[Floats], Floats]) -> LiftedPrices:
+        """Change what is charged for conditions, and charge for nothing else."""
+        parts = [self.forms, self.linear.y, self.linear.z, self.linear.nu]
+        charged = change(np.concatenate(parts))
+        forms, y, z, nu = np.split(charged, np.cumsum([part.size for part in parts])[:-1])
+        nothing = np.zeros_like
+        return LiftedPrices(
+            forms, Multipliers(y, z, nu), nothing(self.low), nothing(self.high),
+            nothing(self.cross), nothing(self.share), nothing(self.signs),
+            nothing(self.from_low), nothing(self.from_high), self.point,
         )  # fmt: skip
 
 

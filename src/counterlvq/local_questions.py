@@ -175,7 +175,7 @@ class LocalQuestion:
 
     def searched(self, box: Box) -> Box:
         """Finite part of a box that a search looks at; what it finds out is no claim."""
-        if box.is_finite or box.is_empty:
+        if box.is_finite:
             return box
         reach = self.convex.reach
         has_low, has_high = np.isfinite(box.lower), np.isfinite(box.upper)
