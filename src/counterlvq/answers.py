@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +47,9 @@ Prepared = Callable[[Sequence[int]], Blueprint]
 Predictor = Callable[[Floats], NDArray[Any]]
 
 
-class _Wins(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class _Wins:
     """Whether the user's own `predict` gives a point one of the labels."""
 
     says: Predictor

@@ -108,8 +108,14 @@ class _Convex(NamedTuple):
 def least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope) -> float:
     """Lower bound of a sum over a box that is not empty; -inf, or NaN, where none can be shown.
 
-    `point` is where to begin looking for a point whose tangents bound the sum well.
+    `point` is where to begin looking for a point whose tangents bound the sum well. Numbers that
+    overflow come out as none.
     """
+    with np.errstate(all="ignore"):
+        return _least_over_box(total, point, box, exact_slope)
+
+
+def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope) -> float:
     H, blur = 0.5 * (total.H + total.H.T), total.blur()
     unlimited = ~(np.isfinite(box.lower) & np.isfinite(box.upper))
     straight = unlimited & ~H.any(axis=1) & ~blur.H.any(axis=1)
