@@ -108,7 +108,7 @@ def test_convex_functions_are_bounded_closely() -> None:
         total = sum_of(H, -2.0 * H @ lowest, float(lowest @ H @ lowest), np.zeros(d))
         for box in (Box(lowest - 1.0, lowest + 2.0), Box.whole(d)):
             bound = least_over_box(total, np.zeros(d), box, lambda j: None)
-            assert -1e-9 * (1 + lowest @ H @ lowest) <= bound <= 1e-12
+            assert -1e-6 * (1 + lowest @ H @ lowest) <= bound <= 1e-12
 
 
 def test_without_an_end_a_slope_of_rounding_proves_nothing() -> None:

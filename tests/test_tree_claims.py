@@ -249,7 +249,7 @@ def allowed(rules: list[clvq.Constraint], grid: np.ndarray, x: np.ndarray) -> np
     for rule in rules:
         assert isinstance(rule, clvq.MaxChange)
         j = int(str(rule.feature)[1:])
-        keep &= np.abs(grid[:, j] - x[j]) <= rule.limit
+        keep &= np.abs(grid[:, j] - x[j]) <= rule.by
     return grid[keep]
 
 
@@ -297,8 +297,9 @@ def mutated(rng: np.random.Generator, array: np.ndarray) -> Any:
         out.flat[rng.integers(out.size)] = value
     elif how == 5:
         out[...] = value
-    else:
-        out = out * value if out.dtype.kind == "f" else out
+    elif out.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            out = out * value
     return out
 
 

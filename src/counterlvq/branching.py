@@ -63,6 +63,9 @@ _GRACE = 0.08
 # Where a box has no end: a share of the prices, and how small the whole numbers are that stand
 # for them as well.
 _LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
+# How often the length of a line is doubled in the search for what lies far away, and how many
+# features without a limit are named.
+_DOUBLINGS, _NAMED = 48, 3
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -135,11 +138,26 @@ class Branching:
         if not self.judge.out_of_time():
             self._start(from_input=True)
         evidence = self._contradiction()
+        if self._best is None and evidence is None:
+            self._look_far()
         queue = self._plant(evidence)
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
-        return Find(self._best, self._cost, self._forest(), self._engines)
+        return Find(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
+
+    @property
+    def _limits(self) -> tuple[str, ...]:
+        """Say how far the search has looked where nothing else limits an answer."""
+        root = self.question.root(self._cost)
+        if root.is_finite or root.is_empty:
+            return ()
+        near, names = self.question.searched(root), self.question.cells.model.features.names
+        open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
+        listed = [f"{near.lower[j]:.4g} <= change of {names[j]} <= {near.upper[j]:.4g}"
+                  for j in open_ones[:_NAMED]]  # fmt: skip
+        more = f" and of {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
+        return (f"boxes were searched within {', '.join(listed)}{more} only",)
 
     @property
     def _engines(self) -> tuple[str, ...]:
@@ -219,7 +237,7 @@ class Branching:
         if box.is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
-        near = self.question.searched(box)
+        near = self._near(box)
         relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
         for prices in self._worth_trying(relaxed.prices, box):
@@ -240,6 +258,10 @@ class Branching:
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _near(self, box: Box) -> Box:
+        """Part of a box that is relaxed and cut: a relaxation needs an end."""
+        return self.question.searched(box)
 
     @staticmethod
     def _worth_trying(prices: LiftedPrices, box: Box) -> Iterator[LiftedPrices]:
@@ -367,6 +389,41 @@ class Branching:
                 self._enter(prototype, there)
             if from_input and prototype in self._inside:
                 self._search_from(prototype, np.zeros_like(x))
+
+    def _look_far(self) -> None:
+        """Go out along straight lines, further than data and constraints suggest.
+
+        Where nothing limits an answer it may lie anywhere: metrics that hardly differ meet far
+        away. Each axis is tried, and the way on which each rival falls behind fastest.
+        """
+        question, model = self.question, self.question.cells.model
+        root, x = question.root(np.inf), question.x
+        free = ~(np.isfinite(root.lower) & np.isfinite(root.upper))
+        if not free.any():
+            return
+        size = float(question.spread.max()) or 1.0
+        lengths = size * 2.0 ** np.arange(_DOUBLINGS)
+        for way in self._ways(free):
+            if self._best is not None or self.judge.out_of_time():
+                return
+            lines = np.clip(lengths[:, None] * way, root.lower, root.upper)
+            nearest = model.nearest(x + lines)
+            won = np.flatnonzero(np.isin(nearest, question.cells.targets))
+            if won.size:
+                self._search_from(int(nearest[won[0]]), lines[won[0]])
+
+    def _ways(self, free: NDArray[np.bool_]) -> Iterator[Floats]:
+        """Directions of length one in the features that nothing limits, both ways."""
+        at, cells = np.flatnonzero(free), self.question.cells
+        ways = [np.eye(free.size)[at]]
+        if isinstance(cells, LocalCells):
+            for prototype in cells.targets.tolist():
+                for Q in cells.differences(prototype)[0]:
+                    ways.append(np.zeros((at.size, free.size)))
+                    ways[-1][:, at] = np.linalg.eigh(Q[np.ix_(at, at)])[1].T
+        for way in np.concatenate(ways):
+            yield way
+            yield -way
 
     def _leads(self, prototype: int, delta: Floats) -> bool:
         """Whether a change keeps the margin; even a prototype may be too near to a rival for it."""

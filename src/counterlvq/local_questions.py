@@ -113,7 +113,9 @@ class LocalQuestion:
             self._problems[prototype, applying] = known
         if box is None or self.blueprint.is_continuous or isinstance(self.cells, SharedCells):
             return known
-        return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
+        # Sides of a box that was tampered with may overflow; such prices are worth nothing.
+        with np.errstate(over="ignore", invalid="ignore"):
+            return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
 
     def _grid_forms(self, box: Box) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         """Products that a grid makes positive: ``(delta - a) (delta - b)`` for neighbours a, b.
@@ -220,6 +222,8 @@ class LocalQuestion:
         self, prototype: int, prices: LiftedPrices, box: Box, cap: float, margin: float = 0.0
     ) -> float:
         """Cost that no change of a cell undercuts within a box, at most `cap`."""
+        if box.is_empty:
+            return cap
         problem = self.problem(prototype, box).tightened(margin)
         return lifted_bound(problem, prices, self._covering(box), cap)
 
@@ -227,6 +231,8 @@ class LocalQuestion:
         self, prototype: int, prices: LiftedPrices, box: Box, cap: float, margin: float = 0.0
     ) -> bool:
         """Whether no change of a cell of cost at most `cap` lies within a box."""
+        if box.is_empty:
+            return True
         problem = self.problem(prototype, box).tightened(margin)
         return lifted_contradiction(problem, prices, self._covering(box), cap)
 

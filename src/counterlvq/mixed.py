@@ -170,6 +170,10 @@ class MixedBranching(Branching):
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
 
+    def _near(self, box: Box) -> Box:
+        """Part of a box that is relaxed and cut: a convex program needs no end."""
+        return box if self._is_shared else super()._near(box)
+
     def _is_valid(self, delta: Floats) -> bool:
         return self.judge.is_valid(self.question.ticks.values(delta), False)
 
@@ -208,7 +212,8 @@ class MixedBranching(Branching):
         if not is_open.any():
             return None
         j = int(at[np.flatnonzero(is_open)[0]])
-        return j, float(box.center[j])
+        middle = float(self.question.searched(box).center[j])
+        return j, middle
 
     @cached_property
     def _step_prices(self) -> Floats:

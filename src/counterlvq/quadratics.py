@@ -30,8 +30,9 @@ _TINY = 1e-200
 _OF_ERRORS = 1.0 + 2.0**-20
 # How often a shift is enlarged before every row is shifted by its own length.
 _TRIES = 5
-# How far the point is looked for where a box has no end, in units of the curvature there.
-_FAR = 2.0**20
+# How far the point is looked for where a box has no end, at first and then around what was found,
+# in units of the curvature there.
+_FAR = (2.0**20, 2.0**8, 1.0)
 
 ExactSlope = Callable[[int], Fraction | None]
 
@@ -306,35 +307,39 @@ def _has_root(K: Floats) -> bool:
 
 def _tangent_point(total: Sum, H: Floats, convex: _Convex, box: Box, point: Floats) -> Floats:
     """Look for the lowest point: any point of the box gives a true bound, that one the best."""
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.bottoms import lowest_point
-
-    start = np.clip(point, box.lower, box.upper)
-    center, half = convex.center.copy(), convex.half.copy()
-    curved = ~convex.limited & (half > 0)
-    center[curved] = start[curved]
-    half[curved] *= _FAR
-    # The sides of a feature that is limited on one side only.
-    low, high = np.maximum(box.lower, center - half), np.minimum(box.upper, center + half)
-    center, half = np.where(half > 0, 0.5 * (low + high), start), 0.5 * (high - low)
-    half = np.where(convex.half > 0, half, 0.0)
-    units = np.divide(start - center, half, out=np.zeros_like(half), where=half > 0)
-    curve = H * np.outer(half, half)
-    paid = np.divide(half, convex.half, out=np.zeros_like(half), where=convex.limited)
-    curve = curve + np.diag(convex.shift * paid * paid)
-    zero = np.divide(-center, half, out=np.zeros_like(half), where=half > 0)
-    # A kink that bends downwards is a line between its ends for the choice of the point.
-    is_kinked = (low < 0) & (high > 0)
-    bent = np.where(is_kinked, np.maximum(total.w, 0.0), 0.0)
-    side = np.where(low >= 0, 1.0, -1.0)
-    chord = _chord(np.minimum(total.w, 0.0), Box(low, high))
-    straight = np.where(is_kinked, chord, side * total.w)
-    slope = half * (total.h + 2.0 * H @ center + straight)
-    lowest_point(curve, slope, half * bent, np.clip(zero, -1.0, 1.0), units)
-    lowest = np.clip(center + half * units, box.lower, box.upper)
+    lowest = np.clip(point, box.lower, box.upper)
+    curved = ~convex.limited & (convex.half > 0)
+    for far in _FAR if curved.any() else (1.0,):
+        half = np.where(curved, far * convex.half, convex.half)
+        center = np.where(curved, lowest, convex.center)
+        # A feature may be limited on one side only.
+        around = Box(np.maximum(box.lower, center - half), np.minimum(box.upper, center + half))
+        lowest = _lowest(total, H, convex, around, lowest)
     # A feature without end or curvature has its tangent where it changes least.
     still = ~convex.limited & ~curved
     return np.where(still, np.clip(0.0, box.lower, box.upper), lowest)
+
+
+def _lowest(total: Sum, H: Floats, convex: _Convex, box: Box, start: Floats) -> Floats:
+    """Lowest point of the shifted sum, about, in a box; features without room stay."""
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.bottoms import lowest_point
+
+    center = np.where(convex.half > 0, box.center, start)
+    half = np.where(convex.half > 0, box.half, 0.0)
+    units = np.divide(start - center, half, out=np.zeros_like(half), where=half > 0)
+    paid = np.divide(half, convex.half, out=np.zeros_like(half), where=convex.limited)
+    curve = H * np.outer(half, half) + np.diag(convex.shift * paid * paid)
+    zero = np.divide(-center, half, out=np.zeros_like(half), where=half > 0)
+    # A kink that bends downwards is a line between its ends for the choice of the point.
+    is_kinked = (box.lower < 0) & (box.upper > 0)
+    bent = np.where(is_kinked, np.maximum(total.w, 0.0), 0.0)
+    side = np.where(box.lower >= 0, 1.0, -1.0)
+    chord = _chord(np.minimum(total.w, 0.0), box)
+    straight = np.where(is_kinked, chord, side * total.w)
+    slope = half * (total.h + 2.0 * H @ center + straight)
+    lowest_point(curve, slope, half * bent, np.clip(zero, -1.0, 1.0), units)
+    return np.asarray(np.clip(center + half * units, box.lower, box.upper))
 
 
 def _chord(w: Floats, box: Box) -> Floats:
