@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Protocol, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,31 @@ _CONFLICT_BUDGET = 60
 
 Reporter = Callable[[Progress], None]
 Prepared = Callable[[Sequence[int]], Blueprint]
+Predictor = Callable[[Floats], NDArray[Any]]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Wins:
+    """Whether the user's own `predict` gives a point one of the labels."""
+
+    says: Predictor
+    labels: NDArray[Any]
+
+    def __call__(self, y: Floats) -> bool:
+        return bool(np.isin(self.says(y[None, :]), self.labels)[0])
+
+
+def _local_question(
+    blueprint: Blueprint,
+    cells: LocalCells | SharedCells,
+    x: Floats,
+    rules: Rules,
+    wished: NDArray[np.bool_],
+) -> LocalQuestion:
+    """State what is asked, with the user's own `predict` and what it may overlook."""
+    wins = None if rules.says is None else _Wins(rules.says, rules.model.labels[wished])
+    return LocalQuestion(blueprint, cells, x, wins, float(rules.blur(x[None, :])[0]))
 
 
 def judge_by(
@@ -80,7 +105,7 @@ def _clash(
     x, model = question.x, question.cells.model
 
     def clash(kept: Sequence[int]) -> bool:
-        reduced = LocalQuestion(prepared(kept), question.cells, x)
+        reduced = replace(question, blueprint=prepared(kept))
         judge = judge_by(Rules(model, reduced.blueprint, margin), x, wished)
         # Any answer closes the search: there is room, whatever it costs.
         find = search(reduced, margin, judge, np.inf, _CONFLICT_BUDGET).run()
@@ -195,6 +220,7 @@ class MixedAnswers:
     margin: float | None
     method: Method
     gap: float
+    rules: Rules
     _targets: dict[bytes, LocalCells | SharedCells] = field(init=False, default_factory=dict)
 
     @property
@@ -208,9 +234,10 @@ class MixedAnswers:
         cells = self._targets.get(key)
         if cells is None:
             kind = LocalCells if self.model.is_local else SharedCells
-            cells = kind.of(self.model, wished, ties_count=bool(self.margin))
+            ties_count = bool(self.margin) or self.rules.says is not None
+            cells = kind.of(self.model, wished, ties_count=ties_count)
             self._targets[key] = cells
-        return LocalQuestion(self.blueprint, cells, x)
+        return _local_question(self.blueprint, cells, x, self.rules, wished)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -250,6 +277,7 @@ class LocalAnswers:
     margin: float | None
     method: Method
     gap: float
+    rules: Rules
     _targets: dict[bytes, tuple[LocalCells, Frames]] = field(init=False, default_factory=dict)
 
     @property
@@ -259,14 +287,15 @@ class LocalAnswers:
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
         """State what is asked."""
-        return LocalQuestion(self.blueprint, self._prepared(wished)[0], x)
+        return _local_question(self.blueprint, self._prepared(wished)[0], x, self.rules, wished)
 
     def _prepared(self, wished: NDArray[np.bool_]) -> tuple[LocalCells, Frames]:
         """Prepare once what depends on model and target alone."""
         key = np.packbits(wished).tobytes()
         known = self._targets.get(key)
         if known is None:
-            cells = LocalCells.of(self.model, wished, ties_count=bool(self.margin))
+            ties_count = bool(self.margin) or self.rules.says is not None
+            cells = LocalCells.of(self.model, wished, ties_count=ties_count)
             known = self._targets[key] = cells, Frames(cells.rival_metrics)
         return known
 

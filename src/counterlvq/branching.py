@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import lcm
 from typing import NamedTuple, final
 
 import numpy as np
@@ -18,13 +20,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.lifting import (
-    Box,
-    LiftedPrices,
-    Nonconvex,
-    lifted_bound,
-    lifted_contradiction,
-)
+from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.programs import Program
 from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
@@ -63,6 +59,12 @@ _HUGE = 1e100
 _UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
 # The share of a time limit that checking the proof may take on top.
 _GRACE = 0.08
+# Where a box has no end: a share of the prices, and how small the whole numbers are that stand
+# for them as well.
+_LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
+# How often the length of a line is doubled in the search for what lies far away, and how many
+# features without a limit are named.
+_DOUBLINGS, _NAMED = 48, 3
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -82,7 +84,7 @@ class Node:
     """A box of the tree, with the best that is known of it."""
 
     prototype: int
-    box: Box
+    box: Box  # of the claim: infinite where only the search has an end
     prices: LiftedPrices
     bound: float
     cap: float  # cost that box and prices reckon with
@@ -135,11 +137,26 @@ class Branching:
         if not self.judge.out_of_time():
             self._start(from_input=True)
         evidence = self._contradiction()
+        if self._best is None and evidence is None:
+            self._look_far()
         queue = self._plant(evidence)
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
-        return Find(self._best, self._cost, self._forest(), self._engines)
+        return Find(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
+
+    @property
+    def _limits(self) -> tuple[str, ...]:
+        """Say how far the search has looked where nothing else limits an answer."""
+        root = self.question.root(self._cost)
+        if root.is_finite or root.is_empty:
+            return ()
+        near, names = self.question.searched(root), self.question.cells.model.features.names
+        open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
+        listed = [f"{near.lower[j]:.4g} <= change of {names[j]} <= {near.upper[j]:.4g}"
+                  for j in open_ones[:_NAMED]]  # fmt: skip
+        more = f" and of {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
+        return (f"boxes were searched within {', '.join(listed)}{more} only",)
 
     @property
     def _engines(self) -> tuple[str, ...]:
@@ -163,10 +180,14 @@ class Branching:
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
-            bound = lifted_bound(problem, prices, box, cap)
+            bound = self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
         return queue
+
+    def _bound(self, prototype: int, prices: LiftedPrices, box: Box, cap: float) -> float:
+        """Bound a cell in a box by prices, with the margin that the user asks for."""
+        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
 
     @property
     def _tolerance(self) -> float:
@@ -176,7 +197,12 @@ class Branching:
     def _problem(self, prototype: int, box: Box) -> Nonconvex:
         """Conditions of a cell in a box, with the margin that the user asks for."""
         problem = self.question.problem(prototype, box)
-        return problem if not self.margin else problem.tightened(self.margin)
+        return problem.tightened(self.margin or 0.0)
+
+    @property
+    def _searched(self) -> Box:
+        """How far the search looks: as far as an answer may lie, or as the data suggest."""
+        return self.question.searched(self.question.root(self._cost))
 
     def _is_over(self, bound: float) -> bool:
         spent = self.most_nodes is not None and self._solved >= self.most_nodes
@@ -211,26 +237,43 @@ class Branching:
         if box.is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
-        problem = self._problem(node.prototype, box)
-        relaxed = self._relaxed(node, problem, box, cap)
+        near = self._near(box)
+        relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
-        if relaxed.outcome is Outcome.INFEASIBLE:
-            if lifted_contradiction(problem, relaxed.prices, box, cap):
-                node.prices, node.bound, node.cap = relaxed.prices, np.inf, cap
-                return
-        else:
+        for prices in self._worth_trying(relaxed.prices, box):
+            if relaxed.outcome is Outcome.INFEASIBLE:
+                if self.question.contradicts(node.prototype, prices, box, cap, self.margin or 0.0):
+                    node.prices, node.bound, node.cap = prices, np.inf, cap
+                    return
+                continue
             begun = time.monotonic()
-            bound = lifted_bound(problem, relaxed.prices, box, cap)
+            bound = self._bound(node.prototype, prices, box, cap)
             # The box will be bounded once more by whoever checks the tree, and a part of it twice.
             self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
-                node.prices, node.bound, node.cap = relaxed.prices, bound, cap
+                node.prices, node.bound, node.cap = prices, bound, cap
         if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
             self._search_from(node.prototype, relaxed.prices.point)
         if not self._closes(node.bound) and not self._only_ties(node, box):
-            self._cut(queue, node, box, relaxed)
+            self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _near(self, box: Box) -> Box:
+        """Part of a box that is relaxed and cut: a relaxation needs an end."""
+        return self.question.searched(box)
+
+    @staticmethod
+    def _worth_trying(prices: LiftedPrices, box: Box) -> Iterator[LiftedPrices]:
+        """Prices as they are and, where a box has no end, prices that leave no slope behind.
+
+        There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
+        charging a little less leaves less than what a change costs.
+        """
+        yield prices
+        if not box.is_finite:
+            yield prices.charging(_in_whole_numbers)
+            yield prices.charging(lambda charged: _LESS * charged)
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Whether a box holds nothing but ties that are lost; without a grid none does."""
@@ -255,25 +298,26 @@ class Branching:
                 return relaxed
             forms = problem.forms
             over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
-            broken = ~node.rivals & (over > _BROKEN * forms.r_size)
+            broken = ~node.rivals & (over > _BROKEN * forms.size)
             if not broken.any() or self.judge.out_of_time():
                 paid = charged > _UNPAID * charged.max(initial=0.0)
-                node.rivals = paid | (over > -_NEAR * forms.r_size)
+                node.rivals = paid | (over > -_NEAR * forms.size)
                 node.rivals[problem.rivals :] = True
                 return relaxed
             node.rivals = node.rivals | broken
 
-    def _cut(self, queue: list[tuple[float, int]], node: Node, box: Box, relaxed: Relaxed) -> None:
-        """Cut a box in two, unless it is too narrow for that."""
-        where = self._where_to_cut(node, box, relaxed)
+    def _cut(
+        self, queue: list[tuple[float, int]], node: Node, box: Box, near: Box, relaxed: Relaxed
+    ) -> None:
+        """Cut a box in two, within what was searched of it, unless that is too narrow."""
+        where = self._where_to_cut(node, near, relaxed)
         if where is None:
             return
         node.feature, node.at = where
         children = []
         for part in self.question.split(box, *where):
             inner = self.question.inside(part, node.cap)
-            problem = self._problem(node.prototype, inner)
-            bound = max(node.bound, lifted_bound(problem, node.prices, inner, node.cap))
+            bound = max(node.bound, self._bound(node.prototype, node.prices, inner, node.cap))
             child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
             children.append(self._push(queue, child))
         node.low, node.high = children
@@ -281,12 +325,12 @@ class Branching:
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature that the relaxation gains most from missing, at 0 first."""
         point = relaxed.prices.point
-        root = self.question.root(self._cost).half
+        root = self._searched.half
         share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
         wide = share > _NARROW
-        problem = self._problem(node.prototype, box)
-        prices = np.maximum(relaxed.prices.forms, 0.0)
-        gain = np.abs(np.einsum("k,kij->ij", prices, problem.forms.Q) * relaxed.miss).sum(axis=1)
+        forms = self.question.problem(node.prototype).forms
+        prices = np.maximum(relaxed.prices.forms[: forms.r.size], 0.0)
+        gain = np.abs(np.einsum("k,kij->ij", prices, forms.Q) * relaxed.miss).sum(axis=1)
         size = np.divide(
             np.maximum(np.diag(relaxed.miss), 0.0), root**2, out=np.zeros_like(root), where=root > 0
         )
@@ -346,6 +390,41 @@ class Branching:
             if from_input and prototype in self._inside:
                 self._search_from(prototype, np.zeros_like(x))
 
+    def _look_far(self) -> None:
+        """Go out along straight lines, further than data and constraints suggest.
+
+        Where nothing limits an answer it may lie anywhere: metrics that hardly differ meet far
+        away. Each axis is tried, and the way on which each rival falls behind fastest.
+        """
+        question, model = self.question, self.question.cells.model
+        root, x = question.root(np.inf), question.x
+        free = ~(np.isfinite(root.lower) & np.isfinite(root.upper))
+        if not free.any():
+            return
+        size = float(question.spread.max()) or 1.0
+        lengths = size * 2.0 ** np.arange(_DOUBLINGS)
+        for way in self._ways(free):
+            if self._best is not None or self.judge.out_of_time():
+                return
+            lines = np.clip(lengths[:, None] * way, root.lower, root.upper)
+            nearest = model.nearest(x + lines)
+            won = np.flatnonzero(np.isin(nearest, question.cells.targets))
+            if won.size:
+                self._search_from(int(nearest[won[0]]), lines[won[0]])
+
+    def _ways(self, free: NDArray[np.bool_]) -> Iterator[Floats]:
+        """Directions of length one in the features that nothing limits, both ways."""
+        at, cells = np.flatnonzero(free), self.question.cells
+        ways = [np.eye(free.size)[at]]
+        if isinstance(cells, LocalCells):
+            for prototype in cells.targets.tolist():
+                for Q in cells.differences(prototype)[0]:
+                    ways.append(np.zeros((at.size, free.size)))
+                    ways[-1][:, at] = np.linalg.eigh(Q[np.ix_(at, at)])[1].T
+        for way in np.concatenate(ways):
+            yield way
+            yield -way
+
     def _leads(self, prototype: int, delta: Floats) -> bool:
         """Whether a change keeps the margin; even a prototype may be too near to a rival for it."""
         return self._descent(prototype).scores.lead(delta) >= self._margin(prototype)
@@ -394,7 +473,7 @@ class Branching:
         """
         problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
         program = problem.convex
-        unit, delta = self.question.root(self._cost).half, point
+        unit, delta = self._searched.half, point
         for _ in range(_PULLS):
             delta = np.clip(delta, program.lower, program.upper)
             excess, slopes, rounding = self._conditions(problem, delta)
@@ -416,7 +495,7 @@ class Branching:
         program, quadrics = problem.convex, problem.convex.quadrics
         excess = [problem.excess(delta), program.A @ delta - program.b]
         slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
-        unit = self.question.root(self._cost).half
+        unit = self._searched.half
         rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
         for quadric in quadrics:
             excess.append(np.array([quadric.true_excess(delta)]))
@@ -480,3 +559,13 @@ class Branching:
 def _is_usable(*claims: Floats) -> bool:
     """Whether what a solver says consists of numbers that can be worked with."""
     return all(bool((np.abs(values) < _HUGE).all()) for values in claims)
+
+
+def _in_whole_numbers(values: Floats) -> Floats:
+    """Small whole numbers in about the same proportions; the same numbers if there are none."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < largest < _HUGE:
+        return values
+    shares = [Fraction(value / largest).limit_denominator(_DENOMINATOR) for value in values]
+    common = lcm(*(share.denominator for share in shares))
+    return np.array([float(share * common) for share in shares]) if common < _MOST_WHOLE else values

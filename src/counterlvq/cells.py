@@ -17,7 +17,9 @@ For local metrics ``M_k`` they do not cancel, and a quadratic form remains per r
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
+from operator import mul
 from typing import NamedTuple, final
 
 import numpy as np
@@ -28,6 +30,8 @@ from counterlvq.model import PrototypeModel
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
+# Twice the unit roundoff: a sum of n products is off by less than n times this of their sizes.
+_UNIT = 2.0**-52
 # Share of the scores that meet in `predict` which its rounding can blur. It moves answers away
 # from the boundary; no bound and no exclusion rests on it.
 _ROUNDING_MARGIN = 2.0**-48
@@ -53,21 +57,26 @@ class Halfspaces(NamedTuple):
 class Forms(NamedTuple):
     """``delta' Q delta + q' delta <= r`` per rival: where a prototype is at least as near.
 
-    The blurs are what rounding leaves open in each number, as sizes: `Q`, `q` and `r` are
-    differences of the numbers that they are the sums of.
+    The blurs bound how far the numbers are from what the model says: `Q`, `q` and `r` are
+    differences of sums. Each is made of the two prototypes that it is about, and of no other.
     """
 
     Q: Floats  # (m, d, d)
     q: Floats  # (m, d)
     r: Floats  # (m,)
-    Q_size: Floats  # (m, d, d)
-    q_size: Floats  # (m, d)
-    r_size: Floats  # (m,)
+    Q_blur: Floats  # (m, d, d)
+    q_blur: Floats  # (m, d)
+    r_blur: Floats  # (m,)
+    size: Floats  # (m,) of the two distances that meet; no claim rests on it
 
-    def and_also(self, Q: Floats, q: Floats, r: Floats) -> Forms:
-        """Add more conditions, whose numbers are exact."""
-        more = (Q, q, r, np.abs(Q), np.abs(q), np.abs(r))
+    def and_also(self, Q: Floats, q: Floats, r: Floats, q_blur: Floats, r_blur: Floats) -> Forms:
+        """Add more conditions, with bounds on the rounding of their numbers."""
+        more = (Q, q, r, np.zeros_like(Q), q_blur, r_blur, np.abs(r))
         return Forms(*(np.concatenate(pair) for pair in zip(self, more, strict=True)))
+
+    def loosened(self, blur: float) -> Forms:
+        """Let every condition give way by `blur`."""
+        return self._replace(r_blur=self.r_blur + blur) if blur else self
 
 
 @final
@@ -119,10 +128,58 @@ class SharedCells:
         return Halfspaces(normals, leads)
 
     def forms(self, prototype: int, x: Floats) -> Forms:
-        """Cell of `prototype` seen from `x`, as forms without quadratic terms."""
-        normals, leads = self.halfspaces(prototype, x)
-        flat = np.broadcast_to(0.0, (leads.size, x.size, x.size))
-        return Forms(flat, normals, leads, flat, np.abs(normals), np.abs(leads))
+        """Cell of `prototype` seen from `x`, as forms without quadratic terms.
+
+        With ``a = w_k - w_i`` and ``s = (w_i - x) + (w_k - x)`` the normal is ``2 F'F a`` and the
+        lead ``(F a)'(F s)``: differences come first, and no other prototype has a say.
+        """
+        model, d = self.model, x.size
+        own, others = model.prototypes[prototype], model.prototypes[self.rivals]
+        ahead, both = others - own, (own - x) + (others - x)
+        both_size = np.abs(own - x) + np.abs(others - x)
+        offsets = np.zeros(model.n_prototypes) if model.offsets is None else model.offsets
+        more = offsets[self.rivals] - offsets[prototype]
+        more_size = np.where(more != 0, offsets[self.rivals] + offsets[prototype], 0.0)
+        if _is_identity(model.shared_factor):
+            steps, normals = 1, 2.0 * ahead
+            normals_blur = 2.0 * _difference_error(others, own, ahead)
+            leads = np.einsum("ij,ij->i", ahead, both)
+            leads_size = np.einsum("ij,ij->i", np.abs(ahead), both_size)
+        else:
+            F = model.shared_factor
+            steps, lifted = d + len(F) + 2, ahead @ F.T
+            normals = 2.0 * lifted @ F
+            sizes = np.abs(ahead) @ np.abs(F).T
+            normals_blur = (steps + 4) * _UNIT * 2.0 * sizes @ np.abs(F)
+            leads = np.einsum("ij,ij->i", lifted, both @ F.T)
+            leads_size = np.einsum("ij,ij->i", sizes, both_size @ np.abs(F).T)
+        leads_blur = (2 * (steps + d) + 8) * _UNIT * (leads_size + more_size)
+        flat = np.broadcast_to(0.0, (leads.size, d, d))
+        return Forms(
+            flat, normals, leads + more, flat, normals_blur, leads_blur, leads_size + more_size
+        )
+
+    def never_nearer(self, prototype: int, rival: int, y: Floats, free: NDArray[np.bool_]) -> bool:
+        """Whether a rival is at least as near as `prototype`, wherever free features of `y` go.
+
+        Decided exactly: the difference of the two distances is linear in `y`.
+        """
+        model = self.model
+        own, other, at = (
+            [Fraction(value) for value in part.tolist()]
+            for part in (model.prototypes[prototype], model.prototypes[rival], y)
+        )
+        rows = [[Fraction(value) for value in row] for row in model.shared_factor.tolist()]
+        ahead = [b - a for a, b in zip(own, other, strict=True)]
+        both = [2 * value - a - b for value, a, b in zip(at, own, other, strict=True)]
+        lifted = [sum(map(mul, row, ahead)) for row in rows]
+        if any(sum(map(mul, lifted, (row[j] for row in rows))) for j in np.flatnonzero(free)):
+            return False
+        lead = sum(part * sum(map(mul, row, both)) for part, row in zip(lifted, rows, strict=True))
+        if model.offsets is not None:
+            lead += Fraction(float(model.offsets[prototype]))
+            lead -= Fraction(float(model.offsets[rival]))
+        return bool(lead >= 0)
 
     def rounding_margin(self, x: Floats, prototype: int) -> float:
         """Least lead over a rival that rounding in `predict` cannot undo."""
@@ -160,7 +217,8 @@ class LocalCells:
         wins and bounds nothing unless ties count.
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
-        if not ties_count:
+        # Two that only look alike in other coordinates are told apart by the model behind them.
+        if not ties_count and not model.is_refereed:
             seen: set[tuple[bytes, ...]] = set()
             offsets = np.zeros(alive.size) if model.offsets is None else model.offsets
             for k, parts in enumerate(zip(model.prototypes, model.factors, offsets, strict=True)):
@@ -177,17 +235,22 @@ class LocalCells:
         return {
             int(i): (
                 self.metrics[i] - self.metrics[self.rivals],
-                self.sizes[i] + self.sizes[self.rivals],
+                self.steps * _UNIT * (self.sizes[i] + self.sizes[self.rivals]),
             )
             for i in self.targets
         }
+
+    @cached_property
+    def steps(self) -> int:
+        """No sum behind the metrics, or their differences, is rounded more often."""
+        return max(len(omega) for omega in self.model.factors) + 4
 
     def seen_from(self, x: Floats) -> LocalView:
         """Prepare the cells for one input."""
         return LocalView(self, x)
 
     def differences(self, prototype: int) -> tuple[Floats, Floats]:
-        """Quadratic terms of the cell of `prototype`, (m, d, d), and their sizes."""
+        """Quadratic terms of the cell of `prototype`, (m, d, d), and what they are off by."""
         return self._differences[prototype]
 
     @cached_property
@@ -242,6 +305,15 @@ class LocalView:
         return np.asarray(np.einsum("kij,kj->ki", self.cells.sizes, away))
 
     @cached_property
+    def _score_sizes(self) -> Floats:
+        """The sums of absolute values behind `scores`, (p,)."""
+        model = self.cells.model
+        away = np.abs(self.x - model.prototypes)
+        lifted = [np.abs(F) @ gap for F, gap in zip(model.factors, away, strict=True)]
+        sizes = np.array([float(part @ part) for part in lifted])
+        return sizes if model.offsets is None else sizes + model.offsets
+
+    @cached_property
     def rivals(self) -> tuple[Floats, Floats]:
         """Slope (m, d) and value (m,) of the distance of each rival."""
         return 2.0 * self._pulls[self.cells.rivals], self.scores[self.cells.rivals]
@@ -253,14 +325,18 @@ class LocalView:
 
     def forms(self, prototype: int) -> Forms:
         """Conditions of the cell of `prototype`."""
-        (Q, Q_size), k = self.cells.differences(prototype), self.cells.rivals
+        (Q, Q_blur), k = self.cells.differences(prototype), self.cells.rivals
         scores, pulls, sizes = self.scores, self._pulls, self._pull_sizes
+        # Of a distance: the difference, d products and their sum, twice over, and r squares.
+        steps = self.cells.steps + 2 * self.x.size + 8
+        met = self._score_sizes[k] + self._score_sizes[prototype]
         return Forms(
             Q,
             2.0 * (pulls[prototype] - pulls[k]),
             scores[k] - scores[prototype],
-            Q_size,
-            2.0 * (sizes[prototype] + sizes[k]),
+            Q_blur,
+            2.0 * steps * _UNIT * (sizes[prototype] + sizes[k]),
+            2.0 * steps * _UNIT * met,
             scores[k] + scores[prototype],
         )
 
@@ -276,3 +352,15 @@ class LocalView:
             base = base - model.offsets[prototype]
         f = F @ (self.x - model.prototypes[prototype])
         return F, f, self.cells.rival_metrics, pull, base
+
+
+def _is_identity(factor: Floats) -> bool:
+    """Whether a factor is the identity, up to rows of zeros."""
+    rows = factor[factor.any(axis=1)]
+    return rows.shape == (factor.shape[1],) * 2 and np.array_equal(rows, np.eye(len(rows)))
+
+
+def _difference_error(a: Floats, b: Floats, difference: Floats) -> Floats:
+    """By how much ``a - b`` was rounded, exactly (Knuth): nothing, for most numbers as read."""
+    back = difference - a
+    return np.abs((a - (difference - back)) - (b + back))

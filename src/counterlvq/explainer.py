@@ -503,10 +503,11 @@ class _View:
     @cached_property
     def answers(self) -> Answers:
         asked, model, blueprint = self.explainer, self.model, self.blueprint
+        kinds = (asked.margin, asked.method, asked.gap, self.rules)
         if not blueprint.is_continuous:
-            return MixedAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+            return MixedAnswers(model, blueprint, *kinds)
         if model.is_local:
-            return LocalAnswers(model, blueprint, asked.margin, asked.method, asked.gap)
+            return LocalAnswers(model, blueprint, *kinds)
         return SharedAnswers(model, blueprint, asked.margin, self.rules)
 
     def verdict(self, question: Question | LocalQuestion, find: Find) -> _Verdict:

@@ -138,6 +138,31 @@ class Ticks:
         out[self.columns] = np.where(delta[self.columns] == 0.0, self._here, exact)
         return out
 
+    @cached_property
+    def own(self) -> Floats:
+        """The values of the grid that the input is nearest to, (columns,)."""
+        return self.grid._value(np.rint(self.grid._number(self._here)))
+
+    @cached_property
+    def off(self) -> Floats:
+        """By how much the input is off the grid, where it counts as on it, (columns,)."""
+        off = np.abs(self._here - self.own)
+        return np.where(off <= self.grid._slack(self._here), off, 0.0)
+
+    def rounding(self, delta: Floats) -> Floats:
+        """How far changes that end on the grid can be from what they stand for, (columns,).
+
+        A change is the difference of a value and the input, rounded; no change stands for the
+        value next to the input as well.
+        """
+        ends = np.isfinite(delta[self.columns])
+        change = np.where(ends, delta[self.columns], 0.0)
+        value = self.grid._value(np.rint(self.grid._number(self._here + change)))
+        back = change - value
+        error = np.abs((value - (change - back)) - (self._here + back))
+        error = np.where(error > 0, error + np.spacing(np.abs(change)), 0.0)
+        return np.where(ends & (change == 0.0), self.off, np.where(ends, error, 0.0))
+
     def miss(self, delta: Floats) -> Floats:
         """How far changes are from ending on the grid, in steps, at most half, (columns,)."""
         number = self.grid._number(self._here + delta[self.columns])

@@ -17,84 +17,25 @@ bound, never a wrong one. No solver is imported here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import NamedTuple, final
+from fractions import Fraction
+from functools import partial
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
+from counterlvq.boxes import UNIT, Box
 from counterlvq.cells import Forms
 from counterlvq.programs import Multipliers, Program
+from counterlvq.quadratics import Sum, least_over_box
 
-__all__ = [
-    "Box",
-    "LiftedPrices",
-    "Nonconvex",
-    "lifted_bound",
-    "lifted_contradiction",
-    "lifted_tie",
-]
+__all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradiction"]
 
-# Rounding of the sums below, as a share of the largest terms; taken off every bound.
-_ROUNDING = 2.0**-48
-# The share of the terms within which nothing counts as nothing.
-_TIE = 2.0**-40
-# Larger numbers, and those that are none, are not worked with.
+# Larger prices, and those that are none, are not charged: their products could overflow.
 _HUGE = 1e100
-
-
-class Box(NamedTuple):
-    """Smallest and largest change of each feature; finite."""
-
-    lower: Floats  # (d,)
-    upper: Floats  # (d,)
-
-    @property
-    def center(self) -> Floats:
-        """The middle, (d,)."""
-        return np.asarray(0.5 * (self.lower + self.upper))
-
-    @property
-    def half(self) -> Floats:
-        """Half of each side, (d,)."""
-        return np.asarray(0.5 * (self.upper - self.lower))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether two sides have crossed."""
-        return bool((self.lower > self.upper).any())
-
-    @property
-    def sign(self) -> Floats:
-        """Sign of each change where the box tells it, else 0, (d,)."""
-        return np.where(self.lower >= 0, 1.0, np.where(self.upper <= 0, -1.0, 0.0))
-
-    @property
-    def least(self) -> Floats:
-        """Least absolute change, (d,)."""
-        return np.asarray(np.maximum(np.maximum(self.lower, -self.upper), 0.0))
-
-    @property
-    def most(self) -> Floats:
-        """Largest absolute change, (d,)."""
-        return np.asarray(np.maximum(np.abs(self.lower), np.abs(self.upper)))
-
-    def within(self, other: Box) -> Box:
-        """Keep what two boxes have in common."""
-        return Box(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
-
-    def equals(self, other: Box) -> bool:
-        """Whether two boxes have the same sides."""
-        same = (self.lower == other.lower) & (self.upper == other.upper)
-        return bool(same.all())
-
-    def split(self, feature: int, at: float) -> tuple[Box, Box]:
-        """Cut across one feature."""
-        low, high = self.upper.copy(), self.lower.copy()
-        low[feature] = min(at, self.upper[feature])
-        high[feature] = max(at, self.lower[feature])
-        return Box(self.lower, low), Box(high, self.upper)
 
 
 @final
@@ -109,9 +50,12 @@ class Nonconvex:
 
     def tightened(self, margin: float) -> Nonconvex:
         """Ask for `margin` more over every rival."""
-        r = self.forms.r.copy()
+        if not margin:
+            return self
+        r, blur = self.forms.r.copy(), self.forms.r_blur.copy()
         r[: self.rivals] -= margin
-        return replace(self, forms=self.forms._replace(r=r))
+        blur[: self.rivals] += UNIT * np.abs(r[: self.rivals])
+        return replace(self, forms=self.forms._replace(r=r, r_blur=blur))
 
     def only(self, rivals: NDArray[np.bool_]) -> Nonconvex:
         """Leave out some of the forms, (m,)."""
@@ -158,16 +102,17 @@ class LiftedPrices:
             nothing, flat, flat, np.zeros(d),
         )  # fmt: skip
 
-
-@dataclass
-class _Sum:
-    """``delta' H delta + h'delta + constant + sum_j w_j |delta_j|`` and its rounding."""
-
-    H: Floats
-    h: Floats
-    constant: float
-    w: Floats
-    size: float
+    def charging(self, change: Callable[[Floats], Floats]) -> LiftedPrices:
+        """Change what is charged for conditions, and charge for nothing else."""
+        parts = [self.forms, self.linear.y, self.linear.z, self.linear.nu]
+        charged = change(np.concatenate(parts))
+        forms, y, z, nu = np.split(charged, np.cumsum([part.size for part in parts])[:-1])
+        nothing = np.zeros_like
+        return LiftedPrices(
+            forms, Multipliers(y, z, nu), nothing(self.low), nothing(self.high),
+            nothing(self.cross), nothing(self.share), nothing(self.signs),
+            nothing(self.from_low), nothing(self.from_high), self.point,
+        )  # fmt: skip
 
 
 def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> float:
@@ -178,10 +123,11 @@ def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float)
     if box.is_empty:
         return cap
     program = problem.convex
-    total = _charged(problem, prices, box, cap)
-    total.H += program.L.T @ program.L
-    total.w += program.w
-    value = _least(total, prices.point, box)
+    with np.errstate(all="ignore"):
+        total = _charged(problem, prices, box, cap)
+        L = np.abs(program.L)
+        total.add(H=(program.L.T @ program.L, L.T @ L), w=(program.w, np.abs(program.w)))
+        value = _value(total, problem, prices, box)
     # Costs are never negative, so 0 is the bound of last resort.
     return float(min(cap, max(0.0, value))) if np.isfinite(value) else 0.0
 
@@ -190,157 +136,186 @@ def lifted_contradiction(problem: Nonconvex, prices: LiftedPrices, box: Box, cap
     """Whether the prices show that no change of cost at most `cap` in the box is in the cell."""
     if box.is_empty:
         return True
-    value = _least(_charged(problem, prices, box, cap), prices.point, box)
+    with np.errstate(all="ignore"):
+        value = _value(_charged(problem, prices, box, cap), problem, prices, box)
     return bool(np.isfinite(value) and value > 0)
 
 
-def lifted_tie(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> bool:
-    """Whether changes of the cell within the box can at most tie with the rivals charged for.
-
-    Then any margin over them is a contradiction: what the prices amount to is nothing at the
-    least, to rounding, and would be that margin times the prices.
-    """
-    if box.is_empty:
-        return True
-    total = _charged(problem, prices, box, cap)
-    size = total.size + float(np.abs(total.h) @ box.most) + abs(total.constant)
-    value = _least(total, prices.point, box)
-    return bool(np.isfinite(value) and _prices(prices.forms).any() and value >= -_TIE * size)
+def _value(total: Sum, problem: Nonconvex, prices: LiftedPrices, box: Box) -> float:
+    return least_over_box(total, _usable(prices.point), box, partial(_exact_slope, problem, prices))
 
 
-def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> _Sum:
+def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> Sum:
     """Sum everything that is charged for, without the cost."""
     program, forms = problem.convex, problem.forms
     charge = _prices(prices.forms)
-    far = box.most
-    total = _Sum(
-        H=np.einsum("k,kij->ij", charge, forms.Q),
+    d = program.width
+    rows = program.b.size + program.e.size + sum(quadric.g.size for quadric in program.quadrics)
+    flat = forms.Q.strides[0] == 0 and not forms.Q[:1].any()  # of a shared metric
+    no_H = np.zeros((d, d))
+    total = Sum(
+        H=no_H if flat else _mixed(charge, forms.Q),
         h=charge @ forms.q,
         constant=-float(charge @ forms.r),
-        w=np.zeros(program.width),
-        size=float(charge @ (forms.r_size + forms.q_size @ far))
-        + float(far @ np.einsum("k,kij->ij", charge, forms.Q_size) @ far),
+        w=np.zeros(d),
+        sizes=(
+            no_H if flat else _mixed(charge, np.abs(forms.Q)),
+            charge @ np.abs(forms.q),
+            float(charge @ np.abs(forms.r)),
+            np.zeros(d),
+        ),
+        open=(
+            no_H if flat else _mixed(charge, forms.Q_blur),
+            charge @ forms.q_blur,
+            float(charge @ forms.r_blur),
+        ),
+        # The longest sums run over features, rows, forms and the rows of L; a few more roundings
+        # are those of the products in them and of adding the sums up.
+        steps=2 * (d + program.L.shape[0]) + rows + charge.size + 24,
     )
-    _add_conditions(total, program, prices.linear, far)
+    _add_conditions(total, program, prices.linear)
     _add_products(total, prices, box)
     _add_cost_products(total, prices, program.w, cap, box)
-    _add_ball_products(total, prices, program.L, cap - float(program.w @ box.least), box)
+    _add_ball_products(total, prices, program, cap, box)
     return total
 
 
-def _add_conditions(total: _Sum, program: Program, prices: Multipliers, far: Floats) -> None:
+def _mixed(charge: Floats, Q: Floats) -> Floats:
+    return np.asarray(np.tensordot(charge, Q, axes=1))
+
+
+def _add_conditions(total: Sum, program: Program, prices: Multipliers) -> None:
     y, z, nu = _prices(prices.y), _usable(prices.z), _prices(prices.nu)
-    total.h += program.A.T @ y + program.E.T @ z
-    total.constant -= float(y @ program.b) + float(z @ program.e)
+    size = np.abs(z)
+    total.add(
+        h=(program.A.T @ y + program.E.T @ z, np.abs(program.A).T @ y + np.abs(program.E).T @ size),
+        constant=(
+            -float(y @ program.b) - float(z @ program.e),
+            float(y @ np.abs(program.b)) + float(size @ np.abs(program.e)),
+        ),
+    )
     # Right-hand sides are rounded themselves; each gives way by that much.
-    total.constant -= float(np.concatenate([y, np.abs(z)]) @ program.blur)
-    total.size += float(y @ np.abs(program.b)) + float(np.abs(z) @ np.abs(program.e))
+    H_open, h_open, constant_open = total.open
+    constant_open += float(np.concatenate([y, size]) @ program.blur)
     for price, quadric in zip(nu, program.quadrics, strict=True):
-        total.H += price * quadric.G.T @ quadric.G
-        total.h += price * (quadric.h - 2.0 * quadric.G.T @ quadric.g)
-        total.constant += price * (float(quadric.g @ quadric.g) - quadric.c)
-        total.size += price * quadric.magnitude(far)
+        G, g, blur = np.abs(quadric.G), np.abs(quadric.g), quadric.g_open
+        total.add(
+            H=(price * quadric.G.T @ quadric.G, price * G.T @ G),
+            h=(
+                price * (quadric.h - 2.0 * quadric.G.T @ quadric.g),
+                price * (np.abs(quadric.h) + 2.0 * G.T @ g),
+            ),
+            constant=(
+                price * (float(quadric.g @ quadric.g) - quadric.c),
+                price * (float(g @ g) + abs(quadric.c)),
+            ),
+        )
+        # |G delta - g|^2 with g off by at most blur.
+        h_open = h_open + 2.0 * price * G.T @ blur
+        constant_open += price * (float((2.0 * g + blur) @ blur) + quadric.c_blur)
+    total.open = H_open, h_open, constant_open
 
 
-def _add_products(total: _Sum, prices: LiftedPrices, box: Box) -> None:
-    """Take off the products of distances to the sides of the box."""
-    low, high, cross = _prices(prices.low), _prices(prices.high), _prices(prices.cross)
-    lower, upper = box.lower, box.upper
-    H = cross - low - high
-    total.H += 0.5 * (H + H.T)
-    total.h += (low + low.T) @ lower + (high + high.T) @ upper - cross @ upper - cross.T @ lower
-    total.constant += float(lower @ cross @ upper - lower @ low @ lower - upper @ high @ upper)
-    far = box.most
-    total.size += 4.0 * float(far @ (low + high + cross) @ far)
+def _add_products(total: Sum, prices: LiftedPrices, box: Box) -> None:
+    """Take off the products of distances to the sides of the box; an infinite side has none."""
+    has_low, has_high = np.isfinite(box.lower), np.isfinite(box.upper)
+    low = _prices(prices.low) * np.outer(has_low, has_low)
+    high = _prices(prices.high) * np.outer(has_high, has_high)
+    cross = _prices(prices.cross) * np.outer(has_low, has_high)
+    if not (low.any() or high.any() or cross.any()):
+        return
+    lower, upper = np.where(has_low, box.lower, 0.0), np.where(has_high, box.upper, 0.0)
+    H, size = cross - low - high, cross + low + high
+    far_low, far_high = np.abs(lower), np.abs(upper)
+    both_low, both_high = low + low.T, high + high.T
+    total.add(
+        H=(0.5 * (H + H.T), 0.5 * (size + size.T)),
+        h=(
+            both_low @ lower + both_high @ upper - cross @ upper - cross.T @ lower,
+            both_low @ far_low + both_high @ far_high + cross @ far_high + cross.T @ far_low,
+        ),
+        constant=(
+            float(lower @ cross @ upper - lower @ low @ lower - upper @ high @ upper),
+            float(
+                far_low @ cross @ far_high + far_low @ low @ far_low + far_high @ high @ far_high
+            ),
+        ),
+    )
 
 
-def _add_cost_products(total: _Sum, prices: LiftedPrices, w: Floats, cap: float, box: Box) -> None:
+def _add_cost_products(total: Sum, prices: LiftedPrices, w: Floats, cap: float, box: Box) -> None:
     """Take off the products of what is left of the cost with absolute changes."""
     share = _prices(prices.share)
     if not np.isfinite(cap) or not share.any():
         return
-    sign, least, most = box.sign, box.least, box.most
+    sign, least = box.sign, box.least
     spread = np.outer(share, w)
     size = np.triu(spread + spread.T, 1) + np.diag(np.diag(spread))  # of |delta_j delta_l|
     known = np.outer(sign, sign)
     np.fill_diagonal(known, 1.0)
     signs = np.where(known != 0, known * size, np.clip(_usable(prices.signs), -size, size))
-    total.H += 0.5 * (signs + signs.T)
-    total.w -= cap * share + w * float(least @ share)
-    total.constant += cap * float(least @ share)
-    total.size += float(share @ most) * (2.0 * cap + float(w @ most))
+    spent = float(least @ share)
+    taken = cap * share + w * spent
+    total.add(
+        H=(0.5 * (signs + signs.T), 0.5 * (size + size.T)),
+        w=(-taken, taken),
+        constant=(cap * spent, cap * spent),
+    )
 
 
-def _add_ball_products(total: _Sum, prices: LiftedPrices, L: Floats, left: float, box: Box) -> None:
+def _add_ball_products(
+    total: Sum, prices: LiftedPrices, program: Program, cap: float, box: Box
+) -> None:
     """Take off ``(|g| sqrt(left) + g'L delta)`` times the distance to a side, for each side.
 
     `left` is what absolute changes leave of the cost of a known answer, at the most.
     """
+    L, spent = program.L, float(program.w @ box.least)
+    n = (program.width + L.shape[0] + 8) * UNIT
+    left = cap - spent + n * (cap + spent)
     if not 0.0 < left < np.inf:
         return
-    ball = np.sqrt(left) * (1.0 + _ROUNDING)
+    # Rounded up: a larger ball only says less.
+    ball = np.sqrt(left) * (1.0 + n)
     for vectors, side, sign in (
         (prices.from_low, box.lower, 1.0),
         (prices.from_high, box.upper, -1.0),
     ):
-        g = _usable(vectors)
+        has_side = np.isfinite(side)
+        g = _usable(vectors) * has_side[:, None]
         if not g.any():
             continue
-        length = ball * np.sqrt(np.einsum("ij,ij->i", g, g))
-        pull = g @ L
-        total.H -= sign * 0.5 * (pull + pull.T)
-        total.h += sign * (side @ pull - length)
-        total.constant += sign * float(length @ side)
-        total.size += float(box.most @ (2.0 * length + 2.0 * np.abs(pull) @ box.most))
+        end = np.where(has_side, side, 0.0)
+        length = ball * np.sqrt(np.einsum("ij,ij->i", g, g)) * (1.0 + n)
+        pull, size = g @ L, np.abs(g) @ np.abs(L)
+        total.add(
+            H=(-sign * 0.5 * (pull + pull.T), 0.5 * (size + size.T)),
+            h=(sign * (end @ pull - length), np.abs(end) @ size + length),
+            constant=(sign * float(length @ end), float(length @ np.abs(end))),
+        )
 
 
-def _least(total: _Sum, point: Floats, box: Box) -> float:
-    """Compute a lower bound of the sum over the box, less what rounding can be worth."""
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.bottoms import lowest_point
+def _exact_slope(problem: Nonconvex, prices: LiftedPrices, j: int) -> Fraction | None:
+    """Slope of what is charged along one feature, without rounding; None if it is not linear.
 
-    center, half = box.center, box.half
-    anchor = np.clip(_usable(point), box.lower, box.upper)
-    units = np.divide(anchor - center, half, out=np.zeros_like(half), where=half > 0)
-    # delta = center + half v with |v_j| <= 1: the curvature then has no units.
-    curve = total.H * np.outer(half, half)
-    size = float(np.abs(curve).sum())
-    if not np.isfinite(size):
-        return -np.inf
-    shift = _shift(curve, size)
-    curve = curve + shift * np.eye(half.size)
-    slope = half * (total.h + 2.0 * total.H @ center)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        zero = np.where(half > 0, np.clip(-center / half, -1.0, 1.0), 0.0)
-    # A kink that bends downwards is a line between its ends for the choice of the point.
-    bent = np.where(box.sign == 0, np.maximum(total.w, 0.0), 0.0)
-    straight = np.where(box.sign == 0, _chord(np.minimum(total.w, 0.0), box), box.sign * total.w)
-    lowest_point(curve, slope + half * straight, half * bent, zero, units)
-    steep = curve @ units
-    slope = slope + 2.0 * steep
-    height = float(total.h @ center + center @ total.H @ center - units @ steep)
-    height += total.constant - shift * int((half > 0).sum())
-    ends = [slope * v + total.w * np.abs(center + half * v) for v in (-1.0, 1.0, zero)]
-    least = np.minimum(np.minimum(ends[0], ends[1]), ends[2])
-    far = np.abs(center) + half
-    terms = float(np.abs(least).sum() + np.abs(total.h) @ far + far @ np.abs(total.H) @ far)
-    return height + float(least.sum()) - _ROUNDING * (total.size + terms + size)
-
-
-def _chord(w: Floats, box: Box) -> Floats:
-    """Slope of the line between the ends of ``w_j |delta_j|``, (d,)."""
-    rise = w * (np.abs(box.upper) - np.abs(box.lower))
-    width = box.upper - box.lower
-    return np.asarray(np.divide(rise, width, out=np.zeros_like(rise), where=width > 0))
-
-
-def _shift(curve: Floats, size: float) -> float:
-    """Say what has to be added to the diagonal to make the matrix positive semidefinite."""
-    try:
-        least = float(np.linalg.eigvalsh(curve)[0])
-    except np.linalg.LinAlgError:
-        return size
-    return float(max(0.0, -least) + curve.shape[0] * _ROUNDING * size)
+    Where a box has no end, only a slope of exactly nothing is none.
+    """
+    program, forms = problem.convex, problem.forms
+    charge = _prices(prices.forms)
+    if forms.q_blur[charge > 0, j].any():
+        return None
+    linear = prices.linear
+    parts = [
+        (charge, forms.q[:, j]),
+        (_prices(linear.y), program.A[:, j]),
+        (_usable(linear.z), program.E[:, j]),
+        (_prices(linear.nu), np.array([quadric.h[j] for quadric in program.quadrics])),
+    ]
+    total = Fraction(0)
+    for prices_of, slopes in parts:
+        for k in np.flatnonzero((prices_of != 0) & (slopes != 0)):
+            total += Fraction(float(prices_of[k])) * Fraction(float(slopes[k]))
+    return total
 
 
 def _usable(values: Floats) -> Floats:

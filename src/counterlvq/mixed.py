@@ -36,8 +36,6 @@ _ON_GRID = 1e-6
 _LITTLE = 0.1
 # How exactly the searches on the way to the grid are worth finishing.
 _DIVING = 1e-6
-# The margin that tells a tie from a win, as a share of the scores: solvers have to see it.
-_CLEAR = 2.0**-10
 
 
 @final
@@ -159,7 +157,7 @@ class MixedBranching(Branching):
             find = Search(Question(blueprint, one, question.x), self.margin, self.judge).run()
             return find.y, find.cost
         only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
-        rest = LocalQuestion(blueprint, only, question.x)
+        rest = LocalQuestion(blueprint, only, question.x, question.says, question.blur)
         return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
@@ -171,6 +169,10 @@ class MixedBranching(Branching):
             relaxed = relax_flat(problem, self._loosened(problem, box))
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
+
+    def _near(self, box: Box) -> Box:
+        """Part of a box that is relaxed and cut: a convex program needs no end."""
+        return box if self._is_shared else super()._near(box)
 
     def _is_valid(self, delta: Floats) -> bool:
         return self.judge.is_valid(self.question.ticks.values(delta), False)
@@ -188,18 +190,10 @@ class MixedBranching(Branching):
         )
 
     def _only_ties(self, node: Node, box: Box) -> bool:
-        """Look for prices that show it, by asking for a margin; if there are, keep them."""
-        at, cap, cells = self.question.ticks.columns, self._cost, self.question.cells
-        if self.margin or not isinstance(cells, SharedCells) or (box.lower < box.upper)[at].any():
+        """Whether a box holds nothing of its cell but ties that are lost."""
+        if self.margin or not self.question.loses_ties(node.prototype, box):
             return False
-        problem = self.question.problem(node.prototype, box)
-        margin = _CLEAR * cells.scale(self.question.x)
-        asked = relax_flat(problem.tightened(margin), self._loosened(problem, box))
-        if asked.outcome is not Outcome.INFEASIBLE:
-            return False
-        if not self.question.loses_ties(node.prototype, asked.prices, box, cap):
-            return False
-        node.prices, node.bound, node.cap = asked.prices, np.inf, cap
+        node.bound, node.cap = np.inf, self._cost
         return True
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
@@ -218,7 +212,8 @@ class MixedBranching(Branching):
         if not is_open.any():
             return None
         j = int(at[np.flatnonzero(is_open)[0]])
-        return j, float(box.center[j])
+        middle = float(self.question.searched(box).center[j])
+        return j, middle
 
     @cached_property
     def _step_prices(self) -> Floats:

@@ -177,7 +177,8 @@ class Blueprint:
         """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
         return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
 
-    def _inequalities(self, applying: tuple[bool, ...] | None) -> Rows:
+    def rows_holding(self, applying: tuple[bool, ...] | None) -> Rows:
+        """Inequalities on several features, with the conditional ones that apply."""
         if not self.conditionals:
             return self.inequalities
         holds = applying or (False,) * len(self.conditionals)
@@ -212,7 +213,7 @@ class Blueprint:
         conditional rows hold, none by default; the others are left as rows that say nothing.
         """
         lower, upper = self.box(x)
-        ineq, eq = self._inequalities(applying), self.equalities
+        ineq, eq = self.rows_holding(applying), self.equalities
         far = [spread, np.abs(_finite(lower - x)), np.abs(_finite(upper - x))]
         far += [_forced(rows.A, rows.v - (rows.A + rows.R) @ x) for rows in (ineq, eq)]
         far += [_forced(q.G, q.g - q.G @ x) for q in self.quadrics]
@@ -220,7 +221,7 @@ class Blueprint:
         reach = _REACH * np.max(far, axis=0)
         return Program(
             w=self.w,
-            L=self.L,
+            L=self.proof_factor,
             A=np.concatenate([cell.normals, ineq.A]),
             b=np.concatenate([cell.leads, ineq.v - (ineq.A + ineq.R) @ x]),
             E=eq.A,

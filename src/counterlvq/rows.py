@@ -122,6 +122,8 @@ class Quadric:
     h: Floats  # (d,)
     c: float
     stated: StatedQuadric | None = None
+    g_blur: Floats | None = None  # (r,) bound on the rounding of g; None for none
+    c_blur: float = 0.0  # and of c
 
     @classmethod
     def of(cls, stated: StatedQuadric, width: int) -> Quadric:
@@ -152,6 +154,11 @@ class Quadric:
     def true_excess(self, y: Floats) -> float:
         """How far what was stated is exceeded."""
         return self.excess(y) if self.stated is None else self.stated.excess(y)[0]
+
+    @property
+    def g_open(self) -> Floats:
+        """What rounding leaves open of `g`, (r,)."""
+        return np.zeros(self.g.size) if self.g_blur is None else self.g_blur
 
     def excess(self, y: Floats) -> float:
         """How far the condition is exceeded; positive means broken."""

@@ -9,234 +9,19 @@ with `lifting`. No solver is imported here.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import NamedTuple, final
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
-from counterlvq.stated import cost_limits
-from counterlvq.grids import Ticks
-from counterlvq.lifting import (
-    Box,
-    LiftedPrices,
-    Nonconvex,
-    lifted_bound,
-    lifted_contradiction,
-    lifted_tie,
-)
-from counterlvq.programs import Blueprint, Program
-from counterlvq.rows import Quadric
+from counterlvq.boxes import Box
+from counterlvq.lifting import LiftedPrices
+from counterlvq.local_questions import LocalQuestion
+from counterlvq.programs import Multipliers
 
 __all__ = ["Forest", "LocalQuestion", "Tree"]
-
-# How often the linear conditions narrow the box of a question, and their rounding.
-_ROW_SWEEPS = 3
-# How often rows and grid narrow it in turn.
-_GRID_SWEEPS = 4
-_ROW_ROUNDING = 2.0**-44
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LocalQuestion:
-    """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
-
-    blueprint: Blueprint
-    cells: LocalCells | SharedCells
-    x: Floats  # (d,)
-    _programs: dict[tuple[bool, ...], Program] = field(init=False, default_factory=dict, repr=False)
-    _problems: dict[tuple[int, tuple[bool, ...]], Nonconvex] = field(
-        init=False, default_factory=dict, repr=False
-    )
-    _roots: dict[float, Box] = field(init=False, default_factory=dict, repr=False)
-
-    @cached_property
-    def spread(self) -> Floats:
-        """How far the prototypes lie from `x` in each feature, (d,)."""
-        return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
-
-    @cached_property
-    def view(self) -> LocalView:
-        """The cells seen from `x`."""
-        assert isinstance(self.cells, LocalCells)  # shared cells have half-spaces
-        return self.cells.seen_from(self.x)
-
-    @cached_property
-    def limits(self) -> tuple[Floats, Floats]:
-        """Smallest and largest allowed value of each feature, (d,) each."""
-        return self.blueprint.box(self.x)
-
-    @cached_property
-    def ticks(self) -> Ticks:
-        """The changes that end on the grid, where there is one."""
-        return self.blueprint.grid.seen_from(self.x)
-
-    @property
-    def convex(self) -> Program:
-        """Cost and constraints, without any cell, as far as they hold everywhere."""
-        return self._program((False,) * len(self.blueprint.conditionals))
-
-    def _program(self, applying: tuple[bool, ...]) -> Program:
-        known = self._programs.get(applying)
-        if known is None:
-            nothing = Halfspaces.none(self.x.size)
-            known = self.blueprint.at(self.x, nothing, self.spread, applying)
-            self._programs[applying] = known
-        return known
-
-    def problem(self, prototype: int, box: Box | None = None) -> Nonconvex:
-        """Conditions of one cell, with all that hold throughout the box."""
-        applying = self._applying(box)
-        known = self._problems.get((prototype, applying))
-        if known is None:
-            if isinstance(self.cells, SharedCells):
-                forms = self.cells.forms(prototype, self.x)
-            else:
-                forms = self.view.forms(prototype)
-            known = Nonconvex(self._program(applying), forms, forms.r.size)
-            self._problems[prototype, applying] = known
-        if box is None or self.blueprint.is_continuous or isinstance(self.cells, SharedCells):
-            return known
-        return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
-
-    def _grid_forms(self, box: Box) -> tuple[Floats, Floats, Floats]:
-        """Products that a grid makes positive: ``(delta - a) (delta - b)`` for neighbours a, b.
-
-        Two pairs of neighbours per feature, around no change or at the ends of the box, and
-        the product of two levels of one feature, which is zero.
-        """
-        at, d = self.ticks.columns, self.x.size
-        low, high = box.lower, box.upper
-        is_inside = (low < 0.0) & (high > 0.0)
-        up = self.ticks.next_above(np.where(is_inside, self.ticks.below(0.0 * low), low))
-        down = self.ticks.next_below(np.where(is_inside, self.ticks.above(0.0 * high), high))
-        pairs = [
-            (np.where(is_inside, self.ticks.below(0.0 * low), low)[at], up[at]),
-            (down[at], np.where(is_inside, self.ticks.above(0.0 * high), high)[at]),
-        ]
-        a, b = (np.concatenate(part) for part in zip(*pairs, strict=True))
-        twice = np.concatenate([at, at])
-        first, second = self.blueprint.grid.together
-        Q, q = np.zeros((twice.size + first.size, d, d)), np.zeros((twice.size + first.size, d))
-        rows, rest = np.arange(twice.size), twice.size + np.arange(first.size)
-        Q[rows, twice, twice], q[rows, twice] = -1.0, a + b
-        Q[rest, first, second] = Q[rest, second, first] = 0.5
-        return Q, q, np.concatenate([a * b, np.zeros(first.size)])
-
-    def _applying(self, box: Box | None) -> tuple[bool, ...]:
-        """Which conditional rows hold throughout a box."""
-        conditionals = self.blueprint.conditionals
-        if box is None or not conditionals:
-            return (False,) * len(conditionals)
-        low, high = self.x + box.lower, self.x + box.upper
-        return tuple(item.applies(low, high) for item in conditionals)
-
-    def root(self, cap: float) -> Box:
-        """Box of all changes that cost at most `cap`; where that is no limit, within reach."""
-        known = self._roots.get(cap)
-        if known is None:
-            known = self._roots[cap] = self._root(cap)
-        return known
-
-    def _root(self, cap: float) -> Box:
-        program = self.convex
-        limits = cost_limits(program.w, program.L, cap)
-        reach = np.where(np.isfinite(limits), limits, program.reach)
-        box = Box(np.maximum(program.lower, -reach), np.minimum(program.upper, reach))
-        for quadric in program.quadrics:
-            box = box.within(_around(quadric))
-        return self._narrowed(box)
-
-    def inside(self, box: Box, cap: float) -> Box:
-        """Keep of a box what changes of cost at most `cap` can reach."""
-        inner = box.within(self.root(cap))
-        return inner if self.blueprint.is_continuous or inner.is_empty else self._narrowed(inner)
-
-    def _narrowed(self, box: Box) -> Box:
-        """Keep what the linear conditions leave, and end sides on the grid."""
-        if self.blueprint.is_continuous:
-            return _within_rows(self.convex, box)
-        for _ in range(_GRID_SWEEPS):
-            before = box
-            box = self._on_grid(box)
-            box = self._on_grid(_within_rows(self._program(self._applying(box)), box))
-            if box.is_empty or box.equals(before):
-                break
-        return box
-
-    def _on_grid(self, box: Box) -> Box:
-        return Box(self.ticks.above(box.lower), self.ticks.below(box.upper))
-
-    def is_ruled_out(self, box: Box) -> bool:
-        """Whether a box has shrunk to one point of the grid, where a rival is nearest.
-
-        Only the model can tell: on a grid a tie that is lost has no neighbour that wins.
-        """
-        if self.blueprint.is_continuous or box.is_empty or (box.lower < box.upper).any():
-            return False
-        point = self.ticks.values(box.lower)
-        return bool(self.cells.model.nearest(point[None, :])[0] in self.cells.rivals)
-
-    def loses_ties(self, prototype: int, prices: LiftedPrices, box: Box, cap: float) -> bool:
-        """Whether all that a box on the grid holds of a cell are ties with earlier rivals.
-
-        Elsewhere points that win lie next to a tie, and there is nothing to exclude; and of a
-        single point the model says itself who wins.
-        """
-        at, is_open = self.ticks.columns, box.lower < box.upper
-        if not at.size or is_open[at].any() or not is_open.any():
-            return False
-        charged = self.cells.rivals[prices.forms[: self.cells.rivals.size] > 0]
-        if not (charged < prototype).all():
-            return False
-        return lifted_tie(self.problem(prototype, box), prices, box, cap)
-
-    def split(self, box: Box, feature: int, at: float) -> tuple[Box, Box]:
-        """Cut across one feature; between two values of a grid there is nothing."""
-        if self.blueprint.grid.step[feature] == 0:
-            return box.split(feature, at)
-        below = self.ticks.below(np.full(self.x.size, at))
-        low = box.split(feature, float(below[feature]))[0]
-        return low, box.split(feature, float(self.ticks.next_above(below)[feature]))[1]
-
-
-def _around(quadric: Quadric) -> Box:
-    """Box around an ellipsoid; everything where it has no end, or slopes."""
-    everywhere = np.full(quadric.h.size, np.inf)
-    if quadric.h.any():
-        return Box(-everywhere, everywhere)
-    center: Floats = np.linalg.lstsq(quadric.G, quadric.g, rcond=None)[0].astype(np.float64)
-    # |G (y - center)| <= |G y - g| + |G center - g|, wherever rounding has put the centre.
-    rest = float(np.linalg.norm(quadric.G @ center - quadric.g))
-    rounding = _ROW_ROUNDING * np.sqrt(quadric.magnitude(center))
-    room = (np.sqrt(max(quadric.c, 0.0)) + rest + rounding) ** 2
-    limits = cost_limits(np.zeros(center.size), quadric.G, room)
-    slack = _ROW_ROUNDING * np.abs(center)
-    return Box(center - limits - slack, center + limits + slack)
-
-
-def _within_rows(program: Program, box: Box) -> Box:
-    """Keep of a box what the linear conditions leave of each side, given the other sides."""
-    A = np.concatenate([program.A, program.E, -program.E])
-    blur = np.concatenate([program.blur, program.blur[program.b.size :]])
-    b = np.concatenate([program.b, program.e, -program.e]) + blur
-    with np.errstate(divide="ignore", invalid="ignore"):
-        for _ in range(_ROW_SWEEPS if b.size else 0):
-            least = np.where(A > 0, A * box.lower, A * box.upper)
-            size = np.abs(least).sum(axis=1) + np.abs(b)
-            rest = least.sum(axis=1, keepdims=True) - least
-            ends = (b[:, None] - rest + _ROW_ROUNDING * size[:, None]) / A
-            box = box.within(
-                Box(
-                    np.where(A < 0, ends, -np.inf).max(axis=0),
-                    np.where(A > 0, ends, np.inf).min(axis=0),
-                )
-            )
-    return box
 
 
 class _Part(NamedTuple):
@@ -261,54 +46,64 @@ class Tree:
     caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
 
     def fits(self, question: LocalQuestion) -> bool:
-        """Whether it is a tree at all, with prices for as many conditions as the question has."""
-        count = len(self.prices)
-        if any(
-            len(part) != count for part in (self.feature, self.at, self.low, self.high, self.caps)
-        ):
+        """Whether it is a tree of plain numbers, with prices for what the question charges."""
+        if not self._is_plain() or not 0 < len(self.prices) == len(self.feature):
             return False
-        cut = self.feature >= 0
+        count, cut = len(self.prices), self.feature >= 0
         # Children stand behind their parents, so that whoever walks down comes to an end.
         here = np.arange(count)[cut]
         for child in (self.low[cut], self.high[cut]):
             if not ((child > here) & (child < count)).all():
                 return False
-        if not count or (self.feature >= question.x.size).any():
+        if not np.isfinite(self.at[cut]).all() or not (self.caps >= 0.0).all():
+            return False
+        if not ((self.feature >= -1) & (self.feature < question.x.size)).all():
             return False
         whole = question.root(np.inf)
-        nothing = _shapes(LiftedPrices.none(question.problem(self.prototype, whole)))
-        return all(_shapes(prices) == nothing for prices in self.prices)
+        nothing = _numbers(LiftedPrices.none(question.problem(self.prototype, whole)))
+        shapes = [part.shape for part in nothing]
+        return all(_is_of_shapes(prices, shapes) for prices in self.prices)
+
+    def _is_plain(self) -> bool:
+        """Whether it consists of arrays of numbers, one per node, and of nothing else."""
+        if type(self.prices) is not tuple:
+            return False
+        count = len(self.prices)
+        whole = (self.feature, self.low, self.high)
+        real = (self.at, self.caps)
+        return all(_is_array(part, (count,), "i") for part in whole) and all(
+            _is_array(part, (count,), "f") for part in real
+        )
 
     def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
         """Cost that no change of the cell undercuts, at most `cap`."""
+        prototype = self.prototype
 
         def bound(part: _Part) -> float:
             if question.is_ruled_out(part.box):
                 return cap
-            problem = question.problem(self.prototype, part.box).tightened(margin)
-            value = lifted_bound(problem, part.prices, part.box, part.cap)
+            told = (prototype, part.prices, part.box, part.cap, margin)
+            value = question.bound(*told)
             if (
                 value < cap
                 and part.is_whole
-                and (
-                    lifted_contradiction(problem, part.prices, part.box, part.cap)
-                    or question.loses_ties(self.prototype, part.prices, part.box, part.cap)
-                )
+                and (question.contradicts(*told) or question.loses_ties(prototype, part.box))
             ):
                 return cap
             return value
 
         return self._least(question, cap, bound)
 
-    def is_empty(self, question: LocalQuestion) -> bool:
-        """Whether the prices show that no change within reach is in the cell by the margin."""
+    def is_empty(self, question: LocalQuestion, margin: float = 0.0) -> bool:
+        """Whether the prices show that no change at all is in the cell by the margin."""
+        prototype = self.prototype
 
         def bound(part: _Part) -> float:
-            if question.is_ruled_out(part.box):
-                return np.inf
-            problem = question.problem(self.prototype, part.box).tightened(self.margin)
-            empty = lifted_contradiction(problem, part.prices, part.box, np.inf)
-            empty = empty or question.loses_ties(self.prototype, part.prices, part.box, np.inf)
+            empty = (
+                question.is_ruled_out(part.box)
+                or question.contradicts(prototype, part.prices, part.box, np.inf, margin)
+                or question.loses_ties(prototype, part.box)
+            )
             return np.inf if empty else 0.0
 
         return self._least(question, np.inf, bound) == np.inf
@@ -320,8 +115,8 @@ class Tree:
         its parts. Prices are worth most with the cost that they were found for, which may be
         more than `cap`, never less.
         """
-        least, whole = cap, np.full(question.x.size, np.inf)
-        waiting = [(0, Box(-whole, whole), 0.0)]
+        least = cap
+        waiting = [(0, Box.whole(question.x.size), 0.0)]
         while waiting:
             node, box, floor = waiting.pop()
             own = max(float(self.caps[node]), cap)
@@ -342,13 +137,27 @@ class Tree:
         return least
 
 
-def _shapes(prices: LiftedPrices) -> list[tuple[int, ...]]:
-    linear = prices.linear
-    parts = (
-        linear.y, linear.z, linear.nu, prices.forms, prices.low, prices.high, prices.cross,
-        prices.share, prices.signs, prices.from_low, prices.from_high, prices.point,
-    )  # fmt: skip
-    return [part.shape for part in parts]
+def _numbers(prices: LiftedPrices) -> list[Any]:
+    """All parts of prices, in one order."""
+    names = [part.name for part in fields(LiftedPrices) if part.name != "linear"]
+    linear = [getattr(prices.linear, part.name) for part in fields(Multipliers)]
+    return [*linear, *(getattr(prices, name) for name in names)]
+
+
+def _is_of_shapes(prices: object, shapes: list[tuple[int, ...]]) -> bool:
+    """Whether prices are arrays of floats of these shapes; their values are judged when used."""
+    if type(prices) is not LiftedPrices or type(prices.linear) is not Multipliers:
+        return False
+    return all(
+        _is_array(part, shape, "f") for part, shape in zip(_numbers(prices), shapes, strict=True)
+    )
+
+
+def _is_array(part: object, shape: tuple[int, ...], kind: str) -> bool:
+    """Whether something is an array proper of 64-bit numbers of a kind."""
+    if type(part) is not np.ndarray:
+        return False
+    return bool(part.shape == shape and part.dtype == np.dtype(f"{kind}8"))
 
 
 @final
@@ -362,28 +171,34 @@ class Forest:
         """Cost that no counterfactual undercuts: the least over all trees, recomputed.
 
         With `margin`, only points that beat every rival by that much count. Of questions
-        about shared metrics nothing is proved.
+        about shared metrics nothing is proved, nor below a cost that is no number.
         """
-        trees = self._covering(question)
-        if not isinstance(question, LocalQuestion) or not trees:
+        if not isinstance(question, LocalQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0
-        return min(tree.lower_bound(question, cap, margin) for tree in trees)
+        trees = self._covering(question)
+        return min((tree.lower_bound(question, cap, margin) for tree in trees), default=0.0)
 
     def excludes_all(self, question: object, margin: float = 0.0) -> bool:
-        """Whether no cell holds an answer."""
-        if not isinstance(question, LocalQuestion):
+        """Whether no cell holds an answer, by the margin."""
+        if not isinstance(question, LocalQuestion) or not 0.0 <= margin < np.inf:
             return False
         if not question.cells.targets.size:
-            return True  # each of them lies on an earlier rival
+            # Each of them lies on an earlier rival; whether that wins, only our model can tell.
+            return question.says is None
         trees = self._covering(question)
-        return bool(trees) and all(tree.is_empty(question) for tree in trees)
+        return bool(trees) and all(tree.is_empty(question, margin) for tree in trees)
 
-    def _covering(self, question: object) -> tuple[Tree, ...]:
+    def _covering(self, question: LocalQuestion) -> tuple[Tree, ...]:
         """Trees that speak of the question, if there is one for every target; else none."""
-        if not isinstance(question, LocalQuestion):
-            return ()
         targets = set(question.cells.targets.tolist())
-        trees = tuple(
-            tree for tree in self.trees if tree.prototype in targets and tree.fits(question)
-        )
-        return trees if targets.issubset(tree.prototype for tree in trees) else ()
+        trees = tuple(tree for tree in self._plain() if tree.prototype in targets)
+        if not targets.issubset(tree.prototype for tree in trees):
+            return ()
+        return trees if all(tree.fits(question) for tree in trees) else ()
+
+    def _plain(self) -> list[Tree]:
+        """Trees proper: what only looks like one proves nothing."""
+        trees: Any = self.trees
+        if type(trees) is not tuple:
+            return []
+        return [tree for tree in trees if type(tree) is Tree and type(tree.prototype) is int]
