@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
-from counterlvq.certificates import cost_limits
+from counterlvq.stated import cost_limits
 from counterlvq.programs import Program
 from counterlvq.rows import Quadric, Rows
 

@@ -271,7 +271,7 @@ class PrototypeModel:
         among = np.unique(self.first_copies[among])
         if among.size == 1:
             return int(among[0])
-        return min(among.tolist(), key=lambda k: (self.exact_distance(x, k), k))
+        return int(min(among.tolist(), key=lambda k: (self.exact_distance(x, k), k)))
 
     def exact_distance(self, x: Floats, k: int) -> Fraction:
         """Squared distance of one row to prototype k, without rounding."""

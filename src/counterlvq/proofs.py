@@ -205,8 +205,8 @@ class Certificate:
 
     def _sound(self, question: Question) -> Certificate:
         """Keep what has the types, shapes and ranges that the question calls for."""
-        proofs = self.proofs if type(self.proofs) is tuple else ()
-        exclusions = self.exclusions if type(self.exclusions) is tuple else ()
+        given: tuple[Any, ...] = (self.proofs, self.exclusions)
+        proofs, exclusions = (part if type(part) is tuple else () for part in given)
         return replace(
             self,
             proofs=tuple(item for item in proofs if _fits(item, question)),
@@ -224,8 +224,8 @@ def _fits(proof: Any, question: Question) -> bool:
         return False
     blueprint, prices = question.blueprint, proof.constraint_prices
     return (
-        isinstance(proof.prototype, int | np.integer)
-        and int(proof.prototype) in question.cells.targets
+        type(proof.prototype) is int
+        and proof.prototype in question.cells.targets
         and _are_rivals(proof.rivals, question)
         and _are_floats(proof.rival_prices, proof.rivals.shape)
         and _are_floats(prices.y, blueprint.inequalities.v.shape)
