@@ -103,6 +103,7 @@ class CounterfactualBatch:
     rows: NDArray[np.int64]  # positions in the batch that was asked for
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
+    price: Callable[[Floats, tuple[Any, ...], Floats, float], float] | None = None
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -142,11 +143,12 @@ class CounterfactualBatch:
             self.rows[at],
             self.ask,
             self.given,
+            self.price,
         )
 
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a frame, with a row of the same kind."""
-        answer = self.ask(row)
+        answer = replace(self.ask(row), price=self.price)
         if as_frame(self.given.table) is None:
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])

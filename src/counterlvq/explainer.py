@@ -173,7 +173,8 @@ class Explainer:
         The answer would have been yes if x0 were 1 higher (2 instead of 1).
         """
         answer = self._answer(self._source.row(x), target, progress)
-        return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
+        given = self._source.like(x, answer.values[None, :])
+        return replace(answer, as_given=given, price=self._price)
 
     def _answer(
         self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False
@@ -258,6 +259,7 @@ class Explainer:
             rows=np.arange(rows.shape[0]),
             ask=ask,
             given=GivenTable(X, self._source.like),
+            price=self._price,
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -319,6 +321,19 @@ class Explainer:
         if time_limit is not None:
             put("time_limit", _at_least_zero("time_limit", time_limit))
         return other
+
+    def _price(self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float) -> float:
+        """What `shown` costs as an answer for `row`; inf if it is none or costs more than `most`.
+
+        The constraints have to hold to the last digit, and the user's own model is asked.
+        """
+        view = self._view(row)
+        x, y = view.inner(row), view.inner(shown)
+        cost = float(view.rules.judged(y[None, :], x[None, :]).cost[0])
+        if not cost <= most:
+            return np.inf
+        wished = wished_prototypes(view.model, target, -1)
+        return cost if view.rules.accepts(y, x, wished) else np.inf
 
     def _view(self, row: Floats | None = None) -> _View:
         """Everything seen from rows with the levels of this one, prepared once."""

@@ -1,0 +1,344 @@
+"""How numbers are shown: rounded to values that were checked.
+
+A number that is printed will be typed back in. So the numbers of an answer are rounded away from
+the input, and only as far as the rounded row is an answer too: the user's model says the target,
+the constraints hold, and the cost is at most 1 % higher. Whatever shows an answer to people goes
+through here; data for programs keep full precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from typing import NamedTuple, final
+
+import numpy as np
+
+from counterlvq.arrays import Floats, read_only
+from counterlvq.features import Feature, Features
+from counterlvq.types import Kind
+
+__all__ = [
+    "Price",
+    "ShownChange",
+    "ShownRow",
+    "bound_text",
+    "cost_text",
+    "exact_text",
+    "gap_text",
+    "shown_change",
+    "shown_row",
+]
+
+# What a row costs as an answer, at most the second number; inf if it is no answer or costs more.
+Price = Callable[[Floats, float], float]
+
+# How much more than the answer the shown row may cost.
+_MOST_COST = 1.01
+# Inputs of at most so many digits are shown as they are. More digits than a single-precision
+# number has are the result of a calculation, and nobody's own.
+_OWN_DIGITS = 9
+# A double is told from all others by so many digits.
+_ALL_DIGITS = 17
+# Wide enough that nothing here is rounded but on purpose.
+_EXACT = Context(prec=2500, Emax=10**6, Emin=-(10**6))
+# Steps beyond the nearest rounded value that are tried where that one does not hold, and the
+# number of changes up to which all combinations of them are.
+_STEPS, _FEW = 3, 3
+
+
+@final
+@dataclass(frozen=True)
+class ShownChange:
+    """One number before and after, in digits; the change is the difference of the two."""
+
+    before: str
+    after: str
+    by: str  # the size of the change, without a sign
+    rises: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ShownRow:
+    """The row that is shown for an answer.
+
+    Attributes
+    ----------
+    values : ndarray of shape (d,)
+        What the texts say, positions for levels; unchanged features as they were given.
+    cost : float
+        The cost of that row.
+    changes : mapping from position to ShownChange
+        The numbers that change.
+    """
+
+    values: Floats
+    cost: float
+    changes: Mapping[int, ShownChange]
+
+
+def shown_row(
+    features: Features, original: Floats, values: Floats, cost: float, price: Price | None = None
+) -> ShownRow:
+    """Round an answer for people, as far as what is shown is an answer too.
+
+    Parameters
+    ----------
+    features : Features
+    original, values : ndarray of shape (d,)
+        The input and its counterfactual.
+    cost : float
+        What the counterfactual costs.
+    price : callable, optional
+        Checks rows; without it the answer is shown in full precision.
+
+    Returns
+    -------
+    ShownRow
+
+    Examples
+    --------
+    >>> features = Features(["income"])
+    >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159)
+    >>> row.changes[0].after
+    '2,931.4159'
+    >>> def price(row, most):
+    ...     change = float(row[0]) - 2400.0
+    ...     return change if 531.4 < change <= most else np.inf
+    >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159, price)
+    >>> row.changes[0].after, row.cost
+    ('2,932', 532.0)
+    """
+    moved = [
+        _Move.of(int(j), features.columns[j], float(original[j]), float(values[j]))
+        for j in np.flatnonzero(values != original)
+        if features.columns[j].is_number
+    ]
+    digits, shown_cost = [move.to(None) for move in moved], cost
+    row = values
+    if price is not None and moved:
+        found = _Rounding(original, values, moved, _MOST_COST * cost, price).found()
+        if found is not None:
+            digits, shown_cost = found
+            row = _typed(values, moved, digits)
+    changes = {move.at: pair.shown() for move, pair in zip(moved, digits, strict=True)}
+    return ShownRow(read_only(row.copy()), shown_cost, changes)
+
+
+def shown_change(before: float, after: float) -> ShownChange:
+    """Show two numbers in full.
+
+    Examples
+    --------
+    >>> shown_change(2400.0, 2931.4159)
+    ShownChange(before='2,400', after='2,931.4159', by='531.4159', rises=True)
+    """
+    return _Pair(_decimal(before), _decimal(after)).shown()
+
+
+def exact_text(value: float, feature: Feature | None = None) -> str:
+    """Show one number in full; with the decimals that its feature declares.
+
+    Examples
+    --------
+    >>> exact_text(1234.5), exact_text(1e-9), exact_text(3e12)
+    ('1,234.5', '1e-9', '3e+12')
+    """
+    number = _decimal(value)
+    return _text(number, _padding(feature, number))
+
+
+def cost_text(cost: float) -> str:
+    """Show a cost to six digits."""
+    return f"{cost:.6g}"
+
+
+def bound_text(bound: float) -> str:
+    """Show a lower bound to six digits, rounded down: what is printed is proved too.
+
+    Examples
+    --------
+    >>> bound_text(371.6268)
+    '371.626'
+    """
+    return _cut(bound, 6, ROUND_FLOOR)
+
+
+def gap_text(gap: float) -> str:
+    """Show the share of a cost that is not proved, rounded up.
+
+    Examples
+    --------
+    >>> gap_text(0.0), gap_text(6.2e-11), gap_text(0.01234)
+    ('0', '7e-11', '1.24%')
+    """
+    if gap == 0 or not np.isfinite(gap):
+        return f"{gap:g}"
+    if gap < 1e-4:
+        return f"{float(_cut(gap, 1, ROUND_CEILING)):.0e}"
+    return f"{float(Decimal(gap).quantize(Decimal('1e-4'), ROUND_CEILING)):.2%}"
+
+
+def _cut(value: float, digits: int, way: str) -> str:
+    if not np.isfinite(value) or value == 0:
+        return f"{value:g}"
+    exact = Decimal(value)
+    last = Decimal((0, (1,), exact.adjusted() - digits + 1))
+    return f"{float(exact.quantize(last, way, _EXACT)):.{digits}g}"
+
+
+class _Pair(NamedTuple):
+    """One number before and after, as it may be shown."""
+
+    before: Decimal
+    after: Decimal
+    padding: int | None = None  # decimals that are written out even where they are zeros
+
+    @property
+    def change(self) -> Decimal:
+        """The difference, which more digits than a double has would not make truer."""
+        return Context(prec=_ALL_DIGITS + 1).subtract(self.after, self.before)
+
+    def shown(self) -> ShownChange:
+        before, after, by = (
+            _text(number, self.padding) for number in (self.before, self.after, abs(self.change))
+        )
+        return ShownChange(before, after, by, self.change > 0)
+
+
+@final
+@dataclass(frozen=True)
+class _Move:
+    """A number that changes, and the ways to round it."""
+
+    at: int
+    before: Decimal
+    after: Decimal
+    size: int  # the power of ten of the first digit of the change
+    is_real: bool
+    padding: int | None
+
+    @classmethod
+    def of(cls, at: int, feature: Feature, before: float, after: float) -> _Move:
+        old, new = _decimal(before), _decimal(after)
+        padding = _padding(feature, new)
+        if padding is not None:
+            padding = _padding(feature, old)
+        size = _EXACT.subtract(new, old).adjusted()
+        return cls(at, old, new, size, feature.is_real, padding)
+
+    def to(self, last: int | None) -> _Pair:
+        """Round to multiples of ``10**last``, away from the input; None for full precision."""
+        if last is None or not self.is_real:
+            return _Pair(self.before, self.after, self.padding)
+        rises = self.after > self.before
+        before = self.before
+        if not self.is_own:
+            # Away from the answer, so that the change is never shown smaller than it has to be.
+            before = _rounded(before, last, up=not rises)
+        return _Pair(before, _rounded(self.after, last, up=rises))
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the input is shown to the last digit."""
+        return not self.is_real or len(self.before.as_tuple().digits) <= _OWN_DIGITS
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Rounding:
+    """Looks for the fewest digits that hold."""
+
+    original: Floats
+    values: Floats
+    moved: Sequence[_Move]
+    most: float  # cost
+    price: Price
+
+    def found(self) -> tuple[list[_Pair], float] | None:
+        """Return the shortest texts that hold, and the cost of their row; None if none do."""
+        tried = set()
+        for lasts in self._ways():
+            pairs = [move.to(last) for move, last in zip(self.moved, lasts, strict=True)]
+            key = tuple(pairs)
+            if key in tried:
+                continue
+            tried.add(key)
+            cost = self._cost(pairs)
+            if cost <= self.most:
+                return pairs, cost
+        return None
+
+    def _ways(self) -> list[tuple[int | None, ...]]:
+        """List how far each number may be rounded, fewest digits first.
+
+        Either all to as many digits of their changes, or all to the same decimals: sums of
+        columns keep adding up then.
+        """
+        sizes = [move.size for move in self.moved]
+        ways: list[tuple[int | None, ...]] = [
+            tuple(size + 1 - digits for size in sizes) for digits in range(1, _ALL_DIGITS + 1)
+        ]
+        ends = max(sizes), min(sizes) - _ALL_DIGITS
+        ways += [(last,) * len(sizes) for last in range(ends[0], max(ends) - 60, -1)]
+        ways.append((None,) * len(sizes))
+        return sorted(ways, key=self._length)
+
+    def _length(self, lasts: tuple[int | None, ...]) -> int:
+        pairs = (move.to(last) for move, last in zip(self.moved, lasts, strict=True))
+        return sum(len(pair.after.as_tuple().digits) for pair in pairs)
+
+    def _cost(self, pairs: Sequence[_Pair]) -> float:
+        """Cost of the row that is typed in; inf unless it is an answer, with the changes too."""
+        row = _typed(self.values, self.moved, pairs)
+        cost = self.price(row, self.most)
+        if cost <= self.most and not all(move.is_own for move in self.moved):
+            # Somebody may add the changes to the input itself, of which fewer digits are shown.
+            for move, pair in zip(self.moved, pairs, strict=True):
+                row[move.at] = float(_EXACT.add(move.before, pair.change))
+            if self.price(row, np.inf) == np.inf:
+                return np.inf
+        return cost
+
+
+def _typed(values: Floats, moved: Sequence[_Move], pairs: Sequence[_Pair]) -> Floats:
+    """Return the row that somebody gets who types the new values in."""
+    row = values.copy()
+    for move, pair in zip(moved, pairs, strict=True):
+        row[move.at] = float(pair.after)
+    return row
+
+
+def _decimal(value: float) -> Decimal:
+    """Shortest decimal that reads back as the value, without zeros at its end."""
+    if not value:
+        return Decimal(0)  # never -0
+    exact = Decimal(value) if isinstance(value, int) else Decimal(repr(float(value)))
+    return exact.normalize(_EXACT)
+
+
+def _rounded(number: Decimal, last: int, *, up: bool) -> Decimal:
+    if int(number.as_tuple().exponent) >= last:
+        return number
+    step = Decimal((0, (1,), last))
+    return number.quantize(step, ROUND_CEILING if up else ROUND_FLOOR, _EXACT).normalize(_EXACT)
+
+
+def _padding(feature: Feature | None, number: Decimal) -> int | None:
+    """Declared decimals, if the number has no more than these."""
+    if feature is None or feature.kind is not Kind.REAL or feature.decimals is None:
+        return None
+    return feature.decimals if -int(number.as_tuple().exponent) <= feature.decimals else None
+
+
+def _text(number: Decimal, padding: int | None) -> str:
+    """Write a number; thousands are set off by commas, powers of ten stand for many zeros."""
+    if padding is not None:
+        return f"{number:,.{padding}f}"
+    plain = f"{number:,f}" if number else "0"
+    if not number or -4 <= number.adjusted() < 9:
+        return plain
+    short = f"{number:e}"
+    return short if number.adjusted() < 0 or len(short) < len(plain) else plain
