@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats, read_only
 from counterlvq.features import Features
 from counterlvq.frames import as_cells, written
-from counterlvq.results import Counterfactual, difference
+from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
 
@@ -103,7 +103,7 @@ class CounterfactualBatch:
     rows: NDArray[np.int64]  # positions in the batch that was asked for
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
-    price: Callable[[Floats, tuple[Any, ...], Floats, float], float] | None = None
+    check: RowCheck | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -143,12 +143,12 @@ class CounterfactualBatch:
             self.rows[at],
             self.ask,
             self.given,
-            self.price,
+            self.check,
         )
 
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a frame, with a row of the same kind."""
-        answer = replace(self.ask(row), price=self.price)
+        answer = replace(self.ask(row), check=self.check)
         if as_frame(self.given.table) is None:
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])

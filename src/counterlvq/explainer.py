@@ -174,7 +174,7 @@ class Explainer:
         """
         answer = self._answer(self._source.row(x), target, progress)
         given = self._source.like(x, answer.values[None, :])
-        return replace(answer, as_given=given, price=self._price)
+        return replace(answer, as_given=given, check=self._check)
 
     def _answer(
         self, row: Floats, target: Any, progress: bool | Callable[[Progress], None] = False
@@ -259,7 +259,7 @@ class Explainer:
             rows=np.arange(rows.shape[0]),
             ask=ask,
             given=GivenTable(X, self._source.like),
-            price=self._price,
+            check=self._check,
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -322,18 +322,21 @@ class Explainer:
             put("time_limit", _at_least_zero("time_limit", time_limit))
         return other
 
-    def _price(self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float) -> float:
-        """What `shown` costs as an answer for `row`; inf if it is none or costs more than `most`.
+    def _check(
+        self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
+    ) -> tuple[bool, float]:
+        """Whether `shown` is an answer for `row` that costs at most `most`, and what it costs.
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
         view = self._view(row)
         x, y = view.inner(row), view.inner(shown)
-        cost = float(view.rules.judged(y[None, :], x[None, :]).cost[0])
-        if not cost <= most:
-            return np.inf
+        judged = view.rules.judged(y[None, :], x[None, :])
+        cost = float(judged.cost[0])
+        if not judged.good[0] or not cost <= most:
+            return False, cost
         wished = wished_prototypes(view.model, target, -1)
-        return cost if view.rules.accepts(y, x, wished) else np.inf
+        return view.rules.accepts(y, x, wished), cost
 
     def _view(self, row: Floats | None = None) -> _View:
         """Everything seen from rows with the levels of this one, prepared once."""

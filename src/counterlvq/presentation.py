@@ -8,9 +8,10 @@ through here; data for programs keep full precision.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from itertools import product
 from typing import NamedTuple, final
 
 import numpy as np
@@ -20,7 +21,7 @@ from counterlvq.features import Feature, Features
 from counterlvq.types import Kind
 
 __all__ = [
-    "Price",
+    "Check",
     "ShownChange",
     "ShownRow",
     "bound_text",
@@ -31,8 +32,8 @@ __all__ = [
     "shown_row",
 ]
 
-# What a row costs as an answer, at most the second number; inf if it is no answer or costs more.
-Price = Callable[[Floats, float], float]
+# Whether a row is an answer that costs at most the second number, and what it costs.
+Check = Callable[[Floats, float], tuple[bool, float]]
 
 # How much more than the answer the shown row may cost.
 _MOST_COST = 1.01
@@ -43,9 +44,11 @@ _OWN_DIGITS = 9
 _ALL_DIGITS = 17
 # Wide enough that nothing here is rounded but on purpose.
 _EXACT = Context(prec=2500, Emax=10**6, Emin=-(10**6))
-# Steps beyond the nearest rounded value that are tried where that one does not hold, and the
-# number of changes up to which all combinations of them are.
+# Where rounded values do not hold, a corner between two rivals say, values a little further on
+# with as many digits may: up to so many steps each, in all combinations of up to so many changes,
+# and so much longer changes where there are more.
 _STEPS, _FEW = 3, 3
+_LONGER = tuple(Decimal(share) for share in ("0", "0.001", "0.002", "0.004", "0.006", "0.008"))
 
 
 @final
@@ -80,7 +83,7 @@ class ShownRow:
 
 
 def shown_row(
-    features: Features, original: Floats, values: Floats, cost: float, price: Price | None = None
+    features: Features, original: Floats, values: Floats, cost: float, check: Check | None = None
 ) -> ShownRow:
     """Round an answer for people, as far as what is shown is an answer too.
 
@@ -91,8 +94,8 @@ def shown_row(
         The input and its counterfactual.
     cost : float
         What the counterfactual costs.
-    price : callable, optional
-        Checks rows; without it the answer is shown in full precision.
+    check : callable, optional
+        Says of a row whether it is an answer that costs at most so much, and its cost; without it the answer is shown in full precision.
 
     Returns
     -------
@@ -104,10 +107,10 @@ def shown_row(
     >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159)
     >>> row.changes[0].after
     '2,931.4159'
-    >>> def price(row, most):
+    >>> def check(row, most):
     ...     change = float(row[0]) - 2400.0
-    ...     return change if 531.4 < change <= most else np.inf
-    >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159, price)
+    ...     return 531.4 < change <= most, change
+    >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159, check)
     >>> row.changes[0].after, row.cost
     ('2,932', 532.0)
     """
@@ -118,8 +121,8 @@ def shown_row(
     ]
     digits, shown_cost = [move.to(None) for move in moved], cost
     row = values
-    if price is not None and moved:
-        found = _Rounding(original, values, moved, _MOST_COST * cost, price).found()
+    if check is not None and moved:
+        found = _Rounding(values, moved, _MOST_COST * cost, check).found()
         if found is not None:
             digits, shown_cost = found
             row = _typed(values, moved, digits)
@@ -229,16 +232,24 @@ class _Move:
         size = _EXACT.subtract(new, old).adjusted()
         return cls(at, old, new, size, feature.is_real, padding)
 
-    def to(self, last: int | None) -> _Pair:
-        """Round to multiples of ``10**last``, away from the input; None for full precision."""
+    def to(self, last: int | None, steps: int = 0, longer: Decimal = _LONGER[0]) -> _Pair:
+        """Round to multiples of ``10**last``, away from the input; None for full precision.
+
+        Then go so many multiples further, or make the change longer by a share first.
+        """
         if last is None or not self.is_real:
             return _Pair(self.before, self.after, self.padding)
         rises = self.after > self.before
-        before = self.before
+        before, after = self.before, self.after
+        if longer:
+            after = _EXACT.fma(_EXACT.subtract(after, before), longer, after)
+        after = _rounded(after, last, up=rises)
+        if steps:
+            after = _EXACT.add(after, Decimal((0 if rises else 1, (steps,), last)))
         if not self.is_own:
             # Away from the answer, so that the change is never shown smaller than it has to be.
             before = _rounded(before, last, up=not rises)
-        return _Pair(before, _rounded(self.after, last, up=rises))
+        return _Pair(before, after)
 
     @property
     def is_own(self) -> bool:
@@ -246,61 +257,96 @@ class _Move:
         return not self.is_real or len(self.before.as_tuple().digits) <= _OWN_DIGITS
 
 
+_Found = tuple[list[_Pair], float]
+_Lasts = tuple[int | None, ...]
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class _Rounding:
     """Looks for the fewest digits that hold."""
 
-    original: Floats
     values: Floats
     moved: Sequence[_Move]
     most: float  # cost
-    price: Price
+    check: Check
 
-    def found(self) -> tuple[list[_Pair], float] | None:
+    def found(self) -> _Found | None:
         """Return the shortest texts that hold, and the cost of their row; None if none do."""
-        tried = set()
         for lasts in self._ways():
-            pairs = [move.to(last) for move, last in zip(self.moved, lasts, strict=True)]
-            key = tuple(pairs)
-            if key in tried:
-                continue
-            tried.add(key)
-            cost = self._cost(pairs)
-            if cost <= self.most:
-                return pairs, cost
-        return None
+            found = self._near(lasts)
+            if found is not None:
+                return found
+        return self._one_by_one()
 
-    def _ways(self) -> list[tuple[int | None, ...]]:
-        """List how far each number may be rounded, fewest digits first.
+    def _ways(self) -> list[_Lasts]:
+        """List how far the numbers may be rounded, fewest digits first.
 
         Either all to as many digits of their changes, or all to the same decimals: sums of
         columns keep adding up then.
         """
-        sizes = [move.size for move in self.moved]
-        ways: list[tuple[int | None, ...]] = [
-            tuple(size + 1 - digits for size in sizes) for digits in range(1, _ALL_DIGITS + 1)
-        ]
-        ends = max(sizes), min(sizes) - _ALL_DIGITS
-        ways += [(last,) * len(sizes) for last in range(ends[0], max(ends) - 60, -1)]
-        ways.append((None,) * len(sizes))
-        return sorted(ways, key=self._length)
+        sizes = [move.size for move in self.moved if move.is_real]
+        if not sizes:
+            return []
+        ways = {
+            tuple(move.size + 1 - digits for move in self.moved)
+            for digits in range(1, _ALL_DIGITS + 1)
+        }
+        finest = max(min(sizes) - 2, max(sizes) - _ALL_DIGITS)
+        ways |= {(last,) * len(self.moved) for last in range(max(sizes), finest - 1, -1)}
+        return sorted(ways, key=lambda lasts: (self._length(lasts), lasts))
 
-    def _length(self, lasts: tuple[int | None, ...]) -> int:
+    def _length(self, lasts: _Lasts) -> int:
         pairs = (move.to(last) for move, last in zip(self.moved, lasts, strict=True))
         return sum(len(pair.after.as_tuple().digits) for pair in pairs)
 
-    def _cost(self, pairs: Sequence[_Pair]) -> float:
-        """Cost of the row that is typed in; inf unless it is an answer, with the changes too."""
+    def _near(self, lasts: _Lasts) -> _Found | None:
+        """Try the nearest values with these digits, and others a little further on."""
+        pairs = [move.to(last) for move, last in zip(self.moved, lasts, strict=True)]
+        holds, cost = self._checked(pairs)
+        if holds:
+            return pairs, cost
+        if not cost <= self.most:
+            return None  # what lies further on costs more
+        for pairs in self._further(lasts):
+            holds, cost = self._checked(pairs)
+            if holds:
+                return pairs, cost
+        return None
+
+    def _further(self, lasts: _Lasts) -> Iterator[list[_Pair]]:
+        each = list(zip(self.moved, lasts, strict=True))
+        counts = [_STEPS + 1 if move.is_real else 1 for move in self.moved]
+        if sum(count > 1 for count in counts) > _FEW:
+            for longer in _LONGER[1:]:
+                yield [move.to(last, longer=longer) for move, last in each]
+            return
+        for steps in sorted(product(*map(range, counts)), key=sum)[1:]:
+            yield [move.to(last, step) for (move, last), step in zip(each, steps, strict=True)]
+
+    def _one_by_one(self) -> _Found | None:
+        """Round one number after the other while the others keep their digits."""
+        found = None
+        pairs = [move.to(None) for move in self.moved]
+        for k, move in enumerate(self.moved):
+            for digits in range(1, _ALL_DIGITS + 1):
+                tried = [*pairs[:k], move.to(move.size + 1 - digits), *pairs[k + 1 :]]
+                holds, cost = self._checked(tried)
+                if holds:
+                    pairs, found = tried, (tried, cost)
+                    break
+        return found
+
+    def _checked(self, pairs: Sequence[_Pair]) -> tuple[bool, float]:
+        """Whether the row that is typed in is an answer, and its cost."""
         row = _typed(self.values, self.moved, pairs)
-        cost = self.price(row, self.most)
-        if cost <= self.most and not all(move.is_own for move in self.moved):
+        holds, cost = self.check(row, self.most)
+        if holds and not all(move.is_own for move in self.moved):
             # Somebody may add the changes to the input itself, of which fewer digits are shown.
             for move, pair in zip(self.moved, pairs, strict=True):
                 row[move.at] = float(_EXACT.add(move.before, pair.change))
-            if self.price(row, np.inf) == np.inf:
-                return np.inf
-        return cost
+            holds = self.check(row, self.most)[0]
+        return holds, cost
 
 
 def _typed(values: Floats, moved: Sequence[_Move], pairs: Sequence[_Pair]) -> Floats:

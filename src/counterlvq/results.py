@@ -27,7 +27,11 @@ from counterlvq.proofs import Certificate
 from counterlvq.trees import Forest
 from counterlvq.types import Status
 
-__all__ = ["Change", "Counterfactual", "difference"]
+__all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
+
+# Whether the third is an answer for the first with a label among the second that costs at most
+# the fourth, and what it costs.
+RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
 _SHOWN_CHANGES = 20
 
@@ -173,12 +177,11 @@ class Counterfactual:
     conflict: tuple[Constraint | str, ...] = ()
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
-    # What a row costs as an answer to the same question; the fourth number is the most.
-    price: Callable[[Floats, tuple[Any, ...], Floats, float], float] | None = None
+    check: RowCheck | None = None  # of rows to show; answers that come without show all digits
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        return {**self.__dict__, "shown": self.shown, "price": None}
+        return {**self.__dict__, "shown": self.shown, "check": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -229,8 +232,8 @@ class Counterfactual:
     def shown(self) -> ShownRow:
         """The row that is shown to people: rounded, and checked to be an answer too."""
         check = None
-        if self.price is not None and self.status.has_answer:
-            check = partial(self.price, self.original_values, self.target)
+        if self.check is not None and self.status.has_answer:
+            check = partial(self.check, self.original_values, self.target)
         return shown_row(self.features, self.original_values, self.values, self.cost, check)
 
     def _shown_at(self, position: int) -> ShownChange:
