@@ -26,6 +26,7 @@ __all__ = [
     "ShownRow",
     "bound_text",
     "cost_text",
+    "cost_words",
     "exact_text",
     "gap_text",
     "shown_change",
@@ -156,6 +157,18 @@ def exact_text(value: float, feature: Feature | None = None) -> str:
 def cost_text(cost: float) -> str:
     """Show a cost to six digits."""
     return f"{cost:.6g}"
+
+
+def cost_words(shown: float, own: float) -> str:
+    """Show the cost of the shown row, and that of the answer itself where it looks different.
+
+    Examples
+    --------
+    >>> cost_words(373.0, 371.6268)
+    '373 (371.627 before rounding)'
+    """
+    texts = cost_text(shown), cost_text(own)
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} ({texts[1]} before rounding)"
 
 
 def bound_text(bound: float) -> str:

@@ -18,7 +18,7 @@ from counterlvq.presentation import (
     ShownChange,
     ShownRow,
     bound_text,
-    cost_text,
+    cost_words,
     gap_text,
     shown_change,
     shown_row,
@@ -290,7 +290,7 @@ class Counterfactual:
             f"Counterfactual ({self.status})",
             f"  class   {self.original_prediction!r} -> {self.prediction!r}",
             *self._table(),
-            f"  cost    {self._cost_words()}",
+            f"  cost    {cost_words(self.shown.cost, self.cost)}",
             f"  proof   {self._proof_line()}",
         ]
         return "\n".join(lines)
@@ -318,11 +318,6 @@ class Counterfactual:
         rest = [f"  and {more} more changed features, named by text()"] if more else []
         rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged"] if same else []
         return lines + rest
-
-    def _cost_words(self) -> str:
-        """Cost of the row that is shown, and of the answer where that is another."""
-        shown, own = cost_text(self.shown.cost), cost_text(self.cost)
-        return shown if shown == own else f"{shown} ({own} before rounding)"
 
     def _proof_line(self) -> str:
         if self.status is Status.INFEASIBLE:
