@@ -96,7 +96,8 @@ def shown_row(
     cost : float
         What the counterfactual costs.
     check : callable, optional
-        Says of a row whether it is an answer that costs at most so much, and its cost; without it the answer is shown in full precision.
+        Says of a row whether it is an answer that costs at most so much, and what it costs;
+        without it the answer is shown in full precision.
 
     Returns
     -------
@@ -194,13 +195,13 @@ def gap_text(gap: float) -> str:
         return f"{gap:g}"
     if gap < 1e-4:
         return f"{float(_cut(gap, 1, ROUND_CEILING)):.0e}"
-    return f"{float(Decimal(gap).quantize(Decimal('1e-4'), ROUND_CEILING)):.2%}"
+    return f"{_decimal(gap).quantize(Decimal('1e-4'), ROUND_CEILING):.2%}"
 
 
 def _cut(value: float, digits: int, way: str) -> str:
     if not np.isfinite(value) or value == 0:
         return f"{value:g}"
-    exact = Decimal(value)
+    exact = _decimal(value)
     last = Decimal((0, (1,), exact.adjusted() - digits + 1))
     return f"{float(exact.quantize(last, way, _EXACT)):.{digits}g}"
 
@@ -386,7 +387,7 @@ def _rounded(number: Decimal, last: int, *, up: bool) -> Decimal:
 
 
 def _padding(feature: Feature | None, number: Decimal) -> int | None:
-    """Declared decimals, if the number has no more than these."""
+    """Return the declared decimals, if the number has no more than these."""
     if feature is None or feature.kind is not Kind.REAL or feature.decimals is None:
         return None
     return feature.decimals if -int(number.as_tuple().exponent) <= feature.decimals else None

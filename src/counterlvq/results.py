@@ -315,7 +315,7 @@ class Counterfactual:
         ]
         more = len(changes) - len(shown)
         same = len(self.feature_names) - len(changes)
-        rest = [f"  and {more} more changed features, named by text()"] if more else []
+        rest = [f"  and {more} more changed features, which text() names"] if more else []
         rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged"] if same else []
         return lines + rest
 

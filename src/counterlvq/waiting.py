@@ -60,7 +60,8 @@ def reporter(
         nonlocal shown
         shown = True
         cost = f"{now.cost:.6g}" if np.isfinite(now.cost) else "none yet"
-        line = f"cost {cost}  bound {bound_text(now.lower_bound)}  gap {now.gap:.2%}  {now.nodes} boxes"
+        bound = bound_text(now.lower_bound)
+        line = f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes"
         sys.stderr.write(f"\r{line:<72}")
         sys.stderr.flush()
 

@@ -208,7 +208,8 @@ def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     if len(seen.reached):
         open_gap = Polygon(
             seen.reached, closed=True, facecolor="none", edgecolor=style.INK, linewidth=1.1,
-            linestyle=(0, (4, 3)), zorder=3.4, label=f"cheaper than the answer, {cost_text(cf.cost)}",
+            linestyle=(0, (4, 3)), zorder=3.4,
+            label=f"cheaper than the answer, {cost_text(cf.cost)}",
         )  # fmt: skip
         ax.add_patch(open_gap)
         keys.append(open_gap)
@@ -311,5 +312,6 @@ def _headline(cf: Counterfactual) -> str:
     if cf.status is Status.OPTIMAL:
         return f"No counterfactual costs less than {bound_text(cf.lower_bound)}"
     if cf.lower_bound > 0:
-        return f"No counterfactual costs less than {bound_text(cf.lower_bound)}; this one costs {cost_text(cf.cost)}"
+        bound = f"No counterfactual costs less than {bound_text(cf.lower_bound)}"
+        return f"{bound}; this one costs {cost_text(cf.cost)}"
     return f"A counterfactual of cost {cost_text(cf.cost)}; nothing is proved about closer ones"

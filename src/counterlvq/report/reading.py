@@ -351,7 +351,8 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
             words = "is met exactly" + " and costs nothing" * proved
         else:
             most = "" if freed.status is Status.OPTIMAL else "at most "
-            words = f"without it the cost would be {most}{cost_text(freed.cost)}, not {cost_text(cf.cost)}"
+            costs = f"{most}{cost_text(freed.cost)}, not {cost_text(cf.cost)}"
+            words = f"without it the cost would be {costs}"
         out.append(Pressure(words_of(item), words))
     return tuple(out)
 
