@@ -287,11 +287,15 @@ class _Rounding:
 
     def found(self) -> _Found | None:
         """Return the shortest texts that hold, and the cost of their row; None if none do."""
-        for lasts in self._ways():
-            found = self._near(lasts)
-            if found is not None:
-                return found
-        return self._one_by_one()
+        tried = (self._near(lasts) for lasts in self._ways())
+        found = next((pairs for pairs in tried if pairs is not None), None)
+        if found is not None and max(map(_digits, found[0])) <= _OWN_DIGITS:
+            return found
+        # One number without any room, at a bound of many digits say, need not cost the others
+        # their rounding.
+        other = self._one_by_one()
+        both = [pairs for pairs in (found, other) if pairs is not None]
+        return min(both, key=lambda pairs: sum(map(_digits, pairs[0])), default=None)
 
     def _ways(self) -> list[_Lasts]:
         """List how far the numbers may be rounded, fewest digits first.
@@ -311,8 +315,7 @@ class _Rounding:
         return sorted(ways, key=lambda lasts: (self._length(lasts), lasts))
 
     def _length(self, lasts: _Lasts) -> int:
-        pairs = (move.to(last) for move, last in zip(self.moved, lasts, strict=True))
-        return sum(len(pair.after.as_tuple().digits) for pair in pairs)
+        return sum(_digits(move.to(last)) for move, last in zip(self.moved, lasts, strict=True))
 
     def _near(self, lasts: _Lasts) -> _Found | None:
         """Try the nearest values with these digits, and others a little further on."""
@@ -361,6 +364,11 @@ class _Rounding:
                 row[move.at] = float(_EXACT.add(move.before, pair.change))
             holds = self.check(row, self.most)[0]
         return holds, cost
+
+
+def _digits(pair: _Pair) -> int:
+    """Count the digits that have to be typed."""
+    return len(pair.after.as_tuple().digits)
 
 
 def _typed(values: Floats, moved: Sequence[_Move], pairs: Sequence[_Pair]) -> Floats:
