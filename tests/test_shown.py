@@ -253,10 +253,16 @@ def test_printed_numbers_of_mixed_tables_hold(constrained: bool) -> None:
 
 @pytest.mark.slow
 @each_case
-@pytest.mark.parametrize("name", CASES)
-def test_all_printed_numbers_hold(name: str, constrained: bool) -> None:
+@pytest.mark.parametrize(
+    ("name", "part", "parts"),
+    [*(("ames", k, 10) for k in range(10)), ("wine", 0, 1), ("cancer", 0, 1), ("credit", 0, 1)],
+)
+def test_all_printed_numbers_hold(name: str, part: int, parts: int, constrained: bool) -> None:
     case = CASES[name]()
-    assert assert_all_hold(case, constrained, case.table) > 0.9 * len(case.table)
+    rows = case.table.iloc[part::parts]
+    # Houses that may only grow cannot all be made cheaper.
+    least = 0.5 if constrained else 1.0
+    assert assert_all_hold(case, constrained, rows) >= least * len(rows)
 
 
 # --- pages, lists and pictures ------------------------------------------------------------------
@@ -296,7 +302,7 @@ def test_numbers_in_a_picture_of_changes_are_the_same() -> None:
     for cf in explainer.explain_batch(case.table.iloc[:60:20]):
         ax = plots.plot_changes(cf, explainer)
         texts = " | ".join(text.get_text() for text in ax.texts)
-        for change in cf.changes:
+        for change in cf.shown_changes:
             after = change.shown.after if change.is_number else change.after
             assert f"→ {after}" in texts
         assert f"at cost {cf.shown.cost:.6g}" in ax.get_title(loc="left")
@@ -441,3 +447,27 @@ def test_bounds_are_rounded_down_and_gaps_up(value: float) -> None:
     told = gap_text(share)
     read = Fraction(told.removesuffix("%")) / (100 if told.endswith("%") else 1)
     assert share <= read <= max(share * 2, share + 1e-4)
+
+
+def test_what_rounding_has_left_of_zero_is_left_out_unless_it_is_needed() -> None:
+    features = clvq.Features(["a", "b"])
+    before, after = np.array([0.0, 0.0]), np.array([2.7182, 3e-14])
+
+    def check(needed: float) -> Callable[[np.ndarray, float], tuple[bool, float]]:
+        return lambda row, most: (row[0] > 2.7 and row[1] >= needed, float(row.sum()))
+
+    assert list(shown_row(features, before, after, after.sum(), check(0.0)).changes) == [0]
+    needed = shown_row(features, before, after, after.sum(), check(2e-14))
+    assert list(needed.changes) == [0, 1]
+    assert float(needed.changes[1].after) >= 2e-14
+
+
+@pytest.mark.parametrize("limit", [0.0, None])
+def test_nothing_is_shown_of_no_answer(limit: float | None) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    rules = [clvq.Freeze("x0")] if limit is None else []
+    cf = clvq.Explainer(model, constraints=rules, time_limit=limit).explain([1.0], target="yes")
+    assert not cf.status.has_answer
+    assert cf.shown.changes == {}
+    assert cf.shown_changes == ()
+    assert str(pickle.loads(pickle.dumps(cf))) == str(cf)

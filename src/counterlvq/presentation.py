@@ -38,6 +38,9 @@ Check = Callable[[Floats, float], tuple[bool, float]]
 
 # How much more than the answer the shown row may cost.
 _MOST_COST = 1.01
+# Changes that make up no more than this share of the cost are left out where the row holds without
+# them: solvers leave 1e-14 where they mean 0. Those that are needed are shown, however small.
+_DUST = 1e-9
 # Inputs of at most so many digits are shown as they are. More digits than a single-precision
 # number has are the result of a calculation, and nobody's own.
 _OWN_DIGITS = 9
@@ -75,7 +78,7 @@ class ShownRow:
     cost : float
         The cost of that row.
     changes : mapping from position to ShownChange
-        The numbers that change.
+        The numbers that change: all but those that make no difference to the cost or the label.
     """
 
     values: Floats
@@ -116,20 +119,41 @@ def shown_row(
     >>> row.changes[0].after, row.cost
     ('2,932', 532.0)
     """
+    if np.isnan(values).any():
+        return ShownRow(values, cost, {})  # there is no answer
     moved = [
         _Move.of(int(j), features.columns[j], float(original[j]), float(values[j]))
         for j in np.flatnonzero(values != original)
         if features.columns[j].is_number
     ]
-    digits, shown_cost = [move.to(None) for move in moved], cost
-    row = values
-    if check is not None and moved:
-        found = _Rounding(values, moved, _MOST_COST * cost, check).found()
+    if check is None or not moved:
+        return _shown(values, moved, [move.to(None) for move in moved], cost)
+    kept, row = _without_dust(original, values, moved, cost, check)
+    for some, base in [(kept, row), (moved, values)]:
+        found = _Rounding(base, some, _MOST_COST * cost, check).found()
         if found is not None:
-            digits, shown_cost = found
-            row = _typed(values, moved, digits)
-    changes = {move.at: pair.shown() for move, pair in zip(moved, digits, strict=True)}
-    return ShownRow(read_only(row.copy()), shown_cost, changes)
+            return _shown(base, some, *found)
+    return _shown(values, moved, [move.to(None) for move in moved], cost)
+
+
+def _shown(values: Floats, moved: Sequence[_Move], pairs: list[_Pair], cost: float) -> ShownRow:
+    changes = {move.at: pair.shown() for move, pair in zip(moved, pairs, strict=True)}
+    return ShownRow(read_only(_typed(values, moved, pairs)), cost, changes)
+
+
+def _without_dust(
+    original: Floats, values: Floats, moved: list[_Move], cost: float, check: Check
+) -> tuple[list[_Move], Floats]:
+    """Take back the changes that are too small to be seen in the cost, as solvers leave them."""
+    row, kept = values.copy(), []
+    for move in moved:
+        alone = values.copy()
+        alone[move.at] = original[move.at]
+        if move.is_real and check(alone, np.inf)[1] >= (1.0 - _DUST) * cost:
+            row[move.at] = original[move.at]
+        else:
+            kept.append(move)
+    return (kept, row) if kept else (moved, values)
 
 
 def shown_change(before: float, after: float) -> ShownChange:

@@ -236,15 +236,26 @@ class Counterfactual:
             check = partial(self.check, self.original_values, self.target)
         return shown_row(self.features, self.original_values, self.values, self.cost, check)
 
+    @property
+    def shown_changes(self) -> tuple[Change, ...]:
+        """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
+        names = self.feature_names
+        moved = np.flatnonzero(self.shown.values != self.original_values)
+        seen = {names[j] for j in moved}
+        return tuple(change for change in self.changes if change.feature in seen)
+
     def _shown_at(self, position: int) -> ShownChange:
-        return self.shown.changes[position]
+        shown = self.shown.changes.get(position)
+        if shown is None:
+            return shown_change(self.original_values[position], self.values[position])
+        return shown
 
     def text(self) -> str:
         """Say the answer in one sentence, with the numbers of the row that is `shown`."""
         if self.status.has_answer and not self.changes:
             return f"The answer is {self.prediction} already; nothing needs to change."
         if self.status.has_answer:
-            parts = [change.text() for change in self.changes]
+            parts = [change.text() for change in self.shown_changes]
             what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
             return f"The answer would have been {self.prediction} if {what}."
         wished = " or ".join(str(label) for label in self.target)
@@ -298,7 +309,7 @@ class Counterfactual:
     __repr__ = __str__
 
     def _table(self) -> list[str]:
-        changes = self.changes
+        changes = self.shown_changes
         if not changes:
             return ["  nothing needs to change"]
         shown = changes[:_SHOWN_CHANGES]

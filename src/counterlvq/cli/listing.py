@@ -40,7 +40,7 @@ def _line(i: int, cf: clvq.Counterfactual) -> tuple[str, ...]:
         cost_text(cf.shown.cost),
         bound_text(cf.lower_bound),
         gap_text(cf.gap),
-        ", ".join(_change(change) for change in cf.changes) or "none needed",
+        ", ".join(_change(change) for change in cf.shown_changes) or "none needed",
     )
 
 

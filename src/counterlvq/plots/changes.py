@@ -50,7 +50,7 @@ def plot_changes(
     >>> [round(float(bar.get_width()), 6) for bar in ax.patches]
     [1.5]
     """
-    changes = cf.changes
+    changes = cf.shown_changes
     shown = min(len(changes), most)
     if ax is None:
         _, ax = style.new_figure(7.2, 1.25 + 0.36 * max(shown, 1))

@@ -214,7 +214,7 @@ def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
     weights = _weights(explainer, cf)
     most = max(map(abs, weights.values()), default=0.0) or 1.0
     out = []
-    for change in sorted(cf.changes, key=lambda change: -abs(weights[change.feature])):
+    for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
         behind = f" {change.unit}" if change.unit else ""
         values = (str(change.before), str(change.after), "")
         if change.is_number:
@@ -237,7 +237,7 @@ def _weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]:
     scale = feature_scale(explainer)
     prices = Prices.of(explainer.cost, explainer.features, explainer.features.names).switches
     out = {}
-    for change in cf.changes:
+    for change in cf.shown_changes:
         if change.is_number:
             out[change.feature] = change.difference * scale[change.feature]
             continue
