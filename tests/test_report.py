@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.presentation import bound_text
 from counterlvq.report import report_html, write_report
 from counterlvq.report.markup import Safe, tag
 from counterlvq.report.reading import read_answer
@@ -84,8 +85,8 @@ def test_page_says_what_was_answered(loans) -> None:
     for cf in batch:
         assert cf.text() in page.text
         if cf.changes:
-            assert f"{cf.cost:.6g}" in page.text
-            assert f"it gave {loans.verify(cf):.6g}, the same" in page.text
+            assert f"{cf.shown.cost:.6g}" in page.text
+            assert f"it gave {bound_text(loans.verify(cf))}, the same" in page.text
     assert "1,100 EUR" in page.text
     assert "nothing needs to change" in page.text
     assert "income <= 2 * original(income)" in page.text

@@ -72,6 +72,7 @@ ORDER = [
     "checks",
     "judging",
     "threads",
+    "presentation",
     "results",
     "batch",
     "bulk",
@@ -92,7 +93,7 @@ APART = ["datasets"]
 # The rim: the public surface, and of the rooms these alone.
 RIM = {
     "reproduce": {"datasets", "errors"},
-    "cli": {"datasets", "files", "report", "reproduce"},
+    "cli": {"datasets", "files", "presentation", "report", "reproduce"},
 }
 # Beside the tower too, but standing on part of it: these know the listed modules alone.
 BESIDE = {"lvq": ["arrays", "errors", "model"]}

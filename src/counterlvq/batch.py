@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats, has_names, read_only
 from counterlvq.features import Features
 from counterlvq.frames import as_cells, named_table, written
-from counterlvq.results import Counterfactual, difference
+from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
 
@@ -106,6 +106,7 @@ class CounterfactualBatch:
     rows: NDArray[np.int64]  # positions in the batch that was asked for
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
+    check: RowCheck | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -146,11 +147,12 @@ class CounterfactualBatch:
             self.rows[at],
             self.ask,
             self.given,
+            self.check,
         )
 
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a table with names, with a row of the same kind."""
-        answer = self.ask(row)
+        answer = replace(self.ask(row), check=self.check)
         if not has_names(self.given.table):
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])

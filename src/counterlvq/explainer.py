@@ -177,7 +177,8 @@ class Explainer:
         """
         x = settled(x)
         answer = self._answer(self._source.row(x), target, progress=progress)
-        return replace(answer, as_given=self._source.like(x, answer.values[None, :]))
+        given = self._source.like(x, answer.values[None, :])
+        return replace(answer, as_given=given, check=self._check)
 
     def _answer(
         self,
@@ -287,6 +288,7 @@ class Explainer:
             rows=np.arange(rows.shape[0]),
             ask=ask,
             given=GivenTable(X, self._source.like),
+            check=self._check,
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -352,6 +354,22 @@ class Explainer:
         if time_limit is not None:
             put("time_limit", _at_least_zero("time_limit", time_limit))
         return other
+
+    def _check(
+        self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
+    ) -> tuple[bool, float]:
+        """Whether `shown` is an answer for `row` that costs at most `most`, and what it costs.
+
+        The constraints have to hold to the last digit, and the user's own model is asked.
+        """
+        view = self._view(row)
+        x, y = view.inner(row), view.inner(shown)
+        judged = view.rules.judged(y[None, :], x[None, :])
+        cost = float(judged.cost[0])
+        if not judged.good[0] or not cost <= most:
+            return False, cost
+        wished = wished_prototypes(view.model, target, -1)
+        return view.rules.accepts(y, x, wished), cost
 
     def _view(self, row: Floats | None = None) -> _View:
         """Everything seen from rows with the levels of this one, prepared once."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any, final
 
 import numpy as np
@@ -12,11 +14,24 @@ from counterlvq.arrays import Floats, plain
 from counterlvq.constraints import Constraint
 from counterlvq.features import Feature, Features
 from counterlvq.frames import written
+from counterlvq.presentation import (
+    ShownChange,
+    ShownRow,
+    bound_text,
+    cost_words,
+    gap_text,
+    shown_change,
+    shown_row,
+)
 from counterlvq.proofs import Certificate
 from counterlvq.trees import Forest
 from counterlvq.types import Status
 
-__all__ = ["Change", "Counterfactual", "difference"]
+__all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
+
+# Whether the third is an answer for the first with a label among the second that costs at most
+# the fourth, and what it costs.
+RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
 _SHOWN_CHANGES = 20
 # A gap that is as good as closed: what is left open is the margin, not the proof.
@@ -37,6 +52,9 @@ class Change:
     is_level : bool
         Whether these are levels, even if they look like numbers.
 
+    The attributes have full precision. `text` and `cells` show the numbers of the row that is
+    shown for the answer, see `Counterfactual.shown`; all digits if the change is of no answer.
+
     Examples
     --------
     >>> change = Change("income", before=2400.0, after=2900.0, unit="EUR")
@@ -49,6 +67,7 @@ class Change:
     after: Any
     unit: str = ""
     is_level: bool = field(default=False, repr=False)
+    find_shown: Callable[[], ShownChange] | None = field(default=None, repr=False, compare=False)
 
     @property
     def difference(self) -> Any:
@@ -75,20 +94,25 @@ class Change:
         """
         if not self.is_number:
             return f"{self.feature} were {self.after} instead of {self.before}"
-        unit = f" {self.unit}" if self.unit else ""
-        before, after = _pair(self.before, self.after)
+        unit, shown = f" {self.unit}" if self.unit else "", self.shown
         if not unit and isinstance(self.before, int) and isinstance(self.after, int):
-            return f"{self.feature} were {after} instead of {before}"
-        direction = "higher" if self.difference > 0 else "lower"
-        by = _number(abs(self.difference))
-        return f"{self.feature} were {by} {direction} ({after} instead of {before}{unit})"
+            return f"{self.feature} were {shown.after} instead of {shown.before}"
+        by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
+        return f"{self.feature} were {by} ({shown.after} instead of {shown.before}{unit})"
 
     def cells(self) -> tuple[str, str, str, str]:
         """Name, old value, new value and difference, as a table shows them."""
         if not self.is_number:
             return self.feature, str(self.before), str(self.after), ""
-        name = f"{self.feature} ({self.unit})" if self.unit else self.feature
-        return name, *_pair(self.before, self.after), _signed(self.difference)
+        name, shown = f"{self.feature} ({self.unit})" if self.unit else self.feature, self.shown
+        return name, shown.before, shown.after, ("+" if shown.rises else "-") + shown.by
+
+    @property
+    def shown(self) -> ShownChange:
+        """The digits that are shown of a number."""
+        if self.find_shown is None:
+            return shown_change(self.before, self.after)
+        return self.find_shown()
 
 
 @final
@@ -128,6 +152,10 @@ class Counterfactual:
         The same as `lower_bound`.
     reason : str
         How the answer was found, or why there is none.
+    shown : ShownRow
+        The row that `text` and `print` show, as `values` and `cost`: rounded away from the
+        input to the fewest digits for which the model says the target, the constraints hold
+        and the cost is at most 1 % above that of `x`. Its numbers can be typed back in.
 
     Examples
     --------
@@ -155,6 +183,11 @@ class Counterfactual:
     conflict: tuple[Constraint | str, ...] = ()
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
+    check: RowCheck | None = None  # of rows to show; answers that come without show all digits
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the model behind: what is shown was checked by it and stays as it is."""
+        return {**self.__dict__, "shown": self.shown, "check": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -196,16 +229,39 @@ class Counterfactual:
                 _value(self.values[j], self.features.columns[j]),
                 self.features.columns[j].unit,
                 is_level=not self.features.columns[j].is_number,
+                find_shown=partial(self._shown_at, int(j)),
             )
             for j in np.flatnonzero(self.values != self.original_values)
         )
 
+    @cached_property
+    def shown(self) -> ShownRow:
+        """The row that is shown to people: rounded, and checked to be an answer too."""
+        check = None
+        if self.check is not None and self.status.has_answer:
+            check = partial(self.check, self.original_values, self.target)
+        return shown_row(self.features, self.original_values, self.values, self.cost, check)
+
+    @property
+    def shown_changes(self) -> tuple[Change, ...]:
+        """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
+        names = self.feature_names
+        moved = np.flatnonzero(self.shown.values != self.original_values)
+        seen = {names[j] for j in moved}
+        return tuple(change for change in self.changes if change.feature in seen)
+
+    def _shown_at(self, position: int) -> ShownChange:
+        shown = self.shown.changes.get(position)
+        if shown is None:
+            return shown_change(self.original_values[position], self.values[position])
+        return shown
+
     def text(self) -> str:
-        """Say the answer in one sentence."""
+        """Say the answer in one sentence, with the numbers of the row that is `shown`."""
         if self.status.has_answer and not self.changes:
             return f"The answer is {self.prediction} already; nothing needs to change."
         if self.status.has_answer:
-            parts = [change.text() for change in self.changes]
+            parts = [change.text() for change in self.shown_changes]
             what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
             return f"The answer would have been {self.prediction} if {what}."
         wished = " or ".join(str(label) for label in self.target)
@@ -252,7 +308,7 @@ class Counterfactual:
             f"Counterfactual ({self.status})",
             f"  class   {self.original_prediction!r} -> {self.prediction!r}",
             *self._table(),
-            f"  cost    {self.cost:.6g}",
+            f"  cost    {cost_words(self.shown.cost, self.cost)}",
             f"  proof   {self._proof_line()}",
         ]
         return "\n".join(lines)
@@ -260,7 +316,7 @@ class Counterfactual:
     __repr__ = __str__
 
     def _table(self) -> list[str]:
-        changes = self.changes
+        changes = self.shown_changes
         if not changes:
             return ["  nothing needs to change"]
         shown = changes[:_SHOWN_CHANGES]
@@ -277,7 +333,7 @@ class Counterfactual:
         ]
         more = len(changes) - len(shown)
         same = len(self.feature_names) - len(changes)
-        rest = [f"  and {more} more changed features"] if more else []
+        rest = [f"  and {more} more changed features, which text() names"] if more else []
         rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged"] if same else []
         return lines + rest
 
@@ -286,15 +342,15 @@ class Counterfactual:
             return f"proved: {self.reason}"
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
-            return f"a counterfactual, if any, costs at least {self.lower_bound:.6g}{tried}"
-        bound = f"no counterfactual costs less than {self.lower_bound:.6g}"
+            return f"a counterfactual, if any, costs at least {bound_text(self.lower_bound)}{tried}"
+        bound = f"no counterfactual costs less than {bound_text(self.lower_bound)}"
         if self.status is Status.OPTIMAL:
-            return f"{bound} (gap {self.gap:.0e})"
+            return f"{bound} (gap {gap_text(self.gap)})"
         if self.gap <= _CLOSED_GAP and self.lower_bound > 0:
-            return f"none that keeps the margin costs less than {self.lower_bound:.6g}"
+            return f"none that keeps the margin costs less than {bound_text(self.lower_bound)}"
         if self.lower_bound == 0:
             return "none: whether there is a closer one was not looked into"
-        return f"{bound} (gap {self.gap:.2%}): a closer one is not ruled out"
+        return f"{bound} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
     def _clash(self) -> str:
         words = [_words(item) for item in self.conflict]
@@ -348,34 +404,3 @@ def difference(after: Floats, before: Floats, features: Features) -> Floats:
 
 def _jsonable(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
-
-
-def _number(value: float) -> str:
-    """Four significant digits, whole numbers in full, thousands set off by commas."""
-    size = abs(value)
-    if size != 0 and not 1e-4 <= size < 1e9:
-        return f"{value:.4g}"
-    if size >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}"
-
-
-def _pair(before: float, after: float) -> tuple[str, str]:
-    """Show two values so that the difference between them is seen, and at its size."""
-    short = _number(before), _number(after)
-    if before == after or _tells(short, after - before):
-        return short
-    for digits in range(5, 17):
-        long = f"{before:,.{digits}g}", f"{after:,.{digits}g}"
-        if _tells(long, after - before):
-            return long
-    return repr(before), repr(after)
-
-
-def _tells(shown: tuple[str, str], difference: float) -> bool:
-    before, after = (float(text.replace(",", "")) for text in shown)
-    return abs(after - before - difference) <= 0.05 * abs(difference)
-
-
-def _signed(value: float) -> str:
-    return ("+" if value > 0 else "") + _number(value)

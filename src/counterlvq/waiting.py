@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from counterlvq.branching import Progress
+from counterlvq.presentation import bound_text
 from counterlvq.results import Counterfactual
 from counterlvq.threads import progress_bar
 
@@ -59,7 +60,8 @@ def reporter(
         nonlocal shown
         shown = True
         cost = f"{now.cost:.6g}" if np.isfinite(now.cost) else "none yet"
-        line = f"cost {cost}  bound {now.lower_bound:.6g}  gap {now.gap:.2%}  {now.nodes} boxes"
+        bound = bound_text(now.lower_bound)
+        line = f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes"
         sys.stderr.write(f"\r{line:<72}")
         sys.stderr.flush()
 

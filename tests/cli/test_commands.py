@@ -184,7 +184,7 @@ def test_explain_in_every_other_format(
     assert "\x1b" not in out
     assert err == ""
     text = out.splitlines()
-    assert text[0].split() == ["row", "status", "class", "cost", "gap", "changes"]
+    assert text[0].split() == ["row", "status", "class", "cost", "bound", "gap", "changes"]
     assert text[1].split()[:4] == ["0", "optimal", "setosa", "->"]
     assert text[-1] == "3 rows: 3 optimal"
     called(capfd, *words, "-o", str(tmp_path / "told.txt"))

@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 import counterlvq as clvq
+from counterlvq.presentation import bound_text, cost_text, gap_text
 
 __all__ = ["listing"]
 
 _COLORS = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
-_HEAD = ("row", "status", "class", "cost", "gap", "changes")
+_HEAD = ("row", "status", "class", "cost", "bound", "gap", "changes")
 
 
 def listing(batch: clvq.CounterfactualBatch) -> str:
     """List one line per row and a last one for all of them; colours are for terminals."""
-    told = batch.to_frame().to_dict("records")
-    lines = [_HEAD, *(_line(batch, i, row) for i, row in enumerate(told))]
+    lines = [_HEAD, *(_line(i, cf) for i, cf in enumerate(batch))]
     widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
     out = []
     for line in lines:
         cells = [
-            cell.rjust(width) if k in (0, 3, 4) else cell.ljust(width)
+            cell.rjust(width) if k in (0, 3, 4, 5) else cell.ljust(width)
             for k, (cell, width) in enumerate(zip(line, widths, strict=False))
         ]
         if line[1] in _COLORS:
@@ -31,27 +29,24 @@ def listing(batch: clvq.CounterfactualBatch) -> str:
     return "\n".join([*out, _last_line(batch)])
 
 
-def _line(batch: clvq.CounterfactualBatch, i: int, told: dict[str, Any]) -> tuple[str, ...]:
-    status, before, now = told["status"], told["original_prediction"], told["prediction"]
-    if not clvq.Status(status).has_answer:
-        return (str(i), status, str(before), "", "", batch[i].text())
-    changes = [
-        f"{name} {_shown(told[f'{name}_before'])} -> {_shown(told[f'{name}_after'])}"
-        for name in batch.feature_names
-        if told[f"{name}_before"] != told[f"{name}_after"]
-    ]
+def _line(i: int, cf: clvq.Counterfactual) -> tuple[str, ...]:
+    before, now = cf.original_prediction, cf.prediction
+    if not cf.status.has_answer:
+        return (str(i), str(cf.status), str(before), "", "", "", cf.text())
     return (
         str(i),
-        status,
+        str(cf.status),
         str(before) if now == before else f"{before} -> {now}",
-        f"{told['cost']:.6g}",
-        f"{told['gap']:.0e}" if told["gap"] else "0",
-        ", ".join(changes) or "none needed",
+        cost_text(cf.shown.cost),
+        bound_text(cf.lower_bound),
+        gap_text(cf.gap),
+        ", ".join(_change(change) for change in cf.shown_changes) or "none needed",
     )
 
 
-def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def _change(change: clvq.Change) -> str:
+    shown = change.shown if change.is_number else change
+    return f"{change.feature} {shown.before} -> {shown.after}"
 
 
 def _last_line(batch: clvq.CounterfactualBatch) -> str:

@@ -10,6 +10,7 @@ from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
 from counterlvq.planes import feature_scale
 from counterlvq.plots import style
+from counterlvq.presentation import cost_text
 from counterlvq.results import Change, Counterfactual
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def plot_changes(
     >>> [round(float(bar.get_width()), 6) for bar in ax.patches]
     [1.5]
     """
-    changes = cf.changes
+    changes = cf.shown_changes
     shown = min(len(changes), most)
     if ax is None:
         _, ax = style.new_figure(7.2, 1.25 + 0.36 * max(shown, 1))
@@ -68,7 +69,9 @@ def plot_changes(
     style.clear_frame(ax)
     ax.set_axisbelow(True)
     ax.set_xlabel(_axis_words(explainer, len(changes) - shown), color=style.MUTED)
-    style.title(ax, f"{cf.original_prediction!r} → {cf.prediction!r} at cost {cf.cost:.6g}")
+    style.title(
+        ax, f"{cf.original_prediction!r} → {cf.prediction!r} at cost {cost_text(cf.shown.cost)}"
+    )
     return ax
 
 
@@ -100,13 +103,12 @@ def _write_values(ax: Axes, changes: list[Change], lengths: Floats) -> None:
 
 
 def _words(change: Change) -> str:
-    behind = f" {change.unit}" if change.unit else ""
+    behind = f" {style.shortened(change.unit, 12)}" if change.unit else ""
     if not change.is_number:
         return style.shortened(f"{change.before} → {change.after}", 40)
-    before, after = style.number_pair(change.before, change.after)
-    sign = "+" if change.difference > 0 else "−"
-    by = style.number(abs(change.difference))
-    return style.shortened(f"{sign}{by}{behind}  ({before} → {after})", 48)
+    shown = change.shown
+    sign = "+" if shown.rises else "−"
+    return f"{sign}{shown.by}{behind}  ({shown.before} → {shown.after})"
 
 
 def _axis_words(explainer: Explainer | None, left_out: int) -> str:

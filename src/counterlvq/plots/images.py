@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.plots import style
+from counterlvq.presentation import cost_text
 from counterlvq.results import Counterfactual
 
 if TYPE_CHECKING:
@@ -64,7 +65,9 @@ def plot_image(
         return panels
     change = after - before
     most = float(np.abs(change).max()) or 1.0
-    image = _show(panels[1], change, _diverging(), (-most, most), f"change (cost {cf.cost:.4g})")
+    image = _show(
+        panels[1], change, _diverging(), (-most, most), f"change (cost {cost_text(cf.cost)})"
+    )
     _show(panels[2], after, "gray_r", (low, high), f"after: {cf.prediction!r}")
     # Within the panel's own place, so that the three stay in line.
     below = panels[1].inset_axes([0.1, -0.1, 0.8, 0.045])

@@ -12,6 +12,7 @@ from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
 from counterlvq.planes import PlaneAxes
 from counterlvq.plots import style
+from counterlvq.presentation import bound_text, cost_text
 from counterlvq.results import Counterfactual
 from counterlvq.slices import Slice, slice_of
 from counterlvq.types import Status
@@ -207,14 +208,15 @@ def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     if len(seen.reached):
         open_gap = Polygon(
             seen.reached, closed=True, facecolor="none", edgecolor=style.INK, linewidth=1.1,
-            linestyle=(0, (4, 3)), zorder=3.4, label=f"cheaper than the answer, {cf.cost:.4g}",
+            linestyle=(0, (4, 3)), zorder=3.4,
+            label=f"cheaper than the answer, {cost_text(cf.cost)}",
         )  # fmt: skip
         ax.add_patch(open_gap)
         keys.append(open_gap)
     if len(seen.ball):
         wish = " or ".join(map(repr, cf.target)) if len(cf.target) < 3 else "counterfactual"
         allowed = "allowed " if stepped or (seen.excess > 0).any() else ""
-        words = f"cheaper than {cf.lower_bound:.4g}: proved to hold no {allowed}{wish}"
+        words = f"cheaper than {bound_text(cf.lower_bound)}: proved to hold no {allowed}{wish}"
         ball = Polygon(
             seen.ball, closed=True, facecolor=(1, 1, 1, 0.62), edgecolor=style.INK, linewidth=1.5,
             zorder=3.5, joinstyle="miter", label=style.shortened(words, 64),
@@ -283,7 +285,7 @@ def _draw_points(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     keys += ax.plot(
         *answer, marker="o", markersize=9, linestyle="none", zorder=7,
         markerfacecolor=style.INK, markeredgecolor="white", markeredgewidth=1.2,
-        label=style.shortened(f"counterfactual: {cf.prediction!r}, cost {cf.cost:.4g}", 44),
+        label=style.shortened(f"counterfactual: {cf.prediction!r}, cost {cost_text(cf.cost)}", 44),
     )  # fmt: skip
     return keys
 
@@ -308,9 +310,8 @@ def _headline(cf: Counterfactual) -> str:
     if not cf.status.has_answer or not cf.changes:
         return cf.text()
     if cf.status is Status.OPTIMAL:
-        return f"No counterfactual costs less than {cf.lower_bound:.6g}"
+        return f"No counterfactual costs less than {bound_text(cf.lower_bound)}"
     if cf.lower_bound > 0:
-        return (
-            f"No counterfactual costs less than {cf.lower_bound:.6g}; this one costs {cf.cost:.6g}"
-        )
-    return f"A counterfactual of cost {cf.cost:.6g}; nothing is proved about closer ones"
+        bound = f"No counterfactual costs less than {bound_text(cf.lower_bound)}"
+        return f"{bound}; this one costs {cost_text(cf.cost)}"
+    return f"A counterfactual of cost {cost_text(cf.cost)}; nothing is proved about closer ones"

@@ -26,7 +26,6 @@ __all__ = [
     "clear_frame",
     "new_figure",
     "number",
-    "number_pair",
     "require_matplotlib",
     "say",
     "shade",
@@ -145,17 +144,6 @@ def shortened(text: str, most: int = 28) -> str:
 def number(value: float) -> str:
     """Four significant digits, thousands set off by commas."""
     return _with_minus(_digits(value))
-
-
-def number_pair(before: float, after: float) -> tuple[str, str]:
-    """Two numbers with as many digits as it takes to see their difference at its size."""
-    shown = _digits(before), _digits(after)
-    for digits in range(5, 18):
-        seen = [float(text.replace(",", "")) for text in shown]
-        if abs(seen[1] - seen[0] - (after - before)) <= 0.05 * abs(after - before):
-            break
-        shown = f"{before:,.{digits}g}", f"{after:,.{digits}g}"
-    return _with_minus(shown[0]), _with_minus(shown[1])
 
 
 def _digits(value: float) -> str:

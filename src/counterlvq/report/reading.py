@@ -16,7 +16,8 @@ from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
 from counterlvq.planes import feature_scale
-from counterlvq.plots.style import number, number_pair
+from counterlvq.plots.style import number
+from counterlvq.presentation import bound_text, cost_text, cost_words, exact_text, gap_text
 from counterlvq.results import Counterfactual
 from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint
@@ -201,11 +202,11 @@ def read_answer(explainer: Explainer, cf: Counterfactual, name: str) -> Answer:
 def _facts(cf: Counterfactual) -> tuple[Fact, ...]:
     if cf.status is Status.INFEASIBLE:
         return ()
-    bound = Fact("no counterfactual below", f"{cf.lower_bound:.6g}")
+    bound = Fact("no counterfactual below", bound_text(cf.lower_bound))
     if cf.status is Status.UNKNOWN:
         return (bound,)
-    gap = "0" if cf.gap == 0 else f"{cf.gap:.0e}" if cf.gap < 1e-4 else f"{cf.gap:.2%}"
-    return Fact("cost", f"{cf.cost:.6g}"), bound, Fact("gap", gap)
+    cost = Fact("cost", cost_words(cf.shown.cost, cf.cost))
+    return cost, bound, Fact("gap", gap_text(cf.gap))
 
 
 def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
@@ -213,22 +214,21 @@ def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
     weights = _weights(explainer, cf)
     most = max(map(abs, weights.values()), default=0.0) or 1.0
     out = []
-    for change in sorted(cf.changes, key=lambda change: -abs(weights[change.feature])):
+    for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
         behind = f" {change.unit}" if change.unit else ""
         values = (str(change.before), str(change.after), "")
         if change.is_number:
-            before, after = number_pair(change.before, change.after)
-            sign = "+" if change.difference > 0 else "−"
-            by = f"{sign}{number(abs(change.difference))}{behind}"
-            values = (before + behind, after + behind, by)
+            shown = change.shown
+            by = f"{'+' if shown.rises else '−'}{shown.by}{behind}"
+            values = (shown.before + behind, shown.after + behind, by)
         weight = weights[change.feature] / most
         out.append(Value(change.feature, *values, weight=weight, changed=True))
     for feature, value in zip(cf.features, cf.original.tolist(), strict=True):
         if feature.name not in weights:
-            shown = str(value)
+            same = str(value)
             if feature.is_number:
-                shown = number(value) + (f" {feature.unit}" if feature.unit else "")
-            out.append(Value(feature.name, shown, shown, "", 0.0, changed=False))
+                same = exact_text(value, feature) + (f" {feature.unit}" if feature.unit else "")
+            out.append(Value(feature.name, same, same, "", 0.0, changed=False))
     return tuple(out)
 
 
@@ -237,7 +237,7 @@ def _weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]:
     scale = feature_scale(explainer)
     prices = Prices.of(explainer.cost, explainer.features, explainer.features.names).switches
     out = {}
-    for change in cf.changes:
+    for change in cf.shown_changes:
         if change.is_number:
             out[change.feature] = change.difference * scale[change.feature]
             continue
@@ -258,7 +258,7 @@ def _proof(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[str, ...], t
             "label there are prices at which the constraints and the rivals contradict each "
             "other, and adding them up again takes no solver.",
         ), ()
-    bound = f"{cf.lower_bound:.6g}"
+    bound = bound_text(cf.lower_bound)
     if cf.lower_bound <= 0:
         return ("Nothing is proved about closer counterfactuals: the bound is 0.",), ()
     limits = " and keeps the constraints" if explainer.constraints else ""
@@ -274,11 +274,16 @@ def _closing(cf: Counterfactual) -> str:
     if cf.status is Status.UNKNOWN:
         return "No answer was found within the limits; there may be one above this bound."
     if cf.status is Status.OPTIMAL:
-        return f"The answer costs {cf.cost:.6g}, so that no other can be noticeably closer."
+        return f"{_own_cost(cf)}, so that no other can be noticeably closer."
     return (
-        f"The answer costs {cf.cost:.6g}: a closer one, between the two, is not ruled out "
-        f"({cf.gap:.2%} of the cost is open)."
+        f"{_own_cost(cf)}: a closer one, between the two, is not ruled out "
+        f"({gap_text(cf.gap)} of the cost is open)."
     )
+
+
+def _own_cost(cf: Counterfactual) -> str:
+    own, shown = cost_text(cf.cost), cost_text(cf.shown.cost)
+    return f"The answer costs {own}" + ("" if own == shown else " before its numbers are rounded")
 
 
 def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
@@ -346,7 +351,8 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
             words = "is met exactly" + " and costs nothing" * proved
         else:
             most = "" if freed.status is Status.OPTIMAL else "at most "
-            words = f"without it the cost would be {most}{freed.cost:.6g}, not {cf.cost:.6g}"
+            costs = f"{most}{cost_text(freed.cost)}, not {cost_text(cf.cost)}"
+            words = f"without it the cost would be {costs}"
         out.append(Pressure(words_of(item), words))
     return tuple(out)
 
@@ -391,7 +397,7 @@ def _check(explainer: Explainer, cf: Counterfactual) -> str:
     same = again == cf.lower_bound or _close(again, cf.lower_bound)
     return (
         f"Explainer.verify adds the prices up again without any solver; done while this page was "
-        f"written, it gave {again:.6g}, {'the same' if same else 'not the bound above'}."
+        f"written, it gave {bound_text(again)}, {'the same' if same else 'not the bound above'}."
     )
 
 

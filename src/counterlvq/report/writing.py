@@ -16,6 +16,7 @@ from counterlvq.explainer import Explainer
 from counterlvq.files import whole_file
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
+from counterlvq.presentation import bound_text, cost_text
 from counterlvq.report.page import Picture, Section, page
 from counterlvq.report.reading import read_answer, read_summary
 from counterlvq.results import Counterfactual
@@ -175,10 +176,10 @@ def _lean(svg: bytes) -> bytes:
 def _seen(cf: Counterfactual) -> str:
     if not cf.status.has_answer or not cf.changes:
         return cf.text()
-    shape = f"All that costs less than {cf.lower_bound:.4g} lies around the input"
+    shape = f"All that costs less than {bound_text(cf.lower_bound)} lies around the input"
     if cf.status is Status.OPTIMAL:
         return f"{shape} and reaches the counterfactual without entering the cells wished for."
-    return f"{shape} and does not reach the counterfactual, which costs {cf.cost:.4g}."
+    return f"{shape} and does not reach the counterfactual, which costs {cost_text(cf.cost)}."
 
 
 def _written(path: Path, text: str) -> Path:
