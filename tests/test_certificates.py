@@ -18,8 +18,8 @@ from counterlvq.features import Features
 from counterlvq.grids import Grid
 from counterlvq.programs import Blueprint, Multipliers, Program
 from counterlvq.rows import Quadric, Rows
-from counterlvq.statements import as_constraint
 from counterlvq.stated import constraints_alone
+from counterlvq.statements import as_constraint
 
 NAN, INF = float("nan"), float("inf")
 bounded = settings(max_examples=100, deadline=None, derandomize=True, database=None)

@@ -100,7 +100,7 @@ class SharedCells:
         """
         alive = np.ones(model.n_prototypes, dtype=bool)
         # Two that only look alike in other coordinates are told apart by the model behind them.
-        if not ties_count and not model.is_refereed:
+        if not ties_count and not model.is_refereed and model.blur is None:
             alive = model.first_copies == np.arange(model.n_prototypes)
         targets = np.flatnonzero(wished & alive)
         rivals = np.flatnonzero(~wished & alive)

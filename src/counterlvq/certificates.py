@@ -96,8 +96,8 @@ class Grounds:
 
         data, low, high = self.stated, np.empty(self.x.size), np.empty(self.x.size)
         limits_of(
-            self._x, data.bound_A, data.bound_R, data.bound_v, data.bound_equality,
-            data.bound_column, low, high,
+            self._x, data.single_new, data.single_old, data.single_value, data.single_equality,
+            data.single_column, low, high,
         )  # fmt: skip
         return low, high
 
@@ -229,9 +229,7 @@ class Grounds:
             row = fractions_of(quadric.G[c])
             total.slope = [s + 2 * y * t * a for s, a in zip(total.slope, row, strict=True)]
             total.constant += y * (2 * t * there - t * t)
-        total.slope = [
-            s + y * a for s, a in zip(total.slope, fractions_of(quadric.h), strict=True)
-        ]
+        total.slope = [s + y * a for s, a in zip(total.slope, fractions_of(quadric.h), strict=True)]
         total.constant += y * (dot(quadric.h, self.x) - Fraction(float(quadric.c)))
 
     def _exact_rivals(self, proof: Proof, margin: Fraction) -> list[Charged]:

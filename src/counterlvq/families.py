@@ -126,7 +126,7 @@ def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
 
 
 def _gains(stated: Stated, cells: SharedCells) -> Floats:
-    """What each target prototype can gain on each rival, per cost or per root of it."""
+    """Say what each target can gain on each rival at most, per cost or per root of it."""
     if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
         return np.zeros((1, 0))
     # Numba takes a second to import and is not needed before this point.

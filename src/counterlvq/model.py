@@ -254,9 +254,7 @@ class PrototypeModel:
             self._decide_close_calls(rows[part], scores[part], nearest[part])
         return nearest
 
-    def _decide_close_calls(
-        self, rows: Floats, scores: Floats, nearest: NDArray[np.intp]
-    ) -> None:
+    def _decide_close_calls(self, rows: Floats, scores: Floats, nearest: NDArray[np.intp]) -> None:
         """Put right, in place, what rounding could have decided."""
         errors, at = self.distance_errors(rows, scores), np.arange(rows.shape[0])
         most = (scores[at, nearest] + errors[at, nearest])[:, None]

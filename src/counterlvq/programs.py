@@ -70,9 +70,7 @@ class Program:
     def within(self, box: tuple[Floats, Floats]) -> Program:
         """Limit each change to a box as well."""
         low, high = box
-        return replace(
-            self, lower=np.maximum(self.lower, low), upper=np.minimum(self.upper, high)
-        )
+        return replace(self, lower=np.maximum(self.lower, low), upper=np.minimum(self.upper, high))
 
     def has_empty_box(self) -> bool:
         """Whether the bounds of some variable contradict each other."""

@@ -67,11 +67,11 @@ class Stated(NamedTuple):
     R: Floats
     v: Floats
     equality: NDArray[np.bool_]
-    bound_A: Floats  # (b, d) the same: one feature each
-    bound_R: Floats
-    bound_v: Floats
-    bound_equality: NDArray[np.bool_]
-    bound_column: NDArray[np.int64]
+    single_new: Floats  # (b, d) the same: one feature each
+    single_old: Floats
+    single_value: Floats
+    single_equality: NDArray[np.bool_]
+    single_column: NDArray[np.int64]
 
     @property
     def has_gains(self) -> bool:
@@ -139,11 +139,11 @@ def _stated(
         R=R,
         v=v,
         equality=equality,
-        bound_A=bA,
-        bound_R=bR,
-        bound_v=bv,
-        bound_equality=b_equality,
-        bound_column=column.astype(np.int64),
+        single_new=bA,
+        single_old=bR,
+        single_value=bv,
+        single_equality=b_equality,
+        single_column=column.astype(np.int64),
     )
 
 
@@ -241,9 +241,7 @@ def _leading_diagonal(F: Floats) -> Floats | None:
     return None if off.any() else diagonal
 
 
-def _stacked(
-    blueprint: Blueprint, *names: str
-) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+def _stacked(blueprint: Blueprint, *names: str) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
     parts = [getattr(blueprint, name) for name in names]
     A, R, v = (
         np.ascontiguousarray(np.concatenate([getattr(rows, name) for rows in parts]))

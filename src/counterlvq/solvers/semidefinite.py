@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.arrays import Floats
-from counterlvq.stated import cost_limits
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.programs import Multipliers
 from counterlvq.solvers.guard import run_guarded
 from counterlvq.solvers.solution import Outcome
+from counterlvq.stated import cost_limits
 
 __all__ = ["Relaxed", "relax"]
 

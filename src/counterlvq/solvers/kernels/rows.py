@@ -244,14 +244,14 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             borrowed(stated.R),
             borrowed(stated.v),
         )
-        bound_A, bound_R, bound_v = (
-            borrowed(stated.bound_A),
-            borrowed(stated.bound_R),
-            borrowed(stated.bound_v),
+        single_new, single_old, single_value = (
+            borrowed(stated.single_new),
+            borrowed(stated.single_old),
+            borrowed(stated.single_value),
         )
-        bound_equality, bound_column = (
-            borrowed(stated.bound_equality),
-            borrowed(stated.bound_column),
+        single_equality, single_column = (
+            borrowed(stated.single_equality),
+            borrowed(stated.single_column),
         )
         targets, rivals = borrowed(family.targets), borrowed(family.rivals)
         gains = borrowed(family.gains)
@@ -275,7 +275,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             borrowed(scratch.on_constraints),
             borrowed(scratch.deltas),
         )
-        no_L, no_diagonal = borrowed(scratch.no_L), borrowed(scratch.no_diagonal)
+        no_factor, no_diagonal = borrowed(scratch.no_factor), borrowed(scratch.no_diagonal)
         cost_start, cost_feature, cost_factor = (
             borrowed(stated.cost_start),
             borrowed(stated.cost_feature),
@@ -371,7 +371,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             x = X[n]
             Y[n] = np.nan
             costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
-            limits_of(x, bound_A, bound_R, bound_v, bound_equality, bound_column, low, high)
+            limits_of(
+                x, single_new, single_old, single_value, single_equality, single_column, low, high
+            )
             if not _fill_box(
                 x, family_columns, family_bound_column, family_bound_slope, family_bound_old,
                 family_bound_value, family_bound_fixes, prices_of, family_least, family_most,
@@ -476,7 +478,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 # A contradiction takes no cost into account.
                 cost_w, cost_diagonal, cost_L = w, L_diagonal, L
                 if is_empty:
-                    cost_w, cost_diagonal, cost_L = nothing, no_diagonal, no_L
+                    cost_w, cost_diagonal, cost_L = nothing, no_diagonal, no_factor
                 value, rounding = cell_value(
                     F_diagonal, F, lengths_F, anchors, anchor_errors, z, z_error, x,
                     A, R, v, equality, cost_w, cost_diagonal, cost_L,
