@@ -19,11 +19,13 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MaxAbsScaler,
     MinMaxScaler,
+    OneHotEncoder,
     RobustScaler,
     StandardScaler,
 )
 
 import counterlvq as clvq
+from counterlvq.coordinates import Coordinates
 from counterlvq.pipelines import TableMap, read_transformer
 from tests.pipelines.exact_steps import Row, exact, scores, transformed
 
@@ -173,6 +175,34 @@ def test_the_identity_is_restated_as_it_is() -> None:
     assert stated.blur is not None
     # Nothing is rounded, but the sum that finds so is only known to twice the precision.
     assert (stated.blur.of_scores([[7.0, 1e6]]) <= 1e-27 * stated.distances([[7.0, 1e6]])).all()
+
+
+def test_the_blur_covers_levels_seen_from_anywhere() -> None:
+    """A column of levels beside numbers, mixed and scaled; every level in turn is the own one."""
+    for seed in range(20):
+        draw = np.random.default_rng(seed)
+        numbers = ugly_table(draw)
+        codes = np.concatenate([[0, 1, 2], draw.integers(3, size=len(numbers) - 3)])
+        X = np.column_stack([codes, numbers])
+        encoded = ColumnTransformer(
+            [("levels", OneHotEncoder(), [0]), ("numbers", RobustScaler(), slice(1, None))],
+            sparse_threshold=0,
+        )
+        step = make_pipeline(encoded, StandardScaler(), PCA(int(draw.integers(1, 4)))).fit(X)
+        model, table_map = model_behind(draw, step.transform(X)), read_transformer(step)
+        seen = [table_map.columns.index(part.column) for part in table_map.parts]
+        for row in X[:3]:
+            coordinates = Coordinates(table_map.features).seen_from(row[seen])
+            stated = table_map.pulled_back(model, seen=coordinates)
+            assert stated.blur is not None
+            for x in X[:5]:
+                shown = [Fraction(int(x[0] == level)) for level in range(3)]
+                z = shown + transformed(encoded.named_transformers_["numbers"], exact(x[1:]))
+                meant = scores(model, transformed(step[1:], z))
+                y = coordinates.inner(x[None, seen])
+                said, bounds = scores(stated, exact(y)), stated.blur.of_scores(y)[0]
+                for one, other, bound in zip(meant, said, bounds, strict=True):
+                    assert abs(one - other) <= Fraction(float(bound))
 
 
 def test_small_offsets_that_differ_are_kept() -> None:
