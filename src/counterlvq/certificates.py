@@ -178,13 +178,9 @@ class Grounds:
     ) -> ExactLeast | None:
         """As `value`, without any rounding; None where the sum has no least value."""
         data, d = self.stated, self.x.size
-        far = np.full(d, np.inf)
-        if np.isfinite(cap):
-            far = np.asarray(cost_limits(data.w, data.L, cap,
-                                         CostReach(data.stretch, data.inverse, data.inverse_blur)))  # fmt: skip
         low, high = (
             [None if not np.isfinite(end) else Fraction(float(end)) for end in ends]
-            for ends in (np.maximum(self.limits[0], -far), np.minimum(self.limits[1], far))
+            for ends in self.box(cap)
         )
         if any(a is not None and b is not None and a > b for a, b in zip(low, high, strict=True)):
             return None

@@ -97,7 +97,7 @@ def _meets(x, y, start, feature, new, old, value, equality, give):
 
 @jit
 def _resolution(x, y, change, w, start, feature, factor):
-    """What the last digits of the features that change are worth: eight units of rounding each."""
+    """Price the last digits of the features that change: eight units of rounding each."""
     worth = 0.0
     for j in range(change.size):
         if change[j] != 0.0:
