@@ -393,7 +393,9 @@ def trio_prices() -> dict[str, Price]:
         "weighted": manhattan(3, [0.5, 2.0, 1.25]),
         "l2": euclidean(3),
         "definite": mahalanobis(factor.T @ factor),
-        "singular": mahalanobis(factor[:2].T @ factor[:2]),
+        "singular": Price(
+            clvq.Mahalanobis.from_factor(factor[:2]), Squared(factor[:2].T @ factor[:2])
+        ),
     }
 
 

@@ -52,7 +52,7 @@ SETTINGS: dict[str, Settings] = {
     "weights": {"cost": clvq.Manhattan([0.3, 1.0, 2.0, 5.0])},
     "l2": {"cost": clvq.Euclidean()},
     "mahalanobis": {"cost": clvq.Mahalanobis(FACTOR.T @ FACTOR)},
-    "flat mahalanobis": {"cost": clvq.Mahalanobis(FACTOR[:2].T @ FACTOR[:2])},
+    "flat mahalanobis": {"cost": clvq.Mahalanobis.from_factor(FACTOR[:2])},
     "omega l1": {"model": SHARED},
     "omega l2": {"model": SHARED, "cost": clvq.Euclidean()},
     "frozen": {"constraints": [clvq.Freeze("age", "debt")]},
