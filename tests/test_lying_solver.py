@@ -42,7 +42,11 @@ def lying(monkeypatch: pytest.MonkeyPatch, solver: Solver) -> Liar:
 
 
 def gives_up(
-    family: Family, X: np.ndarray, margin: float | None, scratch: compiled.Scratch
+    family: Family,
+    X: np.ndarray,
+    margin: float | None,
+    scratch: compiled.Scratch,
+    least: np.ndarray | None = None,
 ) -> compiled.Answers:
     """Leave every row to the other engines."""
     n = X.shape[0]
