@@ -61,9 +61,13 @@ def lying_kernel(monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None:
     """Let the compiled kernel run, then change what it wrote down."""
 
     def run(
-        family: Family, X: np.ndarray, margin: float | None, scratch: compiled.Scratch
+        family: Family,
+        X: np.ndarray,
+        margin: float | None,
+        scratch: compiled.Scratch,
+        least: np.ndarray | None = None,
     ) -> compiled.Answers:
-        answers = honest_run(family, X, margin, scratch)
+        answers = honest_run(family, X, margin, scratch, least)
         lie(answers, scratch)
         return answers
 
