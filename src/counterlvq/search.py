@@ -170,13 +170,13 @@ class Search:
         """Solve the program of one prototype; return the best proof about it."""
         program = self.question.program(first.prototype)
         if self.margin is not None:
-            return self._attempt(first, program, max(self.margin, self.judge.least)) or first
-        margin = max(self._default_margin(program), self.judge.least)
+            return self._attempt(first, program, self.margin, self.judge.least) or first
+        margin, least = self._default_margin(program), self.judge.least
         for _ in range(_MARGIN_TRIES):
-            proof = self._attempt(first, program, margin)
+            proof = self._attempt(first, program, margin, least)
             if proof is not None:
                 return proof
-            margin *= _MARGIN_GROWTH
+            margin, least = margin * _MARGIN_GROWTH, least * _MARGIN_GROWTH
         return first
 
     def _ruled_out(self, proof: Proof) -> Proof:
@@ -199,15 +199,17 @@ class Search:
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
         return default_margin(behind, cells.rounding_margin(self.question.x))
 
-    def _attempt(self, first: Proof, program: Program, margin: float) -> Proof | None:
-        """Solve with a margin; None if the solution cannot be made to hold."""
+    def _attempt(self, first: Proof, program: Program, margin: float, least: float) -> Proof | None:
+        """Solve with the larger of two margins; None if the solution cannot be made to hold."""
         rivals = self.question.cells.rivals.size
-        asked = program.tightened(margin, rivals)
+        asked = program.tightened(max(margin, least), rivals)
         solution = self._solve(asked)
         if solution.outcome is Outcome.FAILED:
             return first
         if solution.outcome is Outcome.INFEASIBLE:
-            self._exclude(first.prototype, program)
+            # A lead that the user's own `predict` needs is no reason to exclude a cell.
+            bare = asked if margin >= least else program.tightened(margin, rivals)
+            self._exclude(first.prototype, bare, margin)
             touching = None if self.margin else self._attempt_touching(first, program)
             return touching or first
         return self._settled(first.prototype, asked, solution)
@@ -244,10 +246,8 @@ class Search:
             return Solution.without_point(program, Outcome.FAILED, solution.engine)
         return solution
 
-    def _exclude(self, prototype: int, program: Program) -> None:
-        """Keep a proof that a cell holds no answer; a lead that `predict` needs is no reason."""
-        margin = self._default_margin(program) if self.margin is None else self.margin
-        evidence = refutation(program.tightened(margin, self.question.cells.rivals.size))
+    def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
+        evidence = refutation(asked)
         if evidence is not None:
             proof = Proof.of(self.question, prototype, evidence.multipliers, evidence.point)
             self._exclusions.append(Exclusion(proof, margin))
