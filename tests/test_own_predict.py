@@ -49,7 +49,6 @@ def check(
     model: Any,
     predict: Callable[[Array], Array],
     X: Array,
-    most_unknown: float = 0.1,
     **asked: Any,
 ) -> Any:
     """Ask for the other label of every row, one label each; returns the batch."""
@@ -57,7 +56,7 @@ def check(
     explainer = clvq.Explainer(model, **asked)
     batch = explainer.explain_batch(X, target=[int(1 - label) for label in now])
     found = batch.prototype >= 0
-    assert (~found).mean() <= most_unknown
+    assert found.mean() > 0.9
     assert rejected(predict, np.asarray(batch.X)[found], (1 - now)[found]) == 0
     assert np.array_equal(batch.prediction[found], (1 - now)[found])
     assert np.array_equal(batch.original_prediction, now)
@@ -109,7 +108,7 @@ def test_one_neighbour_where_few_digits_are_left(algorithm: str) -> None:
     X, y = table(2, 1e7, d=3, n=60)
     fitted = KNeighborsClassifier(1, algorithm=algorithm).fit(X, y)
     asked = np.random.default_rng(3).uniform(-1, 1, size=(8, 3)) + 1e7
-    check(fitted, fitted.predict, asked, most_unknown=1.0)
+    check(fitted, fitted.predict, asked)
 
 
 class Torch:
@@ -204,9 +203,7 @@ def test_predict_is_asked_once_about_an_answer_and_once_about_a_batch() -> None:
     assert len(sizes) <= 3  # the input, the answer, and no more than one in doubt
     sizes.clear()
     explainer.explain_batch(X, target=1)
-    assert sizes[:1] == [len(X)]
-    assert max(sizes) == len(X)
-    assert len(sizes) <= 2 + 2 * int((np.array(sizes) == 1).sum())
+    assert sizes == [len(X), len(X)]  # all inputs, then all answers
 
 
 def test_what_stays_rejected_is_no_answer() -> None:

@@ -57,7 +57,9 @@ def slip_of(pipeline: Any, table_map: TableMap) -> Slip:
     sizes = _Sizes(Flow.start(len(table_map.columns)), _OTHER_ROUNDINGS)
     for step in steps:
         sizes = cast(_Sizes, passed(step, cast(Flow, sizes)))
-    flow, offset = sizes.flow, sizes.flow.offset.copy()
+    flow = sizes.flow
+    # Centring moves the base: what it takes off is as large as the base.
+    offset = np.abs(flow.offset) + flow.linear @ np.abs(flow.base)
     for part in flow.encoded.values():
         if len(part.levels):
             offset += part.added.max(axis=0)
@@ -82,6 +84,7 @@ def slip_of_map(table_map: TableMap) -> Slip:
         if isinstance(part, NumericPart):
             numbers.append(j)
             columns.append(np.abs(part.weights)[None, :])
+            offset = offset + np.abs(part.weights * part.base)
         else:
             offset = offset + np.abs(part.weights).max(axis=0)
     at, roundings = np.array(numbers, dtype=np.intp), len(table_map.parts) + _OTHER_ROUNDINGS
@@ -121,6 +124,9 @@ class _Sizes:
     def scaled(self, factor: NDArray[Any] | float) -> _Sizes:
         # One rounding of the product, and one of the factor where it is 1 over something.
         return self._after(lambda flow: flow.scaled(np.abs(factor)), 2)
+
+    def divided(self, by: NDArray[Any]) -> _Sizes:
+        return self._after(lambda flow: flow.divided(np.abs(by)), 2)
 
     def shifted(self, by: NDArray[Any]) -> _Sizes:
         return self._after(lambda flow: flow.shifted(np.abs(by)), 1)
