@@ -72,6 +72,11 @@ class Case:
             columns.append(np.array(listed_values, dtype=float))
         return np.stack(columns, axis=1)
 
+    def wish(self) -> Any:
+        """The target of the batch: one for all rows, or one for each."""
+        first = self.targets[0]
+        return first if all(target == first for target in self.targets) else self.targets
+
     def script(self, i: int, y: Floats | None) -> str:
         """A script that asks about row i alone, and in a batch, and shows a point to compare."""
         target, x = self.targets[i], self.row(self.X[i])
@@ -85,6 +90,12 @@ class Case:
             lines.insert(0, "import pandas as pd")
             table = "model.predict(pd.DataFrame([dict(zip(explainer.features.names, cf.x))]))"
         lines.append(f'print("predict", {table} if cf.status.has_answer else None)')
+        every = [self.row(row) for row in self.X]
+        every = every if self.levels else self.X.tolist()
+        rows = f"pd.DataFrame({every!r})" if self.levels else repr(every)
+        lines.append(f"batch = explainer.explain_batch({rows}, target={self.wish()!r})")
+        shown = ", ".join(f"batch.{name}[{i}]" for name in ("status", "cost", "lower_bound", "gap"))
+        lines.append(f'print("in the batch", {shown})')
         if y is not None:
             other = self.row(y)
             shown_y = other if isinstance(other, dict) else other.tolist()

@@ -59,7 +59,7 @@ def _run(case: Case, number: int, out: Outcome) -> None:
 
     try:
         names = case.names()
-        batch = names["explainer"].explain_batch(case.table(case.X), target=_wish(case))
+        batch = names["explainer"].explain_batch(case.table(case.X), target=case.wish())
         alone = {
             i: names["explainer"].explain(case.row(x), target=case.targets[i])
             for i, x in enumerate(case.X)
@@ -97,11 +97,6 @@ def _run(case: Case, number: int, out: Outcome) -> None:
             out.counts[f"{verdict.truth} {case.kind} {answer.status}"] += 1
         elif answer.status == "unknown":
             out.counts[f"unknown though possible {case.kind}"] += 1
-
-
-def _wish(case: Case) -> Any:
-    first = case.targets[0]
-    return first if all(target == first for target in case.targets) else case.targets
 
 
 def _said_together(court: Court, answers: list[Answer]) -> dict[int, Any]:
