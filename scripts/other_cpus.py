@@ -47,9 +47,12 @@ def found_features() -> set[str]:
 
 def environment(setting: Setting, features: set[str]) -> dict[str, str]:
     """Build the variables that make all three libraries choose as the setting says."""
-    chosen = {"OPENBLAS_CORETYPE": setting.blas, "NUMBA_CPU_NAME": setting.compiled_for}
-    if setting.compiled_for == "generic":
-        chosen["NUMBA_CPU_FEATURES"] = ""
+    chosen = {
+        "OPENBLAS_CORETYPE": setting.blas,
+        "NUMBA_CPU_NAME": setting.compiled_for,
+        # Those of the processor that is named; Numba would add those of this machine.
+        "NUMBA_CPU_FEATURES": "",
+    }
     if disabled := sorted(features - setting.allows):
         chosen["NPY_DISABLE_CPU_FEATURES"] = " ".join(disabled)
     if setting.threads:

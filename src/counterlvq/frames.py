@@ -15,14 +15,14 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, has_names, read_only
+from counterlvq.arrays import Floats, finite_matrix, has_names, read_only
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Feature, Features
 from counterlvq.records import as_records, typed_like
 from counterlvq.tables import Table, as_frame, is_missing, numbers_among, settled
 from counterlvq.types import Kind
 
-__all__ = ["as_cells", "like", "named_table", "rows_of", "written"]
+__all__ = ["as_cells", "like", "named_table", "plain_rows", "rows_of", "written"]
 
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
@@ -71,6 +71,11 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
         else:
             out[:, j] = _codes(source, feature)
     return read_only(out)
+
+
+def plain_rows(name: str, X: Any, features: Features) -> Floats:
+    """Read rows of real features, by name where columns have names and by position otherwise."""
+    return rows_of(X, features) if has_names(X) else finite_matrix(name, X, len(features))
 
 
 def like(

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, has_names, plain, read_only
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, read_only
 from counterlvq.errors import InvalidInputError
 from counterlvq.exact import squared_distance
 from counterlvq.features import Features
-from counterlvq.frames import rows_of
+from counterlvq.frames import plain_rows
 from counterlvq.restating import Blur
 
 __all__ = ["PrototypeModel"]
@@ -203,15 +203,11 @@ class PrototypeModel:
         >>> PrototypeModel([[0.0], [3.0]], [0, 1], omegas=[[2.0]]).distances([[1.0]])
         array([[ 4., 16.]])
         """
-        return self._distances(self._rows(X))
+        return self._distances(plain_rows("X", X, self.features))
 
     def nearest(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest prototype of each row, (n,)."""
-        return self.nearest_of_checked(self._rows(X))
-
-    def _rows(self, X: ArrayLike) -> Floats:
-        """Read rows; columns that have names are found by name, in any order."""
-        return rows_of(X, self.features) if has_names(X) else finite_matrix("X", X, self.n_features)
+        return self.nearest_of_checked(plain_rows("X", X, self.features))
 
     def nearest_of_checked(self, rows: Floats) -> NDArray[np.intp]:
         """As `nearest`, for rows that are known to be finite and of the right width."""

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters.attributes import named_rows
-from counterlvq.arrays import Floats, finite_matrix, plain
+from counterlvq.arrays import Floats, plain
 from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.frames import plain_rows
 from counterlvq.model import PrototypeModel
 
 __all__ = ["compare", "refuse_disagreement"]
@@ -28,7 +29,7 @@ def compare(
 
     `epsilon` is the unit of rounding that the foreign library computes with.
     """
-    rows = finite_matrix("probe", probe, model.n_features)
+    rows = plain_rows("probe", probe, model.features)
     try:
         told = np.asarray(predict(fitted, named_rows(fitted, probe)))
     except Exception as error:
