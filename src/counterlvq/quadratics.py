@@ -30,9 +30,8 @@ _TINY = 1e-200
 _OF_ERRORS = 1.0 + 2.0**-20
 # How often a shift is enlarged before every row is shifted by its own length.
 _TRIES = 5
-# How far the point is looked for where a box has no end, at first and then around what was found,
-# in units of the curvature there.
-_FAR = (2.0**20, 2.0**8, 1.0)
+# How far the point is looked for where a box has no end, in units of the curvature there.
+_FAR = 2.0**20
 
 ExactSlope = Callable[[int], Fraction | None]
 
@@ -309,12 +308,16 @@ def _tangent_point(total: Sum, H: Floats, convex: _Convex, box: Box, point: Floa
     """Look for the lowest point: any point of the box gives a true bound, that one the best."""
     lowest = np.clip(point, box.lower, box.upper)
     curved = ~convex.limited & (convex.half > 0)
-    for far in _FAR if curved.any() else (1.0,):
-        half = np.where(curved, far * convex.half, convex.half)
-        center = np.where(curved, lowest, convex.center)
-        # A feature may be limited on one side only.
-        around = Box(np.maximum(box.lower, center - half), np.minimum(box.upper, center + half))
-        lowest = _lowest(total, H, convex, around, lowest)
+    half = np.where(curved, _FAR * convex.half, convex.half)
+    center = np.where(curved, lowest, convex.center)
+    # A feature may be limited on one side only.
+    around = Box(np.maximum(box.lower, center - half), np.minimum(box.upper, center + half))
+    lowest = _lowest(total, H, convex, around, lowest)
+    if curved.any():
+        # Where there is no end, steps of one feature at a time end too early: here a slope costs.
+        rest = total.h + np.sign(lowest) * total.w + 2.0 * H[:, ~curved] @ lowest[~curved]
+        step = np.linalg.lstsq(H[np.ix_(curved, curved)], -0.5 * rest[curved], rcond=None)[0]
+        lowest[curved] = np.clip(step, box.lower[curved], box.upper[curved])
     # A feature without end or curvature has its tangent where it changes least.
     still = ~convex.limited & ~curved
     return np.where(still, np.clip(0.0, box.lower, box.upper), lowest)
