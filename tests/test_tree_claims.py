@@ -279,17 +279,17 @@ def numbers() -> list[Any]:
     return [0.0, -1.0, 1.0, 1e-30, 1e12, 1e30, 1e99, 1e101, 1e308, -1e30, np.inf, -np.inf, np.nan]
 
 
-def mutated(rng: np.random.Generator, array: np.ndarray) -> Any:
+def mutated(rng: np.random.Generator, given: Any) -> Any:
     """Some entries, or all, or something that is no such array."""
-    how = rng.integers(7)
+    array, how = np.asarray(given), rng.integers(7)
     if how == 0:
         return array.astype(object)
     if how == 1:
         return array.tolist()
     if how == 2:
         return np.concatenate([array, array])[: len(array) + 1]
-    out = array.astype(float if array.dtype.kind == "f" else array.dtype).copy()
-    if not out.size:
+    out = array.copy()
+    if not out.size or out.dtype == object:
         return out
     choices = numbers() if out.dtype.kind == "f" else [-(2**40), -2, -1, 0, 1, 2, 2**40]
     value = choices[rng.integers(len(choices))]

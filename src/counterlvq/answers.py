@@ -114,6 +114,13 @@ def _clash(
     return clash
 
 
+def _warm_up_bounds() -> None:
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.bottoms import warm_up as warm_up_bounds
+
+    warm_up_bounds()
+
+
 class Answers(Protocol):
     """What the explainer asks of either way."""
 
@@ -241,6 +248,7 @@ class MixedAnswers:
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
+        _warm_up_bounds()
         if self.model.is_local:
             warm_up()
 
@@ -301,6 +309,7 @@ class LocalAnswers:
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
+        _warm_up_bounds()
         warm_up()
 
     def find(

@@ -6,9 +6,11 @@ bound, the lowest point the best one.
 
 from __future__ import annotations
 
+import numpy as np
+
 from counterlvq.compiling import jit
 
-__all__ = ["lowest_point"]
+__all__ = ["lowest_point", "warm_up"]
 
 _SWEEPS = 200
 _STILL = 1e-10
@@ -48,3 +50,9 @@ def lowest_point(K, slope, w, zero, units):
             units[j] = best
         if moved < _STILL:
             break
+
+
+def warm_up() -> None:
+    """Load the compiled code: the first time after an installation it is compiled."""
+    nothing = np.zeros(1)
+    lowest_point(np.zeros((1, 1)), nothing, nothing, nothing, np.zeros(1))

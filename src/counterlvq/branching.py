@@ -65,6 +65,8 @@ _LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
 # How often the length of a line is doubled in the search for what lies far away, and how many
 # features without a limit are named.
 _DOUBLINGS, _NAMED = 48, 3
+# Seconds that a relaxation takes at the least, per third power of the products of two features.
+_SECONDS = 3e-9
 # How near to a side, as a share of the width, a box may be cut.
 _EDGE = 0.1
 
@@ -206,7 +208,14 @@ class Branching:
 
     def _is_over(self, bound: float) -> bool:
         spent = self.most_nodes is not None and self._solved >= self.most_nodes
-        return spent or self._closes(bound) or self.judge.out_of_time() or self._has_to_check()
+        return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
+
+    def _takes_too_long(self) -> bool:
+        """Whether time is up, or will be long before another relaxation could be stated."""
+        if not isinstance(self.question.cells, LocalCells):
+            return self.judge.out_of_time()
+        pairs = 0.5 * self.question.x.size * (self.question.x.size + 1)
+        return self.judge.seconds_left() < _SECONDS * pairs**3
 
     def _has_to_check(self) -> bool:
         """Whether checking the proof would take longer than a limit may be exceeded by."""

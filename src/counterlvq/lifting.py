@@ -102,6 +102,16 @@ class LiftedPrices:
             nothing, flat, flat, np.zeros(d),
         )  # fmt: skip
 
+    @property
+    def charges_anything(self) -> bool:
+        """Whether any price is more than nothing."""
+        linear = self.linear
+        parts = (
+            self.forms, linear.y, linear.z, linear.nu, self.low, self.high, self.cross,
+            self.share, self.from_low, self.from_high,
+        )  # fmt: skip
+        return any(bool(part.any()) for part in parts)
+
     def charging(self, change: Callable[[Floats], Floats]) -> LiftedPrices:
         """Change what is charged for conditions, and charge for nothing else."""
         parts = [self.forms, self.linear.y, self.linear.z, self.linear.nu]
@@ -124,6 +134,10 @@ def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float)
         return cap
     program = problem.convex
     with np.errstate(all="ignore"):
+        if not prices.charges_anything and (box.lower < box.upper).any():
+            # Nothing but the cost: what the least absolute changes amount to.
+            least = float(program.w @ box.least) * (1.0 - (program.width + 4) * UNIT)
+            return min(cap, least) if np.isfinite(least) else 0.0
         total = _charged(problem, prices, box, cap)
         L = np.abs(program.L)
         total.add(H=(program.L.T @ program.L, L.T @ L), w=(program.w, np.abs(program.w)))

@@ -30,9 +30,8 @@ _TINY = 1e-200
 _OF_ERRORS = 1.0 + 2.0**-20
 # How often a shift is enlarged before every row is shifted by its own length.
 _TRIES = 5
-# How far the point is looked for where a box has no end, at first and then around what was found,
-# in units of the curvature there.
-_FAR = (2.0**20, 2.0**8, 1.0)
+# How far the point is looked for where a box has no end, in units of the curvature there.
+_FAR = 2.0**20
 
 ExactSlope = Callable[[int], Fraction | None]
 
@@ -309,15 +308,46 @@ def _tangent_point(total: Sum, H: Floats, convex: _Convex, box: Box, point: Floa
     """Look for the lowest point: any point of the box gives a true bound, that one the best."""
     lowest = np.clip(point, box.lower, box.upper)
     curved = ~convex.limited & (convex.half > 0)
-    for far in _FAR if curved.any() else (1.0,):
-        half = np.where(curved, far * convex.half, convex.half)
-        center = np.where(curved, lowest, convex.center)
-        # A feature may be limited on one side only.
-        around = Box(np.maximum(box.lower, center - half), np.minimum(box.upper, center + half))
-        lowest = _lowest(total, H, convex, around, lowest)
+    half = np.where(curved, _FAR * convex.half, convex.half)
+    center = np.where(curved, lowest, convex.center)
+    # A feature may be limited on one side only.
+    around = Box(np.maximum(box.lower, center - half), np.minimum(box.upper, center + half))
+    lowest = _lowest(total, H, convex, around, lowest)
+    lowest = _polished(total, H, convex, box, lowest)
     # A feature without end or curvature has its tangent where it changes least.
     still = ~convex.limited & ~curved
     return np.where(still, np.clip(0.0, box.lower, box.upper), lowest)
+
+
+def _polished(total: Sum, H: Floats, convex: _Convex, box: Box, lowest: Floats) -> Floats:
+    """Go on to where the slope is nothing, as far as the box and the kinks allow.
+
+    Steps of one feature at a time end early along narrow valleys, and where a box has no end a
+    slope that is left is dear.
+    """
+    inside = (convex.half > 0) & (lowest > box.lower) & (lowest < box.upper)
+    free = np.flatnonzero(inside & ((lowest != 0) | (total.w == 0)))
+    if not free.size:
+        return lowest
+    paid = np.zeros_like(lowest)
+    paid[convex.limited] = convex.shift / convex.half[convex.limited] ** 2
+    slope = total.h + 2.0 * (H @ lowest + paid * (lowest - convex.center))
+    slope += np.sign(lowest) * total.w
+    try:
+        step = np.linalg.solve((H + np.diag(paid))[np.ix_(free, free)], -0.5 * slope[free])
+    except np.linalg.LinAlgError:
+        return lowest
+    here, low, high = lowest[free], box.lower[free], box.upper[free]
+    kinked = total.w[free] != 0
+    low = np.where(kinked & (here > 0), np.maximum(low, 0.0), low)
+    high = np.where(kinked & (here < 0), np.minimum(high, 0.0), high)
+    room = np.where(step > 0, high - here, here - low) / np.abs(step)
+    share = min(1.0, float(room[step != 0].min(initial=np.inf)))
+    if not share > 0 or not np.isfinite(step).all():
+        return lowest
+    out = lowest.copy()
+    out[free] = np.clip(here + share * step, low, high)
+    return out
 
 
 def _lowest(total: Sum, H: Floats, convex: _Convex, box: Box, start: Floats) -> Floats:

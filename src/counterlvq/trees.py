@@ -23,6 +23,13 @@ from counterlvq.programs import Multipliers
 
 __all__ = ["Forest", "LocalQuestion", "Tree"]
 
+Stop = Callable[[], bool]
+
+
+def never() -> bool:
+    """Go on for as long as it takes."""
+    return False
+
 
 class _Part(NamedTuple):
     box: Box
@@ -75,7 +82,9 @@ class Tree:
             _is_array(part, (count,), "f") for part in real
         )
 
-    def lower_bound(self, question: LocalQuestion, cap: float, margin: float = 0.0) -> float:
+    def lower_bound(
+        self, question: LocalQuestion, cap: float, margin: float = 0.0, stop: Stop = never
+    ) -> float:
         """Cost that no change of the cell undercuts, at most `cap`."""
         prototype = self.prototype
 
@@ -92,9 +101,9 @@ class Tree:
                 return cap
             return value
 
-        return self._least(question, cap, bound)
+        return self._least(question, cap, bound, stop)
 
-    def is_empty(self, question: LocalQuestion, margin: float = 0.0) -> bool:
+    def is_empty(self, question: LocalQuestion, margin: float = 0.0, stop: Stop = never) -> bool:
         """Whether the prices show that no change at all is in the cell by the margin."""
         prototype = self.prototype
 
@@ -106,10 +115,12 @@ class Tree:
             )
             return np.inf if empty else 0.0
 
-        return self._least(question, np.inf, bound) == np.inf
+        return self._least(question, np.inf, bound, stop) == np.inf
 
-    def _least(self, question: LocalQuestion, cap: float, bound: Callable[[_Part], float]) -> float:
-        """Least bound over the parts that are left whole, at most `cap`.
+    def _least(
+        self, question: LocalQuestion, cap: float, bound: Callable[[_Part], float], stop: Stop
+    ) -> float:
+        """Least bound over the parts that are left whole, at most `cap`; 0 if there is no time.
 
         Together they hold all changes of cost up to `cap`. What holds for a box holds for
         its parts. Prices are worth most with the cost that they were found for, which may be
@@ -118,6 +129,8 @@ class Tree:
         least = cap
         waiting = [(0, Box.whole(question.x.size), 0.0)]
         while waiting:
+            if stop():
+                return 0.0
             node, box, floor = waiting.pop()
             own = max(float(self.caps[node]), cap)
             is_whole = bool(self.feature[node] < 0)
@@ -167,26 +180,29 @@ class Forest:
 
     trees: tuple[Tree, ...]
 
-    def lower_bound(self, question: object, cap: float, margin: float = 0.0) -> float:
+    def lower_bound(
+        self, question: object, cap: float, margin: float = 0.0, *, stop: Stop = never
+    ) -> float:
         """Cost that no counterfactual undercuts: the least over all trees, recomputed.
 
         With `margin`, only points that beat every rival by that much count. Of questions
-        about shared metrics nothing is proved, nor below a cost that is no number.
+        about shared metrics nothing is proved, nor below a cost that is no number, nor by boxes
+        that are not looked at before `stop` says so.
         """
         if not isinstance(question, LocalQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0
         trees = self._covering(question)
-        return min((tree.lower_bound(question, cap, margin) for tree in trees), default=0.0)
+        return min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
 
-    def excludes_all(self, question: object, margin: float = 0.0) -> bool:
-        """Whether no cell holds an answer, by the margin."""
+    def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
+        """Whether no cell holds an answer, by the margin; not known once `stop` says so."""
         if not isinstance(question, LocalQuestion) or not 0.0 <= margin < np.inf:
             return False
         if not question.cells.targets.size:
             # Each of them lies on an earlier rival; whether that wins, only our model can tell.
             return question.says is None
         trees = self._covering(question)
-        return bool(trees) and all(tree.is_empty(question, margin) for tree in trees)
+        return bool(trees) and all(tree.is_empty(question, margin, stop) for tree in trees)
 
     def _covering(self, question: LocalQuestion) -> tuple[Tree, ...]:
         """Trees that speak of the question, if there is one for every target; else none."""
