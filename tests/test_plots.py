@@ -342,17 +342,27 @@ def test_thirty_bars_do_not_overlap_and_more_are_counted() -> None:
 
 
 def test_new_levels_are_shown_as_text() -> None:
-    levels = (
-        clvq.Change("home", "rent", "own"),  # type: ignore[arg-type]
-        clvq.Change("member", False, True),
-        clvq.Change("x1", 1, 3),
+    features = [
+        clvq.Feature("home", levels=["rent", "own"]),
+        clvq.Feature("member", "boolean"),
+        clvq.Feature("x1", "whole"),
+    ]
+    cf = clvq.Counterfactual(
+        values=np.array([1.0, 1.0, 3.0]),
+        original_values=np.array([0.0, 0.0, 1.0]),
+        status=clvq.Status.OPTIMAL,
+        cost=2.5,
+        lower_bound=2.5,
+        gap=0.0,
+        prediction="yes",
+        original_prediction="no",
+        target=("yes",),
+        prototype=0,
+        features=clvq.Features(features),
+        reason="",
+        bound_with_margin=2.5,
     )
-
-    class Answer:
-        changes, feature_names = levels, ("home", "member", "x1")
-        original_prediction, prediction, cost = "no", "yes", 2.5
-
-    ax = plot_changes(Answer())  # type: ignore[arg-type]
+    ax = plot_changes(cf)
     words = [text.get_text() for text in ax.texts]
     assert words[:2] == ["rent → own", "False → True"]
     assert [float(bar.get_width()) for bar in ax.patches] == [0.0, 0.0, 2.0]

@@ -94,10 +94,10 @@ class Explainer:
     Counterfactual (optimal)
       class   'rejected' -> 'accepted'
       feature  before  after  change
-      income        1   2.25   +1.25
+      income        1   2.26   +1.26
       1 feature unchanged
-      cost    1.25
-      proof   no counterfactual costs less than 1.25 (gap 5e-13)
+      cost    1.26 (1.25 before rounding)
+      proof   no counterfactual costs less than 1.24999 (gap 5e-13)
     """
 
     model: PrototypeModel
@@ -173,7 +173,7 @@ class Explainer:
         >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
         >>> cf = clvq.Explainer(model, cost=clvq.Euclidean()).explain([1.0, 0.0], target="yes")
         >>> print(cf.text())
-        The answer would have been yes if x0 were 1 higher (2 instead of 1).
+        The answer would have been yes if x0 were 1.001 higher (2.001 instead of 1).
         """
         x = settled(x)
         answer = self._answer(self._source.row(x), target, progress=progress)

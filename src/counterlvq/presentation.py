@@ -52,6 +52,8 @@ _EXACT = Context(prec=2500, Emax=10**6, Emin=-(10**6))
 # with as many digits may: up to so many steps each, in all combinations of up to so many changes,
 # and so much longer changes where there are more.
 _STEPS, _FEW = 3, 3
+# Changes up to which each is rounded by itself where rounding all alike takes many digits.
+_MOST_ALONE = 20
 _LONGER = tuple(Decimal(share) for share in ("0", "0.001", "0.002", "0.004", "0.006", "0.008"))
 
 
@@ -313,7 +315,8 @@ class _Rounding:
         """Return the shortest texts that hold, and the cost of their row; None if none do."""
         tried = (self._near(lasts) for lasts in self._ways())
         found = next((pairs for pairs in tried if pairs is not None), None)
-        if found is not None and max(map(_digits, found[0])) <= _OWN_DIGITS:
+        is_short = found is not None and max(map(_digits, found[0])) <= _OWN_DIGITS
+        if is_short or len(self.moved) > _MOST_ALONE:
             return found
         # One number without any room, at a bound of many digits say, need not cost the others
         # their rounding.

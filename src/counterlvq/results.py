@@ -163,7 +163,7 @@ class Counterfactual:
     >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
     >>> cf = clvq.Explainer(model).explain([0.5], target="yes")
     >>> cf.text()
-    'The answer would have been yes if income were 1.5 higher (2 instead of 0.5).'
+    'The answer would have been yes if income were 1.51 higher (2.01 instead of 0.5).'
     """
 
     values: Floats  # (d,) as `frames.rows_of` reads them: positions for levels

@@ -97,7 +97,7 @@ def report_html(
     >>> from counterlvq.report import report_html
     >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
     >>> explainer = clvq.Explainer(model)
-    >>> "x0 were 1.5 higher" in report_html(explainer, explainer.explain([1.0, 0.0]))
+    >>> "x0 were 1.51 higher" in report_html(explainer, explainer.explain([1.0, 0.0]))
     True
     """
     if pictures:
