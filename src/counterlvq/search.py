@@ -255,7 +255,7 @@ class Search:
     def _attempt(self, prototype: int, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""
         rivals = self.question.cells.rivals.size
-        asked = program.tightened(max(margin, least), rivals)
+        asked = program.tightened(margin, rivals)
         solution = self._solve(asked)
         if solution.outcome is Outcome.FAILED:
             return None
