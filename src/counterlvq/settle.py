@@ -17,10 +17,10 @@ from counterlvq.programs import Program
 
 __all__ = ["settle"]
 
-_TRIES = 10
-# Up to here every inequality of the user has to hold to the last digit; after that, two
-# conditions that leave no room between them may each give way by rounding.
-_STRICT_TRIES = 6
+# Every inequality of the user has to hold to the last digit as long as there is room for that.
+# Conditions that leave no room between them may each give way by rounding, in the end.
+_STRICT_TRIES = 10
+_TRIES = 5
 _FIRST_STEP = 2.0**-51
 _GROWTH = 4.0
 
@@ -43,12 +43,14 @@ def settle(
     y = np.clip(x + delta, *limits)
     if is_valid(y, True):
         return y
-    step, asked = _FIRST_STEP, program()
-    for attempt in range(1, _TRIES + 1):
-        y = np.clip(x + _pulled_inside(asked, y, x, rounding, step), *limits)
-        if is_valid(y, attempt < _STRICT_TRIES):
-            return y
-        step *= _GROWTH
+    asked, start = program(), y
+    for strict, tries in ((True, _STRICT_TRIES), (False, _TRIES)):
+        step, y = _FIRST_STEP, start
+        for _ in range(tries):
+            y = np.clip(x + _pulled_inside(asked, y, x, rounding, step), *limits)
+            if is_valid(y, strict):
+                return y
+            step *= _GROWTH
     return None
 
 
