@@ -65,6 +65,8 @@ _LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
 # How often the length of a line is doubled in the search for what lies far away, and how many
 # features without a limit are named.
 _DOUBLINGS, _NAMED = 48, 3
+# Relaxations spent where nothing limits an answer: boxes without end could be cut for ever.
+_OPEN_NODES = 500
 # Seconds that a relaxation takes at the least, per third power of the products of two features.
 _SECONDS = 3e-9
 # How near to a side, as a share of the width, a box may be cut.
@@ -153,12 +155,13 @@ class Branching:
         root = self.question.root(self._cost)
         if root.is_finite or root.is_empty:
             return ()
-        near, names = self.question.searched(root), self.question.cells.model.features.names
+        near, names = self._near(root), self.question.cells.model.features.names
         open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
-        listed = [f"{near.lower[j]:.4g} <= change of {names[j]} <= {near.upper[j]:.4g}"
-                  for j in open_ones[:_NAMED]]  # fmt: skip
-        more = f" and of {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
-        return (f"boxes were searched within {', '.join(listed)}{more} only",)
+        named = ", ".join(names[j] for j in open_ones[:_NAMED])
+        more = f" and {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
+        far = float(near.most[open_ones].max())
+        where = f"changes up to {far:.4g}" if np.isfinite(far) else f"{self._solved} boxes"
+        return (f"nothing limits {named}{more}: searched within {where} only",)
 
     @property
     def _engines(self) -> tuple[str, ...]:
@@ -207,7 +210,10 @@ class Branching:
         return self.question.searched(self.question.root(self._cost))
 
     def _is_over(self, bound: float) -> bool:
-        spent = self.most_nodes is not None and self._solved >= self.most_nodes
+        most = np.inf if self.most_nodes is None else self.most_nodes
+        if not self.question.root(self._cost).is_finite:
+            most = min(most, _OPEN_NODES)
+        spent = self._solved >= most
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:

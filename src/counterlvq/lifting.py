@@ -36,6 +36,9 @@ __all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradic
 
 # Larger prices, and those that are none, are not charged: their products could overflow.
 _HUGE = 1e100
+# A box with less room than this share of its sides is a point, but for rounding; only how much
+# trouble is taken depends on it.
+_NO_ROOM = 2.0**-40
 
 
 @final
@@ -134,8 +137,9 @@ def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float)
         return cap
     program = problem.convex
     with np.errstate(all="ignore"):
-        if not prices.charges_anything and (box.lower < box.upper).any():
-            # Nothing but the cost: what the least absolute changes amount to.
+        if not prices.charges_anything and (box.upper - box.lower > _NO_ROOM * box.most).any():
+            # Nothing but the cost: what the least absolute changes amount to. Of a single point,
+            # up to rounding, the sum below tells the whole cost.
             least = float(program.w @ box.least) * (1.0 - (program.width + 4) * UNIT)
             return min(cap, least) if np.isfinite(least) else 0.0
         total = _charged(problem, prices, box, cap)

@@ -34,6 +34,8 @@ _GRID = "branch and bound over whole numbers, decimals and levels"
 _ON_GRID = 1e-6
 # A way to the grid that costs less than this share of the gap can wait.
 _LITTLE = 0.1
+# The margin that keeps a first search off ties, as a share of the distances.
+_CLEAR = 2.0**-18
 # How exactly the searches on the way to the grid are worth finishing.
 _DIVING = 1e-6
 
@@ -64,6 +66,39 @@ class MixedBranching(Branching):
             self._complete(prototype, model.prototypes[prototype] - x)
             if not self._is_shared:
                 self._dive(prototype)
+            elif self._best is None:
+                self._dive_straight(prototype)
+
+    def _dive_straight(self, prototype: int) -> None:
+        """Solve the convex program without a grid, then hold one feature after another on it.
+
+        A margin keeps off ties, which on a grid have no neighbour that wins.
+        """
+        question, ticks = self.question, self.question.ticks
+        box = question.root(np.inf)
+        problem = question.problem(prototype, box)
+        problem = problem.tightened(
+            self.margin or _CLEAR * float(problem.forms.size.max(initial=0))
+        )
+        relaxed = relax_flat(problem, self._loosened(problem, box))
+        for _ in range(ticks.columns.size):
+            if relaxed.outcome is not Outcome.SOLVED or self.judge.out_of_time():
+                return
+            point = relaxed.prices.point
+            miss = ticks.miss(point)
+            if not (miss > _ON_GRID).any():
+                break
+            j = int(ticks.columns[np.where(miss > _ON_GRID, miss, np.inf).argmin()])
+            below = ticks.below(point)
+            choices = [below[j], ticks.next_above(below)[j]]
+            for change in sorted(choices, key=self._away(point[j])):
+                part = Box(box.lower.copy(), box.upper.copy())
+                part.lower[j] = part.upper[j] = change
+                relaxed = relax_flat(problem, self._loosened(problem, part))
+                if relaxed.outcome is Outcome.SOLVED:
+                    box = part
+                    break
+        self._complete(prototype, relaxed.prices.point)
 
     def _dive(self, prototype: int) -> None:
         """Leave the grid alone at first, then hold one feature after another on it.

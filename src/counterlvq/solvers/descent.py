@@ -17,6 +17,8 @@ from counterlvq.solvers.convexified import Convexified, Scores
 __all__ = ["Descent", "warm_up"]
 
 _ROUNDS = 100
+# Costs and distances below this are not measured in units of themselves.
+_LEAST_UNIT = 1e-150
 _CONIC_ROUNDS = 30
 # Penalty on the slack, in units of cost per unit of distance; and how it grows.
 _FIRST_PENALTY, _PENALTY_GROWTH, _LAST_PENALTY = 1.0, 10.0, 1e8
@@ -103,7 +105,9 @@ class Descent:
         distance = max(float(self.scores.base.max(initial=0.0)), self.scores.own(0.0 * start))
         objective = self.program.cost(start)
         unit = np.where(self.unit > 0, self.unit, 1.0)  # no prototype differs from the input
-        return Convexified(self.program, self.scores, unit, distance or 1.0, objective or 1.0)
+        # Next to nothing cannot be a unit: what is divided by it overflows.
+        units = [value if value > _LEAST_UNIT else 1.0 for value in (distance, objective)]
+        return Convexified(self.program, self.scores, unit, *units)
 
 
 @final

@@ -31,6 +31,8 @@ __all__ = ["Relaxed", "relax"]
 
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
+# A side that is shorter holds its feature in place: prices are divided by its square.
+_LEAST_HALF = 1e-100
 # Numbers beyond this, and those that are none, come from iterations that ran away.
 _HUGE = 1e60
 # Larger numbers, and those that are none, are not worked with.
@@ -142,7 +144,7 @@ class _Layout:
     @classmethod
     def of(cls, problem: Nonconvex, box: Box, cap: float) -> _Layout:
         """Leave out features that the box holds in place."""
-        free = np.flatnonzero(box.half > 0)
+        free = np.flatnonzero(box.half > _LEAST_HALF)
         return cls(
             problem, box, cap, free, box.center, box.half[free], box.sign[free],
             problem.convex.w[free],
