@@ -15,6 +15,8 @@ from fuzz.rational import Vector, exact
 
 # Reported numbers are doubles: how far one may be from what it stands for.
 DIGITS = Fraction(1, 10**12)
+# What an inequality may give way by where the conditions leave next to no room between them.
+NO_ROOM = Fraction(1, 2**45)
 _MARGIN_ROUNDING = Fraction(1, 10**9)
 
 
@@ -135,7 +137,7 @@ def _faults_of_row(row: Any, y: Vector, x: Vector, no_room: bool) -> Iterator[Fa
         return
     if excess > DIGITS * size:
         yield "inequality broken", f"by {float(excess):.3g} among {float(size):.3g}"
-    elif not no_room:
+    elif not no_room and excess > NO_ROOM * size:
         yield "inequality broken by rounding", f"by {float(excess):.3g} among {float(size):.3g}"
 
 

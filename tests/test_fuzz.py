@@ -271,8 +271,10 @@ def test_constraints_are_judged_in_rational_numbers():
     most = Row.of([1.0], [0.0], 2.5)
     assert judged(said(), _line(rows=[most]))[0] == []
     assert "inequality broken" in judged(said(x=3.0, status="feasible"), _line(rows=[most]))[0]
-    nearly = said(x=float(np.nextafter(2.5, 3)), status="feasible")
+    nearly = said(x=2.5 * (1 + 2.0**-42), status="feasible")
     assert "inequality broken by rounding" in judged(nearly, _line(rows=[most]))[0]
+    touching = said(x=float(np.nextafter(2.5, 3)), status="feasible")
+    assert judged(touching, _line(rows=[most]))[0] == []
     fixed = Row.of([1.0], [0.0], 2.5, equality=True)
     assert "equality broken" in judged(said(x=2.6, status="feasible"), _line(rows=[fixed]))[0]
 
