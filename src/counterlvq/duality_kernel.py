@@ -33,7 +33,8 @@ __all__ = [
 
 _INF = np.inf
 # Twice the unit of rounding. A sum of n products of floats is off by at most n + 1 roundings of
-# the sum of their sizes; the factor two pays for the products of errors with errors.
+# the sum of their sizes; the factor two pays for the products of errors with errors. Errors
+# that are rounded up make a bound weak. Products below 2^-1022 lose more, which is not paid for.
 _UNIT = 2.0**-52
 # Multipliers beyond this are noise from a failed solver, and their products could overflow:
 # such a cell is simply not bounded.

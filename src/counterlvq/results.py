@@ -34,7 +34,8 @@ __all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
 _SHOWN_CHANGES = 20
-# A gap that is as good as closed: what is left open is the margin, not the proof.
+# A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
+# gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
 
 

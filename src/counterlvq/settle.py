@@ -21,6 +21,8 @@ _TRIES = 10
 # Up to here every inequality of the user has to hold to the last digit; after that, two
 # conditions that leave no room between them may each give way by rounding.
 _STRICT_TRIES = 6
+# How far a point is pushed inside, as a share of the numbers that meet, and how that grows. This
+# moves an answer, whose cost is that of where it ends up; it never moves a bound.
 _FIRST_STEP = 2.0**-51
 _GROWTH = 4.0
 
@@ -95,6 +97,7 @@ def _least_correction(
     part = system[:, movable] * unit
     size = np.sqrt(np.einsum("ij,ij->i", part, part))
     size = np.where(size > 0, size, 1.0)
+    # Directions that are dropped make a poor correction, which is judged like any other point.
     solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=1e-12)[0]
     correction[movable] = unit * solved
     return correction

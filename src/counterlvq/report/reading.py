@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 
-# A condition that has less than this share of its numbers left is held with equality.
+# A condition that has less than this share of its numbers left is held with equality. It decides
+# which constraints the page speaks of; what each costs is asked anew.
 _TIGHT = 1e-7
 # Seconds that asking again without one constraint may take under local metrics.
 _PATIENCE = 5.0
@@ -330,6 +331,7 @@ def _count(number_of: int, what: str) -> str:
 
 
 def _close(a: float, b: float) -> bool:
+    """Whether two costs agree to the six digits that a page shows."""
     return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
 
 
@@ -344,6 +346,7 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
             continue
         row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
         freed = _without(explainer, k).explain(row, target=set(cf.target))
+        # "No cheaper" on the page means by no more than a gap that counts as closed.
         if not freed.status.has_answer or freed.cost >= cf.cost * (1 - 1e-6):
             if lean is _Lean.MAYBE:
                 continue
