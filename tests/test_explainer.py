@@ -405,7 +405,7 @@ def test_cost_grows_with_the_margin() -> None:
 def test_answer_with_a_margin_is_told_apart_from_an_open_gap() -> None:
     cf = clvq.Explainer(MODEL, margin=0.5).explain(X, target="high")
     assert cf.status == "feasible"
-    assert "none that keeps the margin costs less than" in str(cf)
+    assert "no counterfactual that keeps the margin of 0.5 costs less than" in str(cf)
     assert cf.gap <= 1e-6
 
 

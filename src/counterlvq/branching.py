@@ -34,6 +34,11 @@ __all__ = ["Branching", "Node", "Progress"]
 
 _CCP = "convex-concave search"
 _TREE = "branch and bound over semidefinite relaxations"
+
+# All numbers below steer the search: which points are tried, which boxes are cut and when it ends.
+# They decide how good an answer and its prices are. What is claimed is recomputed from the prices
+# by `trees`, in which none of them occurs: a weak bound, never a wrong one.
+
 # Relative decrease at which a local search stops.
 _FLAT = 1e-9
 # A margin that rounding still defeats is multiplied by this, a few times.

@@ -31,6 +31,7 @@ from counterlvq.model import PrototypeModel
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
 # Twice the unit roundoff: a sum of n products is off by less than n times this of their sizes.
+# The errors of conditions are rounded up with it: weak bounds, never wrong ones.
 _UNIT = 2.0**-52
 # Share of the scores that meet in `predict` which its rounding can blur. It moves answers away
 # from the boundary; no bound and no exclusion rests on it.

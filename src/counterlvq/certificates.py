@@ -194,6 +194,8 @@ class Grounds:
         if with_cost:
             self._add_exact_tangent(total, proof.point)
         for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
+            if price > 0.0 and quadric.stated is not None and quadric.h.any():
+                return None  # its slopes stand for what was stated up to rounding only
             if 0.0 < price < _HUGE:
                 self._add_exact_quadric(total, quadric, float(price), proof.point)
         total.charged += self._exact_rivals(proof, Fraction(float(margin)))

@@ -24,6 +24,8 @@ from counterlvq.types import Status
 
 __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
 
+# Both move answers away from the boundary or back to it, and no bound.
+#
 # A lead that the user's model rejects is multiplied by this.
 _PUSH = 16.0
 # Where a lead cannot be had, smaller ones are tried, each this share of the last.

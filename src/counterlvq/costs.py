@@ -31,7 +31,7 @@ __all__ = [
 # Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
 _MEDIAN_TO_MEAN_DEVIATION = 0.845348
 # A `value` that a subclass computes itself may differ by rounding from that of its parts, which
-# is the one that is reported.
+# is the one that is reported. It decides whether a subclass is refused; no number rests on it.
 _OWN_ROUNDING = 1e-9
 
 

@@ -33,11 +33,17 @@ __all__ = [
 
 _INF = np.inf
 # Twice the unit of rounding. A sum of n products of floats is off by at most n + 1 roundings of
-# the sum of their sizes; the factor two pays for the products of errors with errors.
+# the sum of their sizes; the factor two pays for the products of errors with errors. Errors
+# that are rounded up make a bound weak. Products below 2^-1022 lose more, which is not paid for.
 _UNIT = 2.0**-52
 # Multipliers beyond this are noise from a failed solver, and their products could overflow:
 # such a cell is simply not bounded.
 _HUGE = 1e100
+# Multipliers below this charge for nothing: that is always allowed, and their products could
+# underflow.
+_FAINT = 1e-100
+# What products lose that underflow, and their sums, at the most.
+_TINY = 2.0**-1000
 
 
 @jit
@@ -70,7 +76,7 @@ def _right_side(x, A, R, v):
     # One number that was never touched is exact.
     if terms == 0 or (terms == 1 and v != 0.0):
         return right, 0.0
-    return right, (terms + 3) * _UNIT * size
+    return right, (terms + 3) * _UNIT * size + _TINY
 
 
 @jit
@@ -142,7 +148,7 @@ def lead_over(anchors, anchor_errors, z, z_error, prototype, rival):
     f = z_error + anchor_errors[prototype] + _UNIT * away
     error = 2.0 * length * e + e * e + 2.0 * (length * f + (away + f) * e)
     error += (r + 6) * _UNIT * length * (length + 2.0 * away)
-    return lead, 1.001 * error, length, e
+    return lead, 1.001 * error + _TINY, length + _TINY, e
 
 
 @jit
@@ -176,14 +182,14 @@ def cell_value(
     adds = rivals.size + v.size + L.shape[0] + 8
     for n in range(rivals.size):
         y = rival_multipliers[n]
-        if not 0.0 < y < _HUGE:
+        if not _FAINT < y < _HUGE:
             continue
         k = rivals[n]
         lead, lead_error, length, _ = lead_over(anchors, anchor_errors, z, z_error, prototype, k)
         for c in range(r):
             D = anchors[k, c] - anchors[prototype, c]
             g[c] += y * D
-            g_size[c] += y * abs(D)
+            g_size[c] += y * abs(D) + (_TINY if D != 0.0 else 0.0)
         constant -= y * (lead - margin)
         size += y * (abs(lead) + abs(margin))
         error += y * lead_error
@@ -203,24 +209,27 @@ def cell_value(
     # 2. The user's linear conditions.
     for c in range(v.size):
         p = multipliers[c]
-        if p == 0.0 or not abs(p) < _HUGE or (p < 0.0 and not equality[c]):
+        if not _FAINT < abs(p) < _HUGE or (p < 0.0 and not equality[c]):
             continue
         right, right_error = _right_side(x, A[c], R[c], v[c])
         constant -= p * right
         size += abs(p * right)
-        error += abs(p) * right_error
+        error += abs(p) * right_error + _TINY
         for j in range(d):
             if A[c, j] != 0.0:
                 part = p * A[c, j]
                 slope[j] += part
-                slope_error[j] += adds * _UNIT * abs(part)
+                slope_error[j] += adds * _UNIT * abs(part) + _TINY
     # 3. The quadratic cost: any v will do, so that only products with L round.
     if L_diagonal.size:
         for j in range(d):
             t = L_diagonal[j] * point[j]
+            if t == 0.0:
+                continue
             part = 2.0 * L_diagonal[j] * t
             slope[j] += part
-            slope_error[j] += adds * _UNIT * abs(part)
+            slope_error[j] += adds * _UNIT * abs(part) + _TINY
+            error += _TINY
             constant -= t * t
             size += t * t
     elif L.shape[0]:
@@ -232,10 +241,12 @@ def cell_value(
                 continue
             constant -= t * t
             size += t * t
+            error += _TINY
             for j in range(d):
                 part = 2.0 * L[c, j] * t
                 slope[j] += part
-                slope_error[j] += adds * _UNIT * abs(part)
+                if L[c, j] != 0.0:
+                    slope_error[j] += adds * _UNIT * abs(part) + _TINY
     # 4. What is left is separable: its least over the box, less all that rounding can be worth.
     constant += extra_constant
     size += abs(extra_constant)
@@ -310,12 +321,17 @@ def fastest_gain(
             for c in range(r):
                 n[j] += 2.0 * F[c, j] * (anchors[rival, c] - anchors[prototype, c])
             part = 2.0 * column_lengths[j] * (e + (r + 6) * _UNIT * length)
+            is_blank = column_lengths[j] == 0.0
         else:
             D = anchors[rival, j] - anchors[prototype, j]
             n[j] = 2.0 * F_diagonal[j] * D
             own = anchor_errors[rival] + anchor_errors[prototype]
             part = 2.0 * column_lengths[j] * (own + 4.0 * _UNIT * abs(D))
+            is_blank = D == 0.0 and own == 0.0
         size = abs(n[j]) + part
+        if not is_blank:
+            size += _TINY
+            total += _TINY
         if L_diagonal.size:
             speed = size / L_diagonal[j]
             total += speed * speed

@@ -26,11 +26,13 @@ __all__ = [
     "whole_numbers",
 ]
 
-# Half a unit in the last place of 1: the largest relative error of one rounded operation.
+# Half a unit in the last place of 1: the largest relative error of one rounded operation. Errors
+# are rounded up with it and with the next one, which makes claims weaker, never wrong.
 EPSILON = 2.0**-53
 # Above the total that underflow can take from a sum of a few million products.
 TINY = 2.0**-1040
 # Products of up to three numbers that are at least so large have remainders that are floats too.
+# Sums with smaller ones are left to rational numbers: slower, and the same.
 _SAFE = 2.0**-900
 _SPLITTER = 2.0**27 + 1.0
 # Slices of a matrix whose columns have length 1 or so: see `gram_residual`.

@@ -465,6 +465,7 @@ class Explainer:
             lower_bound=bound,
             gap=verdict.gap,
             resolution=verdict.resolution,
+            margin=self.margin or 0.0,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, wished),

@@ -20,6 +20,8 @@ from counterlvq.stated import Stated
 
 __all__ = ["Family", "family_of", "root_of"]
 
+# A factor with a smaller pivot, as a share of its column, is left to another engine. That decides
+# who solves, not what is claimed.
 _DEFINITE = 1e-12
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
 # for every row costs more than the better order saves.

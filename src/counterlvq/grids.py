@@ -17,7 +17,8 @@ from counterlvq.arrays import Floats
 
 __all__ = ["Grid", "Ticks"]
 
-# A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal.
+# A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal. Points
+# that are off by less count as answers; boxes are widened by as much before anything is claimed.
 _NEAR = 2.0**-44
 
 

@@ -17,7 +17,7 @@ from counterlvq.stated import entries_of
 
 __all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Judged", "Leads", "Rules", "Verdict"]
 
-# What OPTIMAL means for shared metrics.
+# What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
 EXACT_GAP = 1e-6
 # A kernel's answer is looked at again if more than this stays open: exact arithmetic or another
 # engine may close it.
@@ -34,11 +34,12 @@ _MARGIN_ROUNDING = 2.0**-40
 # last rows of a block differently.
 _COMPANIES = (2, 3, 5, 9, 17)
 # What is asked for beyond the lead that makes the label of the input certain: the answer lies
-# elsewhere, usually not far away.
+# elsewhere, usually not far away. It moves the answer, never a bound.
 _AMPLE = 1.5
 
 
 # Prototypes up to so many times as far, squared, as the second nearest may decide around a row.
+# Models behind a pipeline alone are concerned: a bound gives way by the blur of these at the row.
 _AROUND = 16.0
 # How often an answer that the user's own `predict` may not confirm is pushed further in.
 MOST_PUSHES = 4

@@ -29,7 +29,8 @@ __all__ = ["LocalQuestion"]
 _GRID_SWEEPS = 4
 # Values that are on the grid but for their last digit, of which all choices are asked about.
 _MOST_OFF = 4
-# How near the scores of two prototypes have to be, as a share of them, to be compared exactly.
+# How near the scores of two prototypes have to be, as a share of them, to be compared exactly. It
+# decides whether the comparison is worth its time; what it says is exact.
 _CLOSE = 2.0**-40
 
 

@@ -30,6 +30,8 @@ from counterlvq.trees import LocalQuestion
 __all__ = ["MixedBranching"]
 
 _GRID = "branch and bound over whole numbers, decimals and levels"
+# The numbers below steer the search, as those of `branching` do; no claim rests on them.
+#
 # A relaxed value this near to the grid, in steps, counts as on it.
 _ON_GRID = 1e-6
 # A way to the grid that costs less than this share of the gap can wait.

@@ -33,9 +33,11 @@ _ROWS_ENOUGH = 256
 # Up to so many rows, local distances are taken of all prototypes at once.
 _FEW_ROWS = 4
 # Twice the unit of rounding: errors are bounded by multiples of it, with room to spare for the
-# second-order terms that the bounds leave out.
+# second-order terms that the bounds leave out. Too large an error bound sends more rows to exact
+# arithmetic, which decides the same.
 _UNIT = 2.0**-52
-# Squares below this lose digits or vanish; no bound on rounding is taken to be smaller.
+# Squares below this lose digits or vanish; no bound on rounding is taken to be smaller. It sends
+# distances that are tiny to exact arithmetic, and changes no label.
 _TINY = 2.0**-1000
 # Between two models that are the same up to rounding, distances that differ by less than this
 # share of themselves are a close call: the model behind is asked, and nothing is claimed.

@@ -70,6 +70,7 @@ class Plane:
         """Which inputs lie in the plane, up to rounding, (n,)."""
         off = np.abs(self.points(self.places(points)) - points) * self.scale
         size = (np.abs(points) + np.abs(self.origin)).max(axis=0) * self.scale
+        # For pictures only: which points are drawn as lying in the plane.
         return np.asarray((off <= 1e-9 * max(float(size.max()), 1e-300)).all(axis=1))
 
     @property

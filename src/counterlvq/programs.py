@@ -27,10 +27,11 @@ from counterlvq.rows import Conditional, Quadric, Rows
 
 __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
 
-# Two bounds that cross by less than this share of their size cross by rounding alone.
+# Two bounds that cross by less than this share of their size cross by rounding alone. A program is
+# what solvers see: this moves points, and no claim; see `stated` and `boxes` for those.
 _CROSSING = 2.0**-48
-# Bounds are stated for changes up to this multiple of what data and constraints suggest
-# wherever the cost itself does not limit a change; see `certificates`.
+# How far a search looks, as a multiple of what data and constraints suggest, where neither they nor
+# the cost limit a change. What it does not find there is not denied.
 _REACH = 2.0**16
 
 
@@ -145,6 +146,7 @@ class Blueprint:
         """
         if self.form is None or self.form.share == 1.0:
             return self.L
+        # Rounded down, so that the cost that bounds are about is below the one that was given.
         return np.asarray(self.L * (np.sqrt(self.form.share) * (1.0 - 2.0**-50)))
 
     @cached_property

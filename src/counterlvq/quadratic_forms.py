@@ -116,6 +116,7 @@ class QuadraticForm:
 
     def value_error(self, values: ArrayLike) -> Floats:
         """Bound how far `values` are from the exact ones: half a unit in the last place."""
+        # The least positive float covers values that underflow.
         return np.asarray(EPSILON * np.abs(values) + 2.0**-1074)
 
     def most(self, one: Floats, other: Floats) -> float:
@@ -200,6 +201,7 @@ class QuadraticForm:
             sums = factor_sums if self.matrix is None else matrix_sums
         # A copy that can be written to: compiled code would be compiled again for the other kind.
         sums(np.array(stated), unit, high, low, error)
+        # More doubt than there is sends a row to rational numbers, which give the same value.
         doubt = error + 2.0**-104 * np.abs(high)
         rounded = high + (low - doubt)
         settled = rounded == high + (low + doubt)

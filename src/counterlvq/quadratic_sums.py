@@ -13,7 +13,8 @@ from counterlvq.compiling import jit
 __all__ = ["diagonal_sums", "factor_sums", "matrix_sums"]
 
 _SPLITTER = 2.0**27 + 1.0
-# Four times the relative error of a sum or product of numbers of two floats.
+# Four times the relative error of a sum or product of numbers of two floats. Errors that are taken
+# to be too large send a row to rational numbers, which give the same value more slowly.
 _DOUBLED = 2.0**-100
 # Above what underflow takes from one product of numbers that were scaled to 1.
 _UNDERFLOW = 2.0**-1060

@@ -34,7 +34,8 @@ __all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
 _SHOWN_CHANGES = 20
-# A gap that is as good as closed: what is left open is the margin, not the proof.
+# A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
+# gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
 
 
@@ -180,6 +181,7 @@ class Counterfactual:
     reason: str
     bound_with_margin: float
     resolution: float = 0.0
+    margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
@@ -340,17 +342,19 @@ class Counterfactual:
     def _proof_line(self) -> str:
         if self.status is Status.INFEASIBLE:
             return f"proved: {self.reason}"
+        kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
+        bound = bound_text(self.lower_bound)
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
-            return f"a counterfactual, if any, costs at least {bound_text(self.lower_bound)}{tried}"
-        bound = f"no counterfactual costs less than {bound_text(self.lower_bound)}"
+            return f"a counterfactual{kept}, if any, costs at least {bound}{tried}"
+        none = f"no counterfactual{kept} costs less than {bound}"
         if self.status is Status.OPTIMAL:
-            return f"{bound} (gap {gap_text(self.gap)})"
-        if self.gap <= _CLOSED_GAP and self.lower_bound > 0:
-            return f"none that keeps the margin costs less than {bound_text(self.lower_bound)}"
+            return f"{none} (gap {gap_text(self.gap)})"
+        if self.gap <= _CLOSED_GAP and self.lower_bound > 0 and kept:
+            return none
         if self.lower_bound == 0:
             return "none: whether there is a closer one was not looked into"
-        return f"{bound} (gap {gap_text(self.gap)}): a closer one is not ruled out"
+        return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
     def _clash(self) -> str:
         words = [_words(item) for item in self.conflict]

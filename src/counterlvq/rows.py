@@ -20,7 +20,8 @@ from counterlvq.quadratic_forms import QuadraticForm
 __all__ = ["Conditional", "Implication", "LevelRule", "Quadric", "Rows", "StatedQuadric"]
 
 # Share of a quadratic condition that is given up so that a factor that is off by e costs e^2
-# over this and not e: with the rounding of floats, both end near 1e-11.
+# over this and not e: with the rounding of floats, both end near 1e-11. It makes the region that
+# bounds are about larger, so that they are weaker; points are judged by the condition as stated.
 _TRADE = 2.0**-36
 
 

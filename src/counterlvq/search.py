@@ -38,6 +38,9 @@ __all__ = [
 
 _COMPILED = "compiled kernel"
 
+# All numbers below move answers, or decide how long one is looked for. Bounds are computed from
+# prices by `certificates`, in which none of them occurs.
+#
 # The default margin asks for this share of the lead that has to be gained ...
 _SHARE_OF_LEAD = 2.0**-24
 # ... but at least what rounding in `predict` can blur, and at most so many times that.

@@ -97,6 +97,7 @@ def _least_correction(
     part = system[:, movable] * unit
     size = np.sqrt(np.einsum("ij,ij->i", part, part))
     size = np.where(size > 0, size, 1.0)
+    # Directions that are dropped make a poor correction, which is judged like any other point.
     solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=1e-12)[0]
     correction[movable] = unit * solved
     return correction

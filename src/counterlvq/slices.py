@@ -28,7 +28,8 @@ __all__ = ["Slice", "costs_of", "excess", "slice_of"]
 # Distances from the grid to all prototypes, in multiplications: what a picture may take.
 _EFFORT = 4e8
 _FINEST, _COARSEST = 241, 41
-# A condition counts as kept if it is missed by less than this share of the numbers in it.
+# A condition counts as kept if it is missed by less than this share of the numbers in it. This and
+# all numbers below are about what is drawn; no claim rests on them.
 _ROUNDING = 2.0**-36
 # Points of the outline of a ball.
 _RAYS = 720

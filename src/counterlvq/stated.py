@@ -28,7 +28,8 @@ __all__ = [
 
 # Twice the unit of rounding; see `duality_kernel`.
 _UNIT = 2.0**-52
-# An approximate inverse that misses the identity by more than this says nothing.
+# An approximate inverse that misses the identity by more than this says nothing: then the cost
+# limits no change, and bounds are weaker.
 _FAR_FROM_INVERSE = 0.5
 
 

@@ -43,6 +43,9 @@ from counterlvq.model import PrototypeModel
 
 __all__ = ["DOUBLE", "SINGLE", "Arithmetic", "radii_of", "unit_of"]
 
+# Units of rounding. Taking double precision for a `predict` that computes in single would make the
+# lead that is asked for too small: answers are then rejected or pushed in, and a bound could be
+# above a point that only rounding lets win.
 DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 # Roundings that no sum of d or r terms explains, see above.
 _OTHER_ROUNDINGS = 16

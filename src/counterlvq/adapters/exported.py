@@ -60,7 +60,8 @@ _KINDS = {
     "probe": _NUMBERS,
     "told": _LABELS,
 }
-# The unit of rounding that the foreign predictions were computed with, where it is not double.
+# The unit of rounding that the foreign predictions were computed with, where it is not double. It
+# decides which probe rows are too close to a boundary to tell, and so whether a file is refused.
 _EPSILON = {"prototorch-models": 2.0**-24}
 
 _HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}

@@ -25,7 +25,8 @@ PACKAGE = "sklearn.neighbors"
 KINDS = ("NearestCentroid", "KNeighborsClassifier")
 
 # Priors move boundaries; how far, relative to what the priors ask for, the moved prototypes may
-# miss it. Rounding stays far below, a system without solution far above.
+# miss it. Rounding stays far below, a system without solution far above. It decides whether a model
+# is refused; what the prototypes do miss is part of the blur, from which bounds are taken.
 _PRIOR_TOLERANCE = 1e-9
 
 

@@ -19,7 +19,8 @@ __all__ = ["prove"]
 _PROBES = 32
 # How far from the middle numbers are drawn, in units that move z by one.
 _REACH = 3.0
-# How far apart two ways to compute the same sum may end up, relative to what is summed.
+# How far apart two ways to compute the same sum may end up, relative to what is summed. It decides
+# whether a pipeline is refused. That a map agrees to this on probe rows is evidence, not proof.
 _ROUNDING = 1e-9
 
 

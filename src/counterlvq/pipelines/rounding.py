@@ -25,7 +25,8 @@ __all__ = [
     "summed",
 ]
 
-# Unit of rounding: a sum, product or quotient is off by this share of itself at most.
+# Unit of rounding: a sum, product or quotient is off by this share of itself at most. All three
+# numbers make the blur of a model larger, which makes bounds weaker, never wrong.
 UNIT = 2.0**-53
 # Covers the rounding of bounds: sums of fewer than 2^30 terms, none of them negative, are off by
 # 2^-22 of themselves at most.

@@ -23,6 +23,8 @@ from counterlvq.pipelines.table_map import NumericPart, TableMap
 
 __all__ = ["Slip", "slip_of", "slip_of_map"]
 
+# Unit of rounding of the steps of a pipeline, which compute in double precision. A slip that is
+# too large asks for more of a lead: a dearer answer, never one that is not confirmed.
 _UNIT = 2.0**-53
 # Roundings when rows are read, encoded, shifted and scaled, that no step is counted for.
 _OTHER_ROUNDINGS = 4

@@ -21,6 +21,8 @@ from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
 
+# Which slopes are taken for rounding when units are guessed. It chooses among prototypes that are
+# equally right; the blur bounds what is wrong with any of them.
 _FAINT = 2.0**-40
 
 

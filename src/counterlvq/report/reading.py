@@ -38,7 +38,8 @@ __all__ = [
 ]
 
 
-# A condition that has less than this share of its numbers left is held with equality.
+# A condition that has less than this share of its numbers left is held with equality. It decides
+# which constraints the page speaks of; what each costs is asked anew.
 _TIGHT = 1e-7
 # Seconds that asking again without one constraint may take under local metrics.
 _PATIENCE = 5.0
@@ -262,8 +263,11 @@ def _proof(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[str, ...], t
     if cf.lower_bound <= 0:
         return ("Nothing is proved about closer counterfactuals: the bound is 0.",), ()
     limits = " and keeps the constraints" if explainer.constraints else ""
+    label = "still gets another label"
+    if cf.margin:
+        label = f"gets another label still, or a wished-for one by less than {cf.margin:g}"
     meaning = (
-        f"Every input that costs less than {bound} to reach{limits} still gets another label. "
+        f"Every input that costs less than {bound} to reach{limits} {label}. "
         f"That is proved for all of them, not sampled."
     )
     rivals, words = _charges(explainer, cf)
@@ -330,6 +334,7 @@ def _count(number_of: int, what: str) -> str:
 
 
 def _close(a: float, b: float) -> bool:
+    """Whether two costs agree to the six digits that a page shows."""
     return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
 
 
@@ -344,6 +349,7 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
             continue
         row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
         freed = _without(explainer, k).explain(row, target=set(cf.target))
+        # "No cheaper" on the page means by no more than a gap that counts as closed.
         if not freed.status.has_answer or freed.cost >= cf.cost * (1 - 1e-6):
             if lean is _Lean.MAYBE:
                 continue

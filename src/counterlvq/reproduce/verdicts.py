@@ -14,6 +14,8 @@ from counterlvq.reproduce.tables import Answers
 
 __all__ = ["GAP", "ROUNDING", "Verdict", "verdicts"]
 
+# Both say what the experiments call as good as another method; answers know of neither.
+#
 # The relative gap at which an answer under local metrics counts as optimal.
 GAP: Final = 1e-4
 # The margin that keeps an answer off the boundary and the last digits, relative.

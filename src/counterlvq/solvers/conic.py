@@ -17,7 +17,8 @@ __all__ = ["solve"]
 
 ENGINE = "Clarabel"
 # Tolerance, and whether Clarabel scales as well. The program is scaled already, and doing so
-# again has been seen to stall a harmless program; `polish` makes up for loose tolerances.
+# again has been seen to stall a harmless program; `polish` makes up for loose tolerances. Points
+# and prices that are off are judged and evaluated by others: no claim rests on a tolerance.
 _ATTEMPTS = ((1e-10, False), (1e-9, True), (1e-6, False))
 
 

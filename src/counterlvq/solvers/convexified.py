@@ -25,6 +25,7 @@ from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Convexified", "Round", "Scores"]
 
+# Of one round of a descent, which claims nothing: its point is judged.
 _TOLERANCE = 1e-9
 # In units of the search nothing lies beyond this.
 _FAR = 1e100

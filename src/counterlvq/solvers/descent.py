@@ -22,7 +22,7 @@ _LEAST_UNIT = 1e-150
 _CONIC_ROUNDS = 30
 # Penalty on the slack, in units of cost per unit of distance; and how it grows.
 _FIRST_PENALTY, _PENALTY_GROWTH, _LAST_PENALTY = 1.0, 10.0, 1e8
-# Slack below this share of the distances counts as none.
+# Slack below this share of the distances counts as none: the point is judged afterwards.
 _NO_SLACK = 1e-7
 
 

@@ -14,7 +14,8 @@ from counterlvq.solvers.solution import Outcome, Solution
 __all__ = ["solve"]
 
 ENGINE = "HiGHS"
-# The tightest that HiGHS takes; the program has been scaled to order one.
+# The tightest that HiGHS takes; the program has been scaled to order one. Points and prices are
+# off by this; points are judged and prices evaluated afterwards, so that no claim rests on it.
 _TOLERANCE = 1e-10
 
 
@@ -30,6 +31,7 @@ def solve(program: Program) -> Solution:
         ("threads", 1),
         ("primal_feasibility_tolerance", _TOLERANCE),
         ("dual_feasibility_tolerance", _TOLERANCE),
+        # Entries below this are left out of the program that is solved, not of what is judged.
         ("small_matrix_value", 1e-12),
     ):
         solver.setOptionValue(name, value)

@@ -16,6 +16,7 @@ from counterlvq.programs import Multipliers, Program
 __all__ = ["polish"]
 
 _STEPS = 4
+# Both numbers move points and prices, which are judged and evaluated by others.
 # A scaled variable this close to a bound, or to 0 where leaving 0 costs, is taken as there.
 _AT_END = 1e-6
 # What the sharpened answer may violate; more means that the active set was misread.

@@ -22,6 +22,9 @@ from counterlvq.solvers.kernels.conditions import (
 
 __all__ = ["begin", "resume", "solve"]
 
+# Pivots smaller than this, as a share of the row, are none; ratios nearer than that are a tie. Both
+# choose the way of the simplex method: poor choices give a poor point or weak prices, which are
+# judged and evaluated by others.
 _PIVOT = 1e-11
 _TIE = 1e-12
 
@@ -162,6 +165,7 @@ def resume(
         if dual > cap:
             return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices), count
         # 1. What is broken: a basic change outside its piece first, then the conditions.
+        # Less than 1e-14 of the cost is left as it is: that moves the point, never a bound.
         leave, aim = _outside_piece(count, basic, slope, u, lo, hi, 1e-14 * cost)
         broken = -1
         if leave >= 0:

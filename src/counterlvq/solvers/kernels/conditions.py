@@ -63,7 +63,8 @@ def most_violated(
             value = abs(value)
         if value <= 0.5 * tight[c] or value <= share * lengths[c]:
             continue
-        # Less than the rounding of the products themselves cannot be told from nothing.
+        # Less than the rounding of the products themselves cannot be told from nothing. A
+        # condition that is passed over may be broken by the point, which is judged afterwards.
         size = 0.0
         for j in range(d):
             size += abs(C[c, j] * u[j])

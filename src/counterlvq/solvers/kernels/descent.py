@@ -26,6 +26,7 @@ _CUTS_PER_ROUND = 24
 _KEPT_CUTS = 12
 # Share of the way to a round's solution that may stay open for lack of more tangents; and
 # where so small a share of the cost is at stake that the valley is not in question any more.
+# They decide how long a descent goes on and where it ends; it claims nothing.
 _OPEN_WAY, _LAST_OPEN_WAY = 1e-3, 0.2
 _SETTLED = 1e-4
 
@@ -116,7 +117,7 @@ def _set_row(C, h, lengths, tight, n, own, slope, right):
         square += C[n, j] * C[n, j]
     h[n] = right
     lengths[n] = max(np.sqrt(square), 1e-300)
-    # Half of this may be lost to rounding; see `most_violated`.
+    # Half of this may be lost to rounding; see `most_violated`. It moves an answer inside.
     tight[n] = 1e-13 * (abs(right) + lengths[n])
 
 

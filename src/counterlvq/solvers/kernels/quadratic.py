@@ -23,6 +23,8 @@ from counterlvq.solvers.kernels.conditions import (
 
 __all__ = ["resume", "solve"]
 
+# A row with less than this share of its length left beside the others depends on them. A wrong
+# guess gives a poor point or weak prices, which are judged and evaluated by others.
 _DEPENDENT = 1e-13
 
 
@@ -30,7 +32,8 @@ _DEPENDENT = 1e-13
 def _broken_bound(u, B, B_lengths, lo, hi, base):
     """Find the bound of a feature that is broken most: its row, and how far in length."""
     d = lo.size
-    # A bound holds up to the rounding of the products that it is compared with.
+    # A bound holds up to the rounding of the products that it is compared with; the point that
+    # comes out is put inside and judged.
     at, worst = -1, 1e-14 * np.sqrt(_square(u))
     for j in range(d):
         if lo[j] == -INF and hi[j] == INF:
