@@ -11,12 +11,20 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import Answers, LocalAnswers, MixedAnswers, SharedAnswers, judge_by
+from counterlvq.answers import (
+    Answers,
+    LocalAnswers,
+    MixedAnswers,
+    SharedAnswers,
+    conflict,
+    judge_by,
+)
 from counterlvq.arrays import Floats, finite_scalar, plain, read_only
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
 from counterlvq.confirming import confirm_table, confirmed, withdrawn
+from counterlvq.conflicts import Reason
 from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
@@ -28,7 +36,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Certificate, Question
 from counterlvq.results import Counterfactual
-from counterlvq.search import Find
+from counterlvq.search import Find, Judge
 from counterlvq.sources import Source, source_of
 from counterlvq.statements import as_constraint
 from counterlvq.tables import settled
@@ -213,7 +221,7 @@ class Explainer:
                 ),
                 push,
             )
-        return self._result(row, view, find, prototype, nearest, wished)
+        return self._result(row, view, find, prototype, nearest, wished, judge)
 
     def explain_batch(
         self,
@@ -440,6 +448,7 @@ class Explainer:
         prototype: int,
         nearest: int,
         wished: NDArray[np.bool_],
+        judge: Judge,
     ) -> Counterfactual:
         x = view.inner(row)
         question = view.answers.question(x, wished)
@@ -449,12 +458,12 @@ class Explainer:
         if find.y is not None:
             values = view.source.coordinates.outer(find.y[None, :])[0]
         read_only(values)
-        conflict: tuple[Constraint | str, ...] = ()
-        reason = "; ".join(find.engines)
-        bound = verdict.bound
+        why = Reason((), True, "; ".join(find.engines))
+        bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
-            found = view.answers.conflict(x, wished, len(self.constraints), view.prepared)
-            conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
+            count = len(self.constraints)
+            why = conflict(view.answers, view.rules, x, wished, find, count, view.prepared, judge)
+            reason = why.words
             if self.margin:
                 bound, reason = self._without_margin(row, wished, reason)
         return Counterfactual(
@@ -472,7 +481,8 @@ class Explainer:
             features=self.features,
             reason=reason,
             bound_with_margin=bound,
-            conflict=conflict,
+            conflict=tuple(self.constraints[k] for k in why.clashing),
+            conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
         )
 

@@ -8,6 +8,7 @@ of one proves nothing. No solver is imported here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
@@ -21,12 +22,19 @@ from counterlvq.certificates import Grounds, Proof
 from counterlvq.programs import Blueprint, Multipliers, Program
 from counterlvq.stated import Stated, stated_of
 
-__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "proof_of"]
+__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "Stop", "never", "proof_of"]
 
 # A bound that misses the cost by less than this share is not worth exact arithmetic.
 _CLOSED = 1e-7
 # Products that exact arithmetic may take for one cell.
 _MOST_PRODUCTS = 1 << 18
+
+Stop = Callable[[], bool]
+
+
+def never() -> bool:
+    """Go on for as long as it takes."""
+    return False
 
 
 @final
@@ -153,12 +161,14 @@ class Certificate:
     exclusions: tuple[Exclusion, ...] = ()
     singles: Singles = field(default_factory=Singles.none)
 
-    def lower_bound(self, question: object, cap: float, margin: float = 0.0) -> float:
+    def lower_bound(
+        self, question: object, cap: float, margin: float = 0.0, *, stop: Stop = never
+    ) -> float:
         """Cost that no counterfactual undercuts: the least over all cells, recomputed.
 
         At most `cap`, the cost of a known answer. With `margin`, only points that beat every
         rival by that much count. Of questions about local metrics, and by what is no
-        certificate, nothing is proved.
+        certificate, nothing is proved, nor by what is not looked at before `stop` says so.
         """
         if not isinstance(question, Question) or np.isnan(cap) or np.isnan(margin):
             return 0.0
@@ -166,13 +176,15 @@ class Certificate:
         asked = margin - question.blur
         best: dict[int, float] = {}
         for proof in sound.proofs:
+            if stop():
+                break
             bound = question.grounds.lower_bound(proof, cap, asked)
             best[proof.prototype] = max(bound, best.get(proof.prototype, 0.0))
         far = sound.singles
         for i, bound in zip(far.prototypes, far.lower_bounds(question, asked), strict=True):
             best[int(i)] = max(min(float(bound), cap), best.get(int(i), 0.0))
         for i in question.cells.targets.tolist():
-            if best.get(i, 0.0) < (1.0 - _CLOSED) * cap:
+            if best.get(i, 0.0) < (1.0 - _CLOSED) * cap and not stop():
                 best[i] = sound._looked_at_again(question, i, cap, asked, best.get(i, 0.0))
         return min((best.get(i, 0.0) for i in question.cells.targets.tolist()), default=cap)
 
@@ -191,15 +203,18 @@ class Certificate:
                 known = max(known, question.grounds.exact_lower_bound(proof, cap, margin))
         return known
 
-    def excludes_all(self, question: object, margin: float = 0.0) -> bool:
-        """Whether no cell holds an answer, each by an exclusion that holds up."""
+    def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
+        """Whether no cell holds an answer, each by an exclusion that holds up.
+
+        Those that are not looked at before `stop` says so do not count.
+        """
         if not isinstance(question, Question):
             return False
         asked = margin - question.blur
         held = {
             item.proof.prototype
             for item in self._sound(question).exclusions
-            if item.holds(question, asked)
+            if not stop() and item.holds(question, asked)
         }
         return held.issuperset(question.cells.targets.tolist())
 

@@ -36,6 +36,8 @@ RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]
 _SHOWN_CHANGES = 20
 # A gap that is as good as closed: what is left open is the margin, not the proof.
 _CLOSED_GAP = 1e-6
+# Added to a conflict of which no member was shown to be needed.
+_OPEN = " (a set that clashes; fewer of them may clash as well)"
 
 
 @final
@@ -146,8 +148,11 @@ class Counterfactual:
     prototype : int
         The nearest prototype of `x`; -1 without an answer.
     conflict : tuple
-        For INFEASIBLE: an irreducible set of the user's constraints, as they were given,
-        that cannot hold together (empty if the target is out of reach without any).
+        For INFEASIBLE: a set of the user's constraints, as they were given, that leaves no room
+        for the target (empty if it is out of reach without any).
+    conflict_is_irreducible : bool
+        Whether an answer was found without each one of the members of `conflict`. If not, it is a
+        set that clashes, and fewer of its members may clash as well.
     bound_with_margin : float
         The same as `lower_bound`.
     reason : str
@@ -181,6 +186,7 @@ class Counterfactual:
     bound_with_margin: float
     resolution: float = 0.0
     conflict: tuple[Constraint | str, ...] = ()
+    conflict_is_irreducible: bool = True
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
@@ -354,14 +360,15 @@ class Counterfactual:
 
     def _clash(self) -> str:
         words = [_words(item) for item in self.conflict]
+        fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
-            under = f" under {' and '.join(words)}" if words else ""
+            under = f" under {' and '.join(words)}{fewer}" if words else ""
             return f"{self.reason}{under}"
         if not words:
             return "the model never says so, with or without constraints"
         if len(words) == 1:
-            return f"{words[0]} leaves no room for it"
-        return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together"
+            return f"{words[0]} leaves no room for it{fewer}"
+        return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together{fewer}"
 
 
 def _words(constraint: Constraint | str) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from counterlvq import solvers
 from counterlvq.arrays import Floats
 from counterlvq.certificates import Grounds, Proof
-from counterlvq.families import Family, family_of
+from counterlvq.families import Family
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
 from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle
@@ -29,7 +29,6 @@ __all__ = [
     "Find",
     "Judge",
     "Search",
-    "compiled_code",
     "compiled_find",
     "default_margin",
     "elastic_prices",
@@ -64,6 +63,7 @@ class Judge:
     gap: Callable[[Floats, float], float]  # of a point, given a bound
     out_of_time: Callable[[], bool]
     seconds_left: Callable[[], float]  # inf without a limit
+    too_late: Callable[[], bool]  # a little after the limit: proofs are not even checked any more
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
 
@@ -112,20 +112,6 @@ def compiled_find(
             return None
         cost = judge.price(y)
     return Find(y, cost, _certificate(question, family, scratch), (_COMPILED,))
-
-
-def compiled_code(question: Question, margin: float | None) -> compiled.Code:
-    """Ask the compiled kernel only whether there is an answer; FAILED if it cannot say.
-
-    INFEASIBLE is a contradiction that has been verified.
-    """
-    stated = question.grounds.stated
-    family = family_of(question.blueprint, question.cells, stated)
-    if family is None:
-        return compiled.Code.FAILED
-    scratch, blur = compiled.scratch_for(family), np.array([question.blur])
-    answers = compiled.run(family, stated, question.x[None, :], margin, scratch, None, blur)
-    return compiled.Code(answers.code[0])
 
 
 def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:
