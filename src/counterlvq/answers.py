@@ -253,6 +253,10 @@ class SharedAnswers:
         question, family = self.question(x, wished), self.prepared(wished)[1]
         if family is not None and not judge.out_of_time():
             find = compiled_find(question, family, self.margin, judge)
+            if find is not None and find.y is None:
+                margin, stop = self.margin or 0.0, judge.too_late
+                shown = find.certificate.excludes_all(question, margin, stop=stop)
+                find = replace(find, is_excluded=shown)
             if find is not None and self._stands(question, find, judge):
                 return find
         return Search(question, self.margin, judge).run()
@@ -260,8 +264,9 @@ class SharedAnswers:
     def _stands(self, question: Question, find: Find, judge: Judge) -> bool:
         """Whether a second engine would not do better."""
         if find.y is None:
-            return find.certificate.excludes_all(question, self.margin or 0.0)
-        bound = find.certificate.lower_bound(question, find.cost, self.margin or 0.0)
+            return find.is_excluded
+        margin, stop = self.margin or 0.0, judge.too_late
+        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
         return judge.gap(find.y, bound) <= max(CLOSED_GAP, judge.open_share)
 
     def room(

@@ -34,7 +34,7 @@ from counterlvq.features import Features
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
-from counterlvq.proofs import Certificate, Question
+from counterlvq.proofs import Certificate, Question, Stop
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge
 from counterlvq.sources import Source, source_of
@@ -81,7 +81,8 @@ class Explainer:
         does the same with a small budget, so that most answers are proved and every answer
         has an honest gap.
     time_limit : float, optional
-        Seconds per answer, looked at between programs; a compiled kernel answers in one go.
+        Seconds per answer, proof and conflict included, looked at between programs; one that is
+        running is waited for, as is a compiled kernel. What is not shown by then is not claimed.
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
@@ -217,7 +218,7 @@ class Explainer:
                 judge,
                 lambda asked: view.answers.find(factual, wished, asked, report),
                 lambda found: found.certificate.excludes_all(
-                    view.answers.question(factual, wished), self.margin or 0.0
+                    view.answers.question(factual, wished), self.margin or 0.0, stop=judge.too_late
                 ),
                 push,
             )
@@ -409,11 +410,16 @@ class Explainer:
         return answers.prepared(wished)[1]
 
     def _without_margin(
-        self, row: Floats, wished: NDArray[np.bool_], reason: str
+        self, row: Floats, wished: NDArray[np.bool_], reason: str, judge: Judge
     ) -> tuple[float, str]:
-        """Say what there is without the margin that cannot be had: a bound, and words."""
+        """Say what there is without the margin that cannot be had: a bound, and words.
+
+        In the time that is left.
+        """
         other = copy(self)
         object.__setattr__(other, "margin", None)
+        if self.time_limit is not None:
+            object.__setattr__(other, "time_limit", max(0.0, judge.seconds_left()))
         object.__setattr__(other, "_views", {})
         found = other._answer(row, list(labels_of(self.model, wished)))
         if found.status is Status.INFEASIBLE:
@@ -452,7 +458,7 @@ class Explainer:
     ) -> Counterfactual:
         x = view.inner(row)
         question = view.answers.question(x, wished)
-        verdict = view.verdict(question, find)
+        verdict = view.verdict(question, find, judge.too_late)
         status = verdict.status
         values = np.full(row.shape, np.nan)
         if find.y is not None:
@@ -465,7 +471,7 @@ class Explainer:
             why = conflict(view.answers, view.rules, x, wished, find, count, view.prepared, judge)
             reason = why.words
             if self.margin:
-                bound, reason = self._without_margin(row, wished, reason)
+                bound, reason = self._without_margin(row, wished, reason, judge)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -538,20 +544,22 @@ class _View:
             return LocalAnswers(model, blueprint, *kinds)
         return SharedAnswers(model, blueprint, asked.margin, self.rules)
 
-    def verdict(self, question: Question | LocalQuestion, find: Find) -> _Verdict:
+    def verdict(self, question: Question | LocalQuestion, find: Find, stop: Stop) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
 
         With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
         that there is no closer counterfactual at all, so that an answer which has to keep a
-        margin is FEASIBLE, however small its gap.
+        margin is FEASIBLE, however small its gap. What is not checked before `stop` says so is
+        not claimed.
         """
         margin = self.explainer.margin or 0.0
         if find.y is None:
-            if find.certificate.excludes_all(question, margin):
+            if find.is_excluded or find.certificate.excludes_all(question, margin, stop=stop):
                 return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
-            bound = find.certificate.lower_bound(question, np.inf, margin)
+            bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
             return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
-        bound = min(find.certificate.lower_bound(question, find.cost, margin), find.cost)
+        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
+        bound = min(bound, find.cost)
         judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
         closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
         status = Status.OPTIMAL if closed else Status.FEASIBLE

@@ -63,6 +63,16 @@ class Question:
         stated = stated_of(self.blueprint, model) if self.known is None else self.known
         return Grounds(stated, model, self.blueprint.quadrics, self.x)
 
+    @cached_property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Which prototypes may win, (p,)."""
+        return _mask(self.cells.targets, self.cells.model.n_prototypes)
+
+    @cached_property
+    def is_rival(self) -> NDArray[np.bool_]:
+        """Which prototypes have to be beaten, (p,)."""
+        return _mask(self.cells.rivals, self.cells.model.n_prototypes)
+
     @property
     def ties_are_lost(self) -> bool:
         """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
@@ -72,6 +82,12 @@ class Question:
         """Program of one cell, with all rivals or the listed ones."""
         cell = self.cells.halfspaces(prototype, self.x, rivals)
         return self.blueprint.at(self.x, cell, self.spread)
+
+
+def _mask(at: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
+    mask = np.zeros(count, dtype=bool)
+    mask[at] = True
+    return mask
 
 
 def proof_of(question: Question, prototype: int, prices: Multipliers, point: Floats) -> Proof:
@@ -240,7 +256,8 @@ def _fits(proof: Any, question: Question) -> bool:
     blueprint, prices = question.blueprint, proof.constraint_prices
     return (
         type(proof.prototype) is int
-        and proof.prototype in question.cells.targets
+        and 0 <= proof.prototype < question.is_target.size
+        and bool(question.is_target[proof.prototype])
         and _are_rivals(proof.rivals, question)
         and _are_floats(proof.rival_prices, proof.rivals.shape)
         and _are_floats(prices.y, blueprint.inequalities.v.shape)
@@ -256,12 +273,17 @@ def _singles_fit(singles: Any, question: Question) -> bool:
         and _are_rivals(singles.rivals, question)
         and _are_positions(singles.prototypes)
         and singles.prototypes.shape == singles.rivals.shape
-        and bool(np.isin(singles.prototypes, question.cells.targets).all())
+        and _are_among(singles.prototypes, question.is_target)
     )
 
 
 def _are_rivals(values: Any, question: Question) -> bool:
-    return _are_positions(values) and bool(np.isin(values, question.cells.rivals).all())
+    return _are_positions(values) and _are_among(values, question.is_rival)
+
+
+def _are_among(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> bool:
+    # Looked up rather than searched for: a certificate may have thousands of parts.
+    return bool(((values >= 0) & (values < mask.size)).all() and mask[values].all())
 
 
 def _are_positions(values: Any) -> bool:

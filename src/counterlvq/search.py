@@ -77,6 +77,7 @@ class Find:
     cost: float  # inf without one
     certificate: Certificate | Forest
     engines: tuple[str, ...]  # who solved, and why they were asked
+    is_excluded: bool = False  # the certificate has been checked to leave no room
 
 
 @final
@@ -154,14 +155,14 @@ class Search:
         question = self.question
         firsts = self._nearest_rivals()
         bounds = firsts.lower_bounds(question, self._asked) if firsts.rivals.size else None
-        order = question.cells.targets
-        if bounds is not None:
-            order = order[np.argsort(bounds, kind="stable")]
+        targets = question.cells.targets
+        if bounds is None:
+            bounds = np.zeros(targets.size)
         proofs = []
-        for rank, i in enumerate(order.tolist()):
+        for at in np.argsort(bounds, kind="stable"):
             if self.judge.out_of_time():
                 break
-            first = 0.0 if bounds is None else float(np.sort(bounds)[rank])
+            i, first = int(targets[at]), float(bounds[at])
             if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
                 break
             proofs += self._explore(i)
@@ -200,7 +201,7 @@ class Search:
             if proof is not None or self.judge.out_of_time():
                 break
             margin *= _MARGIN_GROWTH
-        if proofs and self._is_worth_refining(proofs[-1]):
+        if proofs and not self.judge.out_of_time() and self._is_worth_refining(proofs[-1]):
             finer = self._attempt(prototype, program, _FINER * margin)
             proofs += [] if finer is None else [finer]
         return proofs
@@ -215,14 +216,15 @@ class Search:
     def _completed(self, certificate: Certificate) -> Certificate:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
         question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
-        if certificate.lower_bound(question, self._cost, self.margin or 0.0) >= enough:
+        stop, margin = self.judge.out_of_time, self.margin or 0.0
+        if certificate.lower_bound(question, self._cost, margin, stop=stop) >= enough:
             return certificate
         more = []
         for i in question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if stop():
                 break
             only = replace(question, cells=replace(question.cells, targets=np.array([i])))
-            if certificate.lower_bound(only, self._cost, self.margin or 0.0) >= enough:
+            if certificate.lower_bound(only, self._cost, margin, stop=stop) >= enough or stop():
                 continue
             program = question.program(i).within(question.grounds.box(enough))
             prices = elastic_prices(program.tightened(self._asked, question.cells.rivals.size))
@@ -252,6 +254,8 @@ class Search:
 
     def _attempt_touching(self, prototype: int, program: Program) -> Proof | None:
         """Solve without a margin: a cell may be touched only, and still win by its order."""
+        if self.judge.out_of_time():
+            return None
         solution = self._solve(program)
         if solution.outcome is not Outcome.SOLVED:
             return None
@@ -284,6 +288,8 @@ class Search:
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
         """Keep prices that may show the cell to be empty; whoever checks them decides."""
+        if self.judge.out_of_time():
+            return
         prices = elastic_prices(asked)
         if prices is not None:
             proof = proof_of(self.question, prototype, prices.multipliers, prices.point)
