@@ -78,7 +78,8 @@ class Judged(NamedTuple):
 
     def closed(self, bound: Floats | float, tolerance: float) -> NDArray[np.bool_]:
         """Which are proved to a share of their cost, or to what their digits can tell."""
-        return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
+        with np.errstate(invalid="ignore"):  # of rows without an answer both are infinite
+            return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
 
 
 @final
