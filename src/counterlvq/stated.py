@@ -21,6 +21,7 @@ __all__ = [
     "coarse",
     "constraints_alone",
     "cost_limits",
+    "diagonal_of",
     "entries_of",
     "reach_of",
     "stated_of",
@@ -111,7 +112,7 @@ def _stated(
 ) -> Stated:
     d = blueprint.w.size
     L = blueprint.proof_factor
-    reach, diagonal = reach_of(L), _diagonal(L)
+    reach, diagonal = reach_of(L), diagonal_of(L)
     at, feature, start = entries_of(blueprint.L != 0)
     A, R, v, equality = _stacked(blueprint, "inequalities", "equalities")
     bA, bR, bv, b_equality = _stacked(blueprint, "bounds", "fixed")
@@ -181,7 +182,7 @@ def reach_of(L: Floats) -> CostReach:
     """
     s, d = L.shape
     flat = CostReach(np.full(d, np.inf), np.zeros((0, s)), 0.0)
-    diagonal = _diagonal(L)
+    diagonal = diagonal_of(L)
     if diagonal is not None:
         stretch = flat.stretch.copy()
         used = diagonal > 0
@@ -222,12 +223,16 @@ def entries_of(
     return rows, columns, starts.astype(np.int64)
 
 
-def _diagonal(L: Floats) -> Floats | None:
+def diagonal_of(L: Floats) -> Floats | None:
     """Sizes of the entries of a factor with at most one in each row and column, (d,)."""
-    used = L != 0
-    if not L.shape[0] or (used.sum(axis=0) > 1).any() or (used.sum(axis=1) > 1).any():
+    rows, columns = np.nonzero(L)
+    if not L.shape[0] or np.bincount(rows).max(initial=0) > 1:
         return None
-    return np.asarray(np.abs(L).max(axis=0))
+    if np.bincount(columns).max(initial=0) > 1:
+        return None
+    out = np.zeros(L.shape[1])
+    out[columns] = np.abs(L[rows, columns])
+    return out
 
 
 def _leading_diagonal(F: Floats) -> Floats | None:
