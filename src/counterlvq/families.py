@@ -141,16 +141,19 @@ def _units(blueprint: Blueprint, columns: NDArray[np.intp]) -> _Units | None:
 
     Costs that treat features one by one take no factorisation, which wide models would wait for.
     """
-    sizes: Floats | None = blueprint.w[columns]
+    sizes = blueprint.w[columns]
     if not blueprint.w.any():
-        L = blueprint.L if columns.size == blueprint.w.size else blueprint.L[:, columns]
-        sizes = diagonal_of(L)
-        if sizes is None:
-            root = root_of(L)
+        diagonal = diagonal_of(blueprint.L, blueprint.cost_entries)
+        if diagonal is None:
+            root = root_of(blueprint.L[:, columns])
             return None if root is None else _Units(None, np.ascontiguousarray(np.linalg.inv(root)))
-    if sizes is None or not sizes.all():
+        sizes = diagonal[columns]
+    if not sizes.all():
         return None
-    return _Units(1.0 / sizes, np.diag(1.0 / sizes))
+    B = np.zeros((columns.size, columns.size))
+    at = np.arange(columns.size)
+    B[at, at] = 1.0 / sizes
+    return _Units(1.0 / sizes, B)
 
 
 def _moves(
