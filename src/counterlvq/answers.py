@@ -10,28 +10,28 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.branching import Branching, Progress
-from counterlvq.cells import LocalCells, SharedCells
-from counterlvq.conflicts import Reason, cells_clash, conflict_of
+from counterlvq.cells import Halfspaces, LocalCells, SharedCells
+from counterlvq.conflicts import Reason, conflict_of
 from counterlvq.families import Family, family_of
 from counterlvq.judging import CLOSED_GAP, EXACT_GAP, Rules
 from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
-from counterlvq.search import Find, Judge, Search, compiled_find
+from counterlvq.search import Find, Judge, Search, compiled_find, refutation
 from counterlvq.solvers.descent import Frames, warm_up
 from counterlvq.stated import Stated, stated_of
-from counterlvq.trees import LocalQuestion
+from counterlvq.trees import Forest, LocalQuestion
 from counterlvq.types import Method
 
-__all__ = ["Answers", "LocalAnswers", "MixedAnswers", "SharedAnswers", "judge_by"]
+__all__ = ["Answers", "LocalAnswers", "MixedAnswers", "SharedAnswers", "conflict", "judge_by"]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
@@ -41,8 +41,15 @@ _BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
 # Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
 # real tables need, but conditions that no whole numbers meet could go on for ever.
 _GRID_BUDGET = 5000
-# Relaxations spent on showing that some constraints alone leave no room.
-_CONFLICT_BUDGET = 60
+# What a question about some of the constraints may take: so many times the boxes that the proof
+# for all of them took, and at least so many boxes. With others left out, a search that ended by
+# itself may go on for ever.
+_CONFLICT_EFFORT, _CONFLICT_BOXES = 2, 60
+# One over the share of the time left that a question about some of the constraints may take.
+_CONFLICT_SHARES = 4.0
+
+# How long after a time limit the proof of an answer may still be checked.
+_LATE_SHARE, _LATE = 0.05, 0.1
 
 Reporter = Callable[[Progress], None]
 Prepared = Callable[[Sequence[int]], Blueprint]
@@ -78,6 +85,7 @@ def judge_by(
 ) -> Judge:
     """Judge points by the rules; the clock runs from now on."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
+    latest = np.inf if time_limit is None else deadline + _LATE_SHARE * time_limit + _LATE
     X = x[None, :]
     return Judge(
         is_valid=lambda y, strict: rules.accepts(y, x, wished, strict=strict),
@@ -85,6 +93,7 @@ def judge_by(
         gap=lambda y, bound: float(rules.judged(y[None, :], X, bound).gap[0]),
         out_of_time=lambda: time.monotonic() > deadline,
         seconds_left=lambda: deadline - time.monotonic(),
+        too_late=lambda: time.monotonic() > latest,
     )
 
 
@@ -94,24 +103,68 @@ def budget_for(width: int) -> int:
     return max(_LEAST_BUDGET, int(_BUDGET * (_BUDGET_FEATURES / features) ** 3))
 
 
-def _clash(
-    search: type[Branching],
-    question: LocalQuestion,
-    wished: NDArray[np.bool_],
-    margin: float | None,
-    prepared: Prepared,
-) -> Callable[[Sequence[int]], bool]:
-    """Say of listed constraints whether a search shows that they leave no room."""
-    x, model = question.x, question.cells.model
+class Room(NamedTuple):
+    """What a search under some of the constraints came to."""
 
-    def clash(kept: Sequence[int]) -> bool:
-        reduced = replace(question, blueprint=prepared(kept))
-        judge = judge_by(Rules(model, reduced.blueprint, margin), x, wished)
-        # Any answer closes the search: there is room, whatever it costs.
-        find = search(reduced, margin, judge, np.inf, _CONFLICT_BUDGET).run()
-        return find.y is None and find.certificate.excludes_all(reduced)
+    y: Floats | None  # an answer, if any
+    is_excluded: bool  # it is proved that there is none
 
-    return clash
+
+def conflict(
+    answers: Answers, rules: Rules, x: Floats, wished: NDArray[np.bool_], find: Find, count: int,
+    prepared: Prepared, judge: Judge,
+) -> Reason:  # fmt: skip
+    """Find a small set of the `count` constraints that leaves no room for a wished-for label.
+
+    `prepared` states listed constraints in numbers, `rules` says what an answer has to satisfy
+    under all of them, `find` proves that there is no answer, and `judge` has the clock, of which
+    each question gets a share.
+    """
+    budget = _conflict_budget(find)
+    spread = answers.question(x, wished).spread
+    lead = float(rules.least_margin(x[None, :])[0])
+
+    def contradict(kept: Sequence[int]) -> bool:
+        blueprint = prepared(kept)
+        bare = blueprint.at(x, Halfspaces.none(x.size), spread)
+        return refutation(blueprint, x, bare) is not None
+
+    def room(kept: Sequence[int]) -> bool | None:
+        fewer = replace(rules, blueprint=prepared(kept))
+        seconds = judge.seconds_left() / _CONFLICT_SHARES
+        own = judge_by(fewer, x, wished, seconds if np.isfinite(seconds) else None)
+        # Where the lead that the user's own `predict` needs cannot be had, a smaller one may do.
+        for least in (lead, 0.0) if lead else (0.0,):
+            found = answers.room(x, wished, replace(own, least=least), fewer.blueprint, budget)
+            if found.is_excluded:
+                return False
+            if found.y is not None and _is_confirmed(fewer, found.y, wished):
+                return True
+        return None
+
+    return conflict_of(count, contradict, room, judge.out_of_time)
+
+
+def _is_confirmed(rules: Rules, y: Floats, wished: NDArray[np.bool_]) -> bool:
+    """Whether the user's own `predict` gives a point a wished-for label, in any company."""
+    told = rules.verdict(y[None, :], wished)
+    return bool(wished[told.prototype[0]] and told.steady[0])
+
+
+def _conflict_budget(find: Find) -> int:
+    """Say how many boxes a question about some of the constraints may take."""
+    trees = find.certificate.trees if isinstance(find.certificate, Forest) else ()
+    return max(_CONFLICT_BOXES, _CONFLICT_EFFORT * sum(len(tree.prices) for tree in trees))
+
+
+def _room(
+    question: Question | LocalQuestion, find: Find, margin: float | None, judge: Judge
+) -> Room:
+    """Say what a find under some of the constraints shows: a point, or that there is none."""
+    if find.y is not None:
+        return Room(find.y, is_excluded=False)
+    shown = find.certificate.excludes_all(question, margin or 0.0, stop=judge.too_late)
+    return Room(None, shown)
 
 
 def _warm_up_bounds() -> None:
@@ -139,10 +192,13 @@ class Answers(Protocol):
     ) -> Find:
         """Look for the answer."""
 
-    def conflict(
-        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
-    ) -> Reason:
-        """Find a smallest set of constraints that leaves no room."""
+    def room(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+    ) -> Room:
+        """Look for any answer under other constraints, by the method of `find`.
+
+        Branch and bound may take `budget` boxes.
+        """
 
 
 @final
@@ -197,6 +253,10 @@ class SharedAnswers:
         question, family = self.question(x, wished), self.prepared(wished)[1]
         if family is not None and not judge.out_of_time():
             find = compiled_find(question, family, self.margin, judge)
+            if find is not None and find.y is None:
+                margin, stop = self.margin or 0.0, judge.too_late
+                shown = find.certificate.excludes_all(question, margin, stop=stop)
+                find = replace(find, is_excluded=shown)
             if find is not None and self._stands(question, find, judge):
                 return find
         return Search(question, self.margin, judge).run()
@@ -204,17 +264,27 @@ class SharedAnswers:
     def _stands(self, question: Question, find: Find, judge: Judge) -> bool:
         """Whether a second engine would not do better."""
         if find.y is None:
-            return find.certificate.excludes_all(question, self.margin or 0.0)
-        bound = find.certificate.lower_bound(question, find.cost, self.margin or 0.0)
+            return find.is_excluded
+        margin, stop = self.margin or 0.0, judge.too_late
+        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
         return judge.gap(find.y, bound) <= max(CLOSED_GAP, judge.open_share)
 
-    def conflict(
-        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
-    ) -> Reason:
-        """Find a smallest set of constraints that leaves no room."""
-        question = self.question(x, wished)
-        clash = cells_clash(question, prepared, self.margin)
-        return conflict_of(x, question.spread, count, prepared, clash)
+    def room(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+    ) -> Room:
+        """Look for any answer under other constraints, by the method of `find`.
+
+        There is nothing here that `budget` could limit.
+        """
+        question = replace(self.question(x, wished), blueprint=blueprint, known=None)
+        family = family_of(blueprint, question.cells, question.grounds.stated)
+        if family is not None and not judge.out_of_time():
+            find = compiled_find(question, family, self.margin, judge)
+            room = None if find is None else _room(question, find, self.margin, judge)
+            if room is not None and (room.y is not None or room.is_excluded):
+                return room
+        find = Search(question, self.margin, judge).run()
+        return _room(question, find, self.margin, judge)
 
 
 @final
@@ -266,13 +336,17 @@ class MixedAnswers:
         budget = None if self.method is Method.GLOBAL else budget_for(x.size)
         return MixedBranching(question, self.margin, judge, self.gap, budget, report).run()
 
-    def conflict(
-        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
-    ) -> Reason:
-        """Find a smallest set of constraints that leaves no room."""
-        question = self.question(x, wished)
-        clash = _clash(MixedBranching, question, wished, self.margin, prepared)
-        return conflict_of(x, question.spread, count, prepared, clash)
+    def room(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+    ) -> Room:
+        """Look for any answer under other constraints, by the method of `find`.
+
+        Branch and bound may take `budget` boxes.
+        """
+        question = replace(self.question(x, wished), blueprint=blueprint)
+        # Any answer closes the search: there is room, whatever it costs.
+        find = MixedBranching(question, self.margin, judge, np.inf, budget).run()
+        return _room(question, find, self.margin, judge)
 
 
 @final
@@ -322,10 +396,14 @@ class LocalAnswers:
         budget = None if self.method is Method.GLOBAL else budget_for(x.size)
         return Branching(question, self.margin, judge, self.gap, budget, report, frames).run()
 
-    def conflict(
-        self, x: Floats, wished: NDArray[np.bool_], count: int, prepared: Prepared
-    ) -> Reason:
-        """Find a smallest set of constraints that leaves no room."""
-        question = self.question(x, wished)
-        clash = _clash(Branching, question, wished, self.margin, prepared)
-        return conflict_of(x, question.spread, count, prepared, clash)
+    def room(
+        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+    ) -> Room:
+        """Look for any answer under other constraints, by the method of `find`.
+
+        Branch and bound may take `budget` boxes.
+        """
+        question = replace(self.question(x, wished), blueprint=blueprint)
+        # Any answer closes the search: there is room, whatever it costs.
+        find = Branching(question, self.margin, judge, np.inf, budget).run()
+        return _room(question, find, self.margin, judge)

@@ -1,96 +1,133 @@
-"""Why there is no answer: a smallest set of the user's constraints that cannot hold together.
+"""Why there is no answer: a small set of the user's constraints that cannot hold together.
 
 QuickXplain (Junker 2004): divide the constraints, and look for what is needed of one half
-given the other. The result is irreducible: without any one of its members there is room.
+given the other. A set is called irreducible only where an answer was found without each one of
+its members; where that stays open it is a set that clashes, and no more is said of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from itertools import combinations
+from math import comb
+from typing import NamedTuple, final
 
-from counterlvq.arrays import Floats
-from counterlvq.cells import Halfspaces
-from counterlvq.programs import Blueprint
-from counterlvq.proofs import Exclusion, Question, proof_of
-from counterlvq.search import compiled_code, elastic_prices, refutation
-from counterlvq.solvers.compiled import Code
+__all__ = ["Conflict", "Reason", "Room", "conflict_of", "smallest_conflict"]
 
-__all__ = ["Reason", "cells_clash", "conflict_of", "smallest_conflict"]
+# Sets that are tried in the hope of a smaller conflict than the one at hand.
+_MOST_TRIES = 40
+
+_CONTRADICT = "the constraints contradict each other at this input, whatever the class"
+_OUT_OF_REACH = "each cell of the target is shown to be out of reach"
+_OPEN = "a set that clashes: whether fewer of these constraints do is not known"
+
+# Of listed constraints, sorted: True if they leave room (a valid point is at hand), False if it is
+# proved that they leave none, None if neither could be shown.
+Room = Callable[[Sequence[int]], bool | None]
+# Of listed constraints, sorted: whether it is proved that they clash.
+Clash = Callable[[Sequence[int]], bool]
+
+
+class Conflict(NamedTuple):
+    """Constraints that clash, by position."""
+
+    members: tuple[int, ...]
+    is_irreducible: bool  # without any one of them there is room, each shown by a point
 
 
 class Reason(NamedTuple):
     """Which constraints clash, by position, and in what sense."""
 
     clashing: tuple[int, ...]
+    is_irreducible: bool
     words: str
 
 
 def conflict_of(
-    x: Floats,
-    spread: Floats,
-    count: int,
-    prepared: Callable[[Sequence[int]], Blueprint],
-    clash_with_target: Callable[[Sequence[int]], bool],
+    count: int, contradict: Clash, room: Room, out_of_time: Callable[[], bool]
 ) -> Reason:
-    """Find an irreducible set of the `count` constraints that leaves no room for the target.
+    """Find a small set of the `count` constraints that leaves no room for the target.
 
-    `prepared` states the listed constraints in numbers; `clash_with_target` says whether
-    they are proved to leave no room for it. `spread` is how far the prototypes lie from `x`.
+    `contradict` says whether listed constraints are proved to contradict each other at the
+    input, whatever the class; `room` whether they leave room for the target.
     """
-
-    def clash_alone(kept: Sequence[int]) -> bool:
-        blueprint = prepared(kept)
-        bare = blueprint.at(x, Halfspaces.none(x.size), spread)
-        return refutation(blueprint, x, bare) is not None
-
-    if count and clash_alone(range(count)):
-        words = "the constraints contradict each other at this input, whatever the class"
-        return Reason(smallest_conflict(count, clash_alone), words)
-    words = "each cell of the target is shown to be out of reach"
-    return Reason(smallest_conflict(count, clash_with_target), words)
-
-
-def cells_clash(
-    question: Question, prepared: Callable[[Sequence[int]], Blueprint], margin: float | None
-) -> Callable[[Sequence[int]], bool]:
-    """Say of listed constraints whether they keep every cell of a shared metric out of reach."""
-
-    def clash(kept: Sequence[int]) -> bool:
-        reduced = replace(question, blueprint=prepared(kept), known=None)
-        code = compiled_code(reduced, margin)
-        if code is not Code.FAILED:
-            return code is Code.INFEASIBLE
-        return all(_is_out_of_reach(reduced, int(i), margin or 0.0) for i in reduced.cells.targets)
-
-    return clash
+    asked = _Remembered(room, out_of_time)
+    everything = tuple(range(count))
+    suspects = everything
+    if count and not out_of_time() and contradict(everything):
+        # A contradiction is a reason whatever the target is, and cheap to look for. Part of it may
+        # be enough to keep the target out.
+        suspects = smallest_conflict(
+            everything, lambda kept: not out_of_time() and contradict(kept)
+        )
+    found = _smaller(asked, everything, _reduced(asked, suspects))
+    alone = len(found.members) > 0 and not out_of_time() and contradict(found.members)
+    words = _CONTRADICT if alone else _OUT_OF_REACH
+    if not found.is_irreducible:
+        words = f"{words}; {_OPEN}"
+    return Reason(found.members, found.is_irreducible, words)
 
 
-def _is_out_of_reach(question: Question, prototype: int, margin: float) -> bool:
-    """Whether the constraints are proved to keep one cell out of reach."""
-    asked = margin - question.blur
-    program = question.program(prototype).tightened(asked, question.cells.rivals.size)
-    prices = elastic_prices(program)
-    if prices is None:
-        return False
-    proof = proof_of(question, prototype, prices.multipliers, prices.point)
-    return Exclusion(proof, asked).holds(question, asked)
+@final
+@dataclass(frozen=True, eq=False)
+class _Remembered:
+    """Asks about each set once, and about none when the time is over."""
+
+    room: Room
+    out_of_time: Callable[[], bool]
+    _known: dict[tuple[int, ...], bool | None] = field(init=False, default_factory=dict)
+
+    def __call__(self, kept: Sequence[int]) -> bool | None:
+        key = tuple(kept)
+        if key not in self._known:
+            if self.out_of_time():
+                return None
+            self._known[key] = self.room(key)
+        return self._known[key]
+
+    def clash(self, kept: Sequence[int]) -> bool:
+        return self(kept) is False
+
+    def leaves_room(self, kept: Sequence[int]) -> bool:
+        """Whether there is room, by this or by a larger set that left some."""
+        some = (set(other) for other, answer in self._known.items() if answer)
+        return any(set(kept) <= other for other in some) or self(kept) is True
 
 
-def smallest_conflict(count: int, clash: Callable[[Sequence[int]], bool]) -> tuple[int, ...]:
-    """Find an irreducible subset of ``range(count)`` that clashes.
+def _reduced(asked: _Remembered, suspects: tuple[int, ...]) -> Conflict:
+    """Reduce a set that clashes, and see what can be said of the result."""
+    found = smallest_conflict(suspects, asked.clash)
+    shown = all(asked.leaves_room([k for k in found if k != out]) for out in found)
+    return Conflict(found, shown)
+
+
+def _smaller(asked: _Remembered, everything: tuple[int, ...], found: Conflict) -> Conflict:
+    """Look for a conflict of fewer members elsewhere, if there are not too many sets to try."""
+    tries = 0
+    for size in range(1, len(found.members)):
+        tries += comb(len(everything), size)
+        if tries > _MOST_TRIES:
+            break
+        for kept in combinations(everything, size):
+            if not asked.leaves_room(kept) and asked.clash(kept):
+                return _reduced(asked, kept)
+    return found
+
+
+def smallest_conflict(suspects: Sequence[int], clash: Clash) -> tuple[int, ...]:
+    """Find a subset that clashes, irreducible as far as `clash` can tell.
 
     Parameters
     ----------
-    count : int
-        How many constraints there are; together they clash.
+    suspects : sequence of int
+        Constraints that clash together, sorted.
     clash : callable
         Whether the listed constraints, sorted, are proved to leave no room.
 
     Examples
     --------
-    >>> smallest_conflict(5, lambda kept: {1, 3} <= set(kept))
+    >>> smallest_conflict(range(5), lambda kept: {1, 3} <= set(kept))
     (1, 3)
     """
 
@@ -105,7 +142,6 @@ def smallest_conflict(count: int, clash: Callable[[Sequence[int]], bool]) -> tup
         needed_left = explain(background + needed_right, bool(needed_right), left)
         return needed_left + needed_right
 
-    everything = list(range(count))
-    if not everything or clash([]):
+    if not suspects or clash([]):
         return ()
-    return tuple(sorted(explain([], False, everything)))
+    return tuple(sorted(explain([], False, list(suspects))))

@@ -287,9 +287,11 @@ class Prices:
     def over(self, coordinates: Coordinates) -> tuple[Floats, Floats]:
         """Weights (width,) and factor (s, width) for the changes of coordinates."""
         factor = self.form.root
-        w, L = np.zeros(coordinates.width), np.zeros((factor.shape[0], coordinates.width))
+        w, L = np.zeros(coordinates.width), np.array(factor)
         w[coordinates.numbers] = self.weights[coordinates._is_number]
-        L[:, coordinates.numbers] = factor
+        if coordinates.has_levels:
+            L = np.zeros((factor.shape[0], coordinates.width))
+            L[:, coordinates.numbers] = factor
         for j, table in self.switches.items():
             w[coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
         return w, L

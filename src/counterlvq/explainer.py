@@ -11,12 +11,20 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import Answers, LocalAnswers, MixedAnswers, SharedAnswers, judge_by
+from counterlvq.answers import (
+    Answers,
+    LocalAnswers,
+    MixedAnswers,
+    SharedAnswers,
+    conflict,
+    judge_by,
+)
 from counterlvq.arrays import Floats, finite_scalar, plain, read_only
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
 from counterlvq.confirming import confirm_table, confirmed, withdrawn
+from counterlvq.conflicts import Reason
 from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
@@ -26,9 +34,9 @@ from counterlvq.features import Features
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
-from counterlvq.proofs import Certificate, Question
+from counterlvq.proofs import Certificate, Question, Stop
 from counterlvq.results import Counterfactual
-from counterlvq.search import Find
+from counterlvq.search import Find, Judge
 from counterlvq.sources import Source, source_of
 from counterlvq.statements import as_constraint
 from counterlvq.tables import settled
@@ -73,7 +81,8 @@ class Explainer:
         does the same with a small budget, so that most answers are proved and every answer
         has an honest gap.
     time_limit : float, optional
-        Seconds per answer, looked at between programs; a compiled kernel answers in one go.
+        Seconds per answer, proof and conflict included, looked at between programs; one that is
+        running is waited for, as is a compiled kernel. What is not shown by then is not claimed.
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
@@ -209,11 +218,11 @@ class Explainer:
                 judge,
                 lambda asked: view.answers.find(factual, wished, asked, report),
                 lambda found: found.certificate.excludes_all(
-                    view.answers.question(factual, wished), self.margin or 0.0
+                    view.answers.question(factual, wished), self.margin or 0.0, stop=judge.too_late
                 ),
                 push,
             )
-        return self._result(row, view, find, prototype, nearest, wished)
+        return self._result(row, view, find, prototype, nearest, wished, judge)
 
     def explain_batch(
         self,
@@ -401,11 +410,16 @@ class Explainer:
         return answers.prepared(wished)[1]
 
     def _without_margin(
-        self, row: Floats, wished: NDArray[np.bool_], reason: str
+        self, row: Floats, wished: NDArray[np.bool_], reason: str, judge: Judge
     ) -> tuple[float, str]:
-        """Say what there is without the margin that cannot be had: a bound, and words."""
+        """Say what there is without the margin that cannot be had: a bound, and words.
+
+        In the time that is left.
+        """
         other = copy(self)
         object.__setattr__(other, "margin", None)
+        if self.time_limit is not None:
+            object.__setattr__(other, "time_limit", max(0.0, judge.seconds_left()))
         object.__setattr__(other, "_views", {})
         found = other._answer(row, list(labels_of(self.model, wished)))
         if found.status is Status.INFEASIBLE:
@@ -440,23 +454,24 @@ class Explainer:
         prototype: int,
         nearest: int,
         wished: NDArray[np.bool_],
+        judge: Judge,
     ) -> Counterfactual:
         x = view.inner(row)
         question = view.answers.question(x, wished)
-        verdict = view.verdict(question, find)
+        verdict = view.verdict(question, find, judge.too_late)
         status = verdict.status
         values = np.full(row.shape, np.nan)
         if find.y is not None:
             values = view.source.coordinates.outer(find.y[None, :])[0]
         read_only(values)
-        conflict: tuple[Constraint | str, ...] = ()
-        reason = "; ".join(find.engines)
-        bound = verdict.bound
+        why = Reason((), True, "; ".join(find.engines))
+        bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
-            found = view.answers.conflict(x, wished, len(self.constraints), view.prepared)
-            conflict, reason = tuple(self.constraints[k] for k in found.clashing), found.words
+            count = len(self.constraints)
+            why = conflict(view.answers, view.rules, x, wished, find, count, view.prepared, judge)
+            reason = why.words
             if self.margin:
-                bound, reason = self._without_margin(row, wished, reason)
+                bound, reason = self._without_margin(row, wished, reason, judge)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -473,7 +488,8 @@ class Explainer:
             features=self.features,
             reason=reason,
             bound_with_margin=bound,
-            conflict=conflict,
+            conflict=tuple(self.constraints[k] for k in why.clashing),
+            conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
         )
 
@@ -529,20 +545,22 @@ class _View:
             return LocalAnswers(model, blueprint, *kinds)
         return SharedAnswers(model, blueprint, asked.margin, self.rules)
 
-    def verdict(self, question: Question | LocalQuestion, find: Find) -> _Verdict:
+    def verdict(self, question: Question | LocalQuestion, find: Find, stop: Stop) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
 
         With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
         that there is no closer counterfactual at all, so that an answer which has to keep a
-        margin is FEASIBLE, however small its gap.
+        margin is FEASIBLE, however small its gap. What is not checked before `stop` says so is
+        not claimed.
         """
         margin = self.explainer.margin or 0.0
         if find.y is None:
-            if find.certificate.excludes_all(question, margin):
+            if find.is_excluded or find.certificate.excludes_all(question, margin, stop=stop):
                 return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
-            bound = find.certificate.lower_bound(question, np.inf, margin)
+            bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
             return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
-        bound = min(find.certificate.lower_bound(question, find.cost, margin), find.cost)
+        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
+        bound = min(bound, find.cost)
         judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
         closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
         status = Status.OPTIMAL if closed else Status.FEASIBLE

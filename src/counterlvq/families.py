@@ -15,8 +15,9 @@ from scipy.spatial.distance import cdist
 
 from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
+from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
-from counterlvq.stated import Stated
+from counterlvq.stated import Stated, diagonal_of
 
 __all__ = ["Family", "family_of", "root_of"]
 
@@ -34,7 +35,7 @@ class Family(NamedTuple):
     is_quadratic: bool
     plain: bool  # the projection is x - center
     center: Floats  # (all features,)
-    F: Floats  # (r, all features)
+    F: Floats  # (r, all features); no rows if it is plain
     targets: NDArray[np.int64]  # (targets,) indices of prototypes
     rivals: NDArray[np.int64]  # (m,)
     TA: Floats  # (targets, r) anchors
@@ -73,15 +74,14 @@ def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Famil
     columns = np.flatnonzero(~blueprint.frozen)
     if blueprint.quadrics or mixed or not columns.size:
         return None
-    root = root_of(blueprint.L[:, columns]) if is_quadratic else np.diag(blueprint.w[columns])
-    if root is None:
+    units = _units(blueprint, columns)
+    if units is None:
         return None
-    B = np.linalg.inv(root) if is_quadratic else np.diag(1.0 / blueprint.w[columns])
     model = cells.model
     TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
-    moves = 2.0 * model.shared_factor[:, columns] @ B
+    TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
     A, R, v, equality = _stacked(blueprint)
-    C = A[:, columns] @ B
+    C = units.applied(A[:, columns])
     bounds = _bounds(blueprint, columns)
     prototypes = model.prototypes[:, columns]
     return Family(
@@ -89,20 +89,20 @@ def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Famil
         plain=model.omegas is None,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),
-        F=np.array(model.shared_factor),
+        F=np.zeros((0, blueprint.w.size)) if model.omegas is None else np.array(model.omegas),
         targets=cells.targets.astype(np.int64),
         rivals=cells.rivals.astype(np.int64),
         TA=TA,
         RA=RA,
-        TN=TA @ moves,
-        RN=RA @ moves,
-        RNT=np.ascontiguousarray((RA @ moves).T),
-        scale=_scales(TA @ moves, RA @ moves, is_quadratic),
+        TN=TN,
+        RN=RN,
+        RNT=np.ascontiguousarray(RN.T),
+        scale=_scales(TN, RN, is_quadratic),
         gains=_gains(stated, cells),
         columns=columns.astype(np.int64),
         prices=np.ones(columns.size) if is_quadratic else blueprint.w[columns],
-        B=np.ascontiguousarray(B),
-        B_lengths=np.sqrt(np.einsum("ij,ij->i", B, B)),
+        B=units.matrix,
+        B_lengths=units.lengths,
         least=prototypes.min(axis=0),
         most=prototypes.max(axis=0),
         C=np.ascontiguousarray(C),
@@ -117,6 +117,54 @@ def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Famil
         bound_value=bounds.value,
         bound_fixes=bounds.fixes,
     )
+
+
+class _Units(NamedTuple):
+    """How a change follows from units of cost: ``delta = B u``."""
+
+    diagonal: Floats | None  # (d,) of B, where it has no other entries
+    matrix: Floats  # (d, d)
+
+    def applied(self, rows: Floats) -> Floats:
+        """Multiply rows by B, from the right."""
+        product = rows @ self.matrix if self.diagonal is None else rows * self.diagonal
+        return np.ascontiguousarray(product)
+
+    @property
+    def lengths(self) -> Floats:
+        """Length of each row of B, (d,)."""
+        if self.diagonal is not None:
+            return np.asarray(np.sqrt(self.diagonal * self.diagonal))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
+
+
+def _units(blueprint: Blueprint, columns: NDArray[np.intp]) -> _Units | None:
+    """State B, or None where the cost is flat in some direction.
+
+    Costs that treat features one by one take no factorisation, which wide models would wait for.
+    """
+    sizes = blueprint.w[columns]
+    if not blueprint.w.any():
+        diagonal = diagonal_of(blueprint.L, blueprint.cost_entries)
+        if diagonal is None:
+            root = root_of(blueprint.L[:, columns])
+            return None if root is None else _Units(None, np.ascontiguousarray(np.linalg.inv(root)))
+        sizes = diagonal[columns]
+    if not sizes.all():
+        return None
+    B = np.zeros((columns.size, columns.size))
+    at = np.arange(columns.size)
+    B[at, at] = 1.0 / sizes
+    return _Units(1.0 / sizes, B)
+
+
+def _moves(
+    model: PrototypeModel, anchors: Floats, columns: NDArray[np.intp], units: _Units
+) -> Floats:
+    """Take anchors to rows on changes in units of cost, (n, d)."""
+    if model.omegas is None:
+        return units.applied(2.0 * anchors[:, columns])
+    return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
 
 
 def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
-from counterlvq.stated import entries_of
+from counterlvq.stated import entries_of, starts_of
 
 __all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Judged", "Leads", "Rules", "Verdict"]
 
@@ -79,7 +79,8 @@ class Judged(NamedTuple):
 
     def closed(self, bound: Floats | float, tolerance: float) -> NDArray[np.bool_]:
         """Which are proved to a share of their cost, or to what their digits can tell."""
-        return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
+        with np.errstate(invalid="ignore"):  # of rows without an answer both are infinite
+            return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
 
 
 @final
@@ -264,7 +265,7 @@ def _checks_of(blueprint: Blueprint) -> _Checks:
     parts = (blueprint.inequalities, blueprint.bounds, blueprint.equalities, blueprint.fixed)
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
     k, j, start = entries_of((A != 0) | (R != 0))
-    r, c, L_start = entries_of(blueprint.L != 0)
+    r, c = blueprint.cost_entries
     return _Checks(
         start=start,
         feature=j,
@@ -273,7 +274,7 @@ def _checks_of(blueprint: Blueprint) -> _Checks:
         value=v,
         equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
         w=np.array(blueprint.w),  # a copy that can be written to; see `_writable`
-        L_start=L_start,
+        L_start=starts_of(r, blueprint.L.shape[0]),
         L_feature=c,
         L_factor=blueprint.L[r, c],
     )

@@ -139,6 +139,12 @@ class Blueprint:
         )
 
     @cached_property
+    def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and columns of the entries of L, row by row: a wide one is mostly blank."""
+        rows, columns = np.nonzero(self.L)
+        return rows.astype(np.int64), columns.astype(np.int64)
+
+    @cached_property
     def proof_factor(self) -> Floats:
         """A factor whose square is below the quadratic cost for sure, (s, d).
 

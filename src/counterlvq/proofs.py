@@ -8,6 +8,7 @@ of one proves nothing. No solver is imported here.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
@@ -21,12 +22,19 @@ from counterlvq.certificates import Grounds, Proof
 from counterlvq.programs import Blueprint, Multipliers, Program
 from counterlvq.stated import Stated, stated_of
 
-__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "proof_of"]
+__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "Stop", "never", "proof_of"]
 
 # A bound that misses the cost by less than this share is not worth exact arithmetic.
 _CLOSED = 1e-7
 # Products that exact arithmetic may take for one cell.
 _MOST_PRODUCTS = 1 << 18
+
+Stop = Callable[[], bool]
+
+
+def never() -> bool:
+    """Go on for as long as it takes."""
+    return False
 
 
 @final
@@ -55,6 +63,16 @@ class Question:
         stated = stated_of(self.blueprint, model) if self.known is None else self.known
         return Grounds(stated, model, self.blueprint.quadrics, self.x)
 
+    @cached_property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Which prototypes may win, (p,)."""
+        return _mask(self.cells.targets, self.cells.model.n_prototypes)
+
+    @cached_property
+    def is_rival(self) -> NDArray[np.bool_]:
+        """Which prototypes have to be beaten, (p,)."""
+        return _mask(self.cells.rivals, self.cells.model.n_prototypes)
+
     @property
     def ties_are_lost(self) -> bool:
         """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
@@ -64,6 +82,12 @@ class Question:
         """Program of one cell, with all rivals or the listed ones."""
         cell = self.cells.halfspaces(prototype, self.x, rivals)
         return self.blueprint.at(self.x, cell, self.spread)
+
+
+def _mask(at: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
+    mask = np.zeros(count, dtype=bool)
+    mask[at] = True
+    return mask
 
 
 def proof_of(question: Question, prototype: int, prices: Multipliers, point: Floats) -> Proof:
@@ -153,12 +177,14 @@ class Certificate:
     exclusions: tuple[Exclusion, ...] = ()
     singles: Singles = field(default_factory=Singles.none)
 
-    def lower_bound(self, question: object, cap: float, margin: float = 0.0) -> float:
+    def lower_bound(
+        self, question: object, cap: float, margin: float = 0.0, *, stop: Stop = never
+    ) -> float:
         """Cost that no counterfactual undercuts: the least over all cells, recomputed.
 
         At most `cap`, the cost of a known answer. With `margin`, only points that beat every
         rival by that much count. Of questions about local metrics, and by what is no
-        certificate, nothing is proved.
+        certificate, nothing is proved, nor by what is not looked at before `stop` says so.
         """
         if not isinstance(question, Question) or np.isnan(cap) or np.isnan(margin):
             return 0.0
@@ -166,13 +192,15 @@ class Certificate:
         asked = margin - question.blur
         best: dict[int, float] = {}
         for proof in sound.proofs:
+            if stop():
+                break
             bound = question.grounds.lower_bound(proof, cap, asked)
             best[proof.prototype] = max(bound, best.get(proof.prototype, 0.0))
         far = sound.singles
         for i, bound in zip(far.prototypes, far.lower_bounds(question, asked), strict=True):
             best[int(i)] = max(min(float(bound), cap), best.get(int(i), 0.0))
         for i in question.cells.targets.tolist():
-            if best.get(i, 0.0) < (1.0 - _CLOSED) * cap:
+            if best.get(i, 0.0) < (1.0 - _CLOSED) * cap and not stop():
                 best[i] = sound._looked_at_again(question, i, cap, asked, best.get(i, 0.0))
         return min((best.get(i, 0.0) for i in question.cells.targets.tolist()), default=cap)
 
@@ -191,15 +219,18 @@ class Certificate:
                 known = max(known, question.grounds.exact_lower_bound(proof, cap, margin))
         return known
 
-    def excludes_all(self, question: object, margin: float = 0.0) -> bool:
-        """Whether no cell holds an answer, each by an exclusion that holds up."""
+    def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
+        """Whether no cell holds an answer, each by an exclusion that holds up.
+
+        Those that are not looked at before `stop` says so do not count.
+        """
         if not isinstance(question, Question):
             return False
         asked = margin - question.blur
         held = {
             item.proof.prototype
             for item in self._sound(question).exclusions
-            if item.holds(question, asked)
+            if not stop() and item.holds(question, asked)
         }
         return held.issuperset(question.cells.targets.tolist())
 
@@ -225,7 +256,8 @@ def _fits(proof: Any, question: Question) -> bool:
     blueprint, prices = question.blueprint, proof.constraint_prices
     return (
         type(proof.prototype) is int
-        and proof.prototype in question.cells.targets
+        and 0 <= proof.prototype < question.is_target.size
+        and bool(question.is_target[proof.prototype])
         and _are_rivals(proof.rivals, question)
         and _are_floats(proof.rival_prices, proof.rivals.shape)
         and _are_floats(prices.y, blueprint.inequalities.v.shape)
@@ -241,12 +273,17 @@ def _singles_fit(singles: Any, question: Question) -> bool:
         and _are_rivals(singles.rivals, question)
         and _are_positions(singles.prototypes)
         and singles.prototypes.shape == singles.rivals.shape
-        and bool(np.isin(singles.prototypes, question.cells.targets).all())
+        and _are_among(singles.prototypes, question.is_target)
     )
 
 
 def _are_rivals(values: Any, question: Question) -> bool:
-    return _are_positions(values) and bool(np.isin(values, question.cells.rivals).all())
+    return _are_positions(values) and _are_among(values, question.is_rival)
+
+
+def _are_among(values: NDArray[np.int64], mask: NDArray[np.bool_]) -> bool:
+    # Looked up rather than searched for: a certificate may have thousands of parts.
+    return bool(((values >= 0) & (values < mask.size)).all() and mask[values].all())
 
 
 def _are_positions(values: Any) -> bool:

@@ -37,6 +37,8 @@ _SHOWN_CHANGES = 20
 # A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
 # gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
+# Added to a conflict of which no member was shown to be needed.
+_OPEN = " (a set that clashes; fewer of them may clash as well)"
 
 
 @final
@@ -147,8 +149,11 @@ class Counterfactual:
     prototype : int
         The nearest prototype of `x`; -1 without an answer.
     conflict : tuple
-        For INFEASIBLE: an irreducible set of the user's constraints, as they were given,
-        that cannot hold together (empty if the target is out of reach without any).
+        For INFEASIBLE: a set of the user's constraints, as they were given, that leaves no room
+        for the target (empty if it is out of reach without any).
+    conflict_is_irreducible : bool
+        Whether an answer was found without each one of the members of `conflict`. If not, it is a
+        set that clashes, and fewer of its members may clash as well.
     bound_with_margin : float
         The same as `lower_bound`.
     reason : str
@@ -183,6 +188,7 @@ class Counterfactual:
     resolution: float = 0.0
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
+    conflict_is_irreducible: bool = True
     certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
@@ -358,14 +364,15 @@ class Counterfactual:
 
     def _clash(self) -> str:
         words = [_words(item) for item in self.conflict]
+        fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
-            under = f" under {' and '.join(words)}" if words else ""
+            under = f" under {' and '.join(words)}{fewer}" if words else ""
             return f"{self.reason}{under}"
         if not words:
             return "the model never says so, with or without constraints"
         if len(words) == 1:
-            return f"{words[0]} leaves no room for it"
-        return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together"
+            return f"{words[0]} leaves no room for it{fewer}"
+        return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together{fewer}"
 
 
 def _words(constraint: Constraint | str) -> str:

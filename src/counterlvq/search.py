@@ -16,7 +16,7 @@ import numpy as np
 from counterlvq import solvers
 from counterlvq.arrays import Floats
 from counterlvq.certificates import Grounds, Proof
-from counterlvq.families import Family, family_of
+from counterlvq.families import Family
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
 from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle
@@ -29,7 +29,6 @@ __all__ = [
     "Find",
     "Judge",
     "Search",
-    "compiled_code",
     "compiled_find",
     "default_margin",
     "elastic_prices",
@@ -67,6 +66,7 @@ class Judge:
     gap: Callable[[Floats, float], float]  # of a point, given a bound
     out_of_time: Callable[[], bool]
     seconds_left: Callable[[], float]  # inf without a limit
+    too_late: Callable[[], bool]  # a little after the limit: proofs are not even checked any more
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
 
@@ -80,6 +80,7 @@ class Find:
     cost: float  # inf without one
     certificate: Certificate | Forest
     engines: tuple[str, ...]  # who solved, and why they were asked
+    is_excluded: bool = False  # the certificate has been checked to leave no room
 
 
 @final
@@ -115,20 +116,6 @@ def compiled_find(
             return None
         cost = judge.price(y)
     return Find(y, cost, _certificate(question, family, scratch), (_COMPILED,))
-
-
-def compiled_code(question: Question, margin: float | None) -> compiled.Code:
-    """Ask the compiled kernel only whether there is an answer; FAILED if it cannot say.
-
-    INFEASIBLE is a contradiction that has been verified.
-    """
-    stated = question.grounds.stated
-    family = family_of(question.blueprint, question.cells, stated)
-    if family is None:
-        return compiled.Code.FAILED
-    scratch, blur = compiled.scratch_for(family), np.array([question.blur])
-    answers = compiled.run(family, stated, question.x[None, :], margin, scratch, None, blur)
-    return compiled.Code(answers.code[0])
 
 
 def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:
@@ -171,14 +158,14 @@ class Search:
         question = self.question
         firsts = self._nearest_rivals()
         bounds = firsts.lower_bounds(question, self._asked) if firsts.rivals.size else None
-        order = question.cells.targets
-        if bounds is not None:
-            order = order[np.argsort(bounds, kind="stable")]
+        targets = question.cells.targets
+        if bounds is None:
+            bounds = np.zeros(targets.size)
         proofs = []
-        for rank, i in enumerate(order.tolist()):
+        for at in np.argsort(bounds, kind="stable"):
             if self.judge.out_of_time():
                 break
-            first = 0.0 if bounds is None else float(np.sort(bounds)[rank])
+            i, first = int(targets[at]), float(bounds[at])
             if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
                 break
             proofs += self._explore(i)
@@ -217,7 +204,7 @@ class Search:
             if proof is not None or self.judge.out_of_time():
                 break
             margin *= _MARGIN_GROWTH
-        if proofs and self._is_worth_refining(proofs[-1]):
+        if proofs and not self.judge.out_of_time() and self._is_worth_refining(proofs[-1]):
             finer = self._attempt(prototype, program, _FINER * margin)
             proofs += [] if finer is None else [finer]
         return proofs
@@ -232,14 +219,15 @@ class Search:
     def _completed(self, certificate: Certificate) -> Certificate:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
         question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
-        if certificate.lower_bound(question, self._cost, self.margin or 0.0) >= enough:
+        stop, margin = self.judge.out_of_time, self.margin or 0.0
+        if certificate.lower_bound(question, self._cost, margin, stop=stop) >= enough:
             return certificate
         more = []
         for i in question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if stop():
                 break
             only = replace(question, cells=replace(question.cells, targets=np.array([i])))
-            if certificate.lower_bound(only, self._cost, self.margin or 0.0) >= enough:
+            if certificate.lower_bound(only, self._cost, margin, stop=stop) >= enough or stop():
                 continue
             program = question.program(i).within(question.grounds.box(enough))
             prices = elastic_prices(program.tightened(self._asked, question.cells.rivals.size))
@@ -269,6 +257,8 @@ class Search:
 
     def _attempt_touching(self, prototype: int, program: Program) -> Proof | None:
         """Solve without a margin: a cell may be touched only, and still win by its order."""
+        if self.judge.out_of_time():
+            return None
         solution = self._solve(program)
         if solution.outcome is not Outcome.SOLVED:
             return None
@@ -301,6 +291,8 @@ class Search:
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
         """Keep prices that may show the cell to be empty; whoever checks them decides."""
+        if self.judge.out_of_time():
+            return
         prices = elastic_prices(asked)
         if prices is not None:
             proof = proof_of(self.question, prototype, prices.multipliers, prices.point)

@@ -21,8 +21,10 @@ __all__ = [
     "coarse",
     "constraints_alone",
     "cost_limits",
+    "diagonal_of",
     "entries_of",
     "reach_of",
+    "starts_of",
     "stated_of",
 ]
 
@@ -31,6 +33,9 @@ _UNIT = 2.0**-52
 # An approximate inverse that misses the identity by more than this says nothing: then the cost
 # limits no change, and bounds are weaker.
 _FAR_FROM_INVERSE = 0.5
+
+
+Entries = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 class CostReach(NamedTuple):
@@ -112,8 +117,9 @@ def _stated(
 ) -> Stated:
     d = blueprint.w.size
     L = blueprint.proof_factor
-    reach, diagonal = reach_of(L), _diagonal(L)
-    at, feature, start = entries_of(blueprint.L != 0)
+    at, feature = blueprint.cost_entries
+    diagonal = diagonal_of(L, blueprint.cost_entries)
+    reach = reach_of(L) if diagonal is None else _reach_along(diagonal, L.shape[0])
     A, R, v, equality = _stacked(blueprint, "inequalities", "equalities")
     bA, bR, bv, b_equality = _stacked(blueprint, "bounds", "fixed")
     column = np.abs(bA).argmax(axis=1) if bA.shape[0] else np.zeros(0)
@@ -129,7 +135,7 @@ def _stated(
         w=np.array(blueprint.w),
         L_diagonal=np.zeros(0) if diagonal is None else diagonal,
         L=np.array(L) if diagonal is None else np.zeros((0, d)),
-        cost_start=start,
+        cost_start=starts_of(at, L.shape[0]),
         cost_feature=feature,
         cost_factor=blueprint.L[at, feature],
         stretch=reach.stretch,
@@ -182,12 +188,9 @@ def reach_of(L: Floats) -> CostReach:
     """
     s, d = L.shape
     flat = CostReach(np.full(d, np.inf), np.zeros((0, s)), 0.0)
-    diagonal = _diagonal(L)
+    diagonal = diagonal_of(L, entries_of(L != 0)[:2])
     if diagonal is not None:
-        stretch = flat.stretch.copy()
-        used = diagonal > 0
-        stretch[used] = (1.0 + 4.0 * _UNIT) / diagonal[used]
-        return flat._replace(stretch=stretch)
+        return _reach_along(diagonal, s)
     seen = np.flatnonzero(L.any(axis=0))  # the rest the quadratic part says nothing about
     if not seen.size or s < seen.size:
         return flat
@@ -214,21 +217,40 @@ def reach_of(L: Floats) -> CostReach:
     return CostReach(stretch, whole, 2.0 * share + (s + d + 8) * _UNIT)
 
 
+def _reach_along(diagonal: Floats, s: int) -> CostReach:
+    """Say how far a change can go where the cost treats features one by one."""
+    stretch = np.full(diagonal.size, np.inf)
+    used = diagonal > 0
+    stretch[used] = (1.0 + 4.0 * _UNIT) / diagonal[used]
+    return CostReach(stretch, np.zeros((0, s)), 0.0)
+
+
 def entries_of(
     used: NDArray[np.bool_],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Rows and columns of the used entries of a matrix, row by row, and where each row starts."""
     rows, columns = (at.astype(np.int64) for at in np.nonzero(used))
-    starts = np.searchsorted(rows, np.arange(used.shape[0] + 1))
-    return rows, columns, starts.astype(np.int64)
+    return rows, columns, starts_of(rows, used.shape[0])
 
 
-def _diagonal(L: Floats) -> Floats | None:
-    """Sizes of the entries of a factor with at most one in each row and column, (d,)."""
-    used = L != 0
-    if not L.shape[0] or (used.sum(axis=0) > 1).any() or (used.sum(axis=1) > 1).any():
+def starts_of(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Where each of `count` rows starts among entries that are listed row by row."""
+    return np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)
+
+
+def diagonal_of(L: Floats, entries: Entries) -> Floats | None:
+    """Sizes of the entries of a factor with at most one in each row and column, (d,).
+
+    `entries` are rows and columns of all that are not zero.
+    """
+    rows, columns = entries
+    if not L.shape[0] or np.bincount(rows).max(initial=0) > 1:
         return None
-    return np.asarray(np.abs(L).max(axis=0))
+    if np.bincount(columns).max(initial=0) > 1:
+        return None
+    out = np.zeros(L.shape[1])
+    out[columns] = np.abs(L[rows, columns])
+    return out
 
 
 def _leading_diagonal(F: Floats) -> Floats | None:

@@ -20,15 +20,9 @@ from counterlvq.boxes import Box
 from counterlvq.lifting import LiftedPrices
 from counterlvq.local_questions import LocalQuestion
 from counterlvq.programs import Multipliers
+from counterlvq.proofs import Stop, never
 
 __all__ = ["Forest", "LocalQuestion", "Tree"]
-
-Stop = Callable[[], bool]
-
-
-def never() -> bool:
-    """Go on for as long as it takes."""
-    return False
 
 
 class _Part(NamedTuple):

@@ -170,14 +170,17 @@ def _conflict(answer: Answer) -> Safe | None:
     return tag(
         "div",
         tag("h3", "What stands in the way"),
-        tag(
-            "p",
-            "These constraints leave no room together; giving up any one of them would."
-            if len(answer.conflict) > 1
-            else "This constraint alone leaves no room.",
-        ),
+        tag("p", _clash(answer)),
         tag("ul", *(tag("li", tag("code", item)) for item in answer.conflict)),
     )
+
+
+def _clash(answer: Answer) -> str:
+    if len(answer.conflict) == 1:
+        return "This constraint alone leaves no room."
+    if answer.conflict_is_irreducible:
+        return "These constraints leave no room together; giving up any one of them would."
+    return "These constraints leave no room together; fewer of them may clash as well."
 
 
 def _values(answer: Answer) -> Safe | None:

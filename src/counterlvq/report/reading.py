@@ -102,6 +102,7 @@ class Answer:
     pressures: tuple[Pressure, ...]
     check: str
     conflict: tuple[str, ...]
+    conflict_is_irreducible: bool
 
 
 @final
@@ -197,6 +198,7 @@ def read_answer(explainer: Explainer, cf: Counterfactual, name: str) -> Answer:
         pressures=_pressures(explainer, cf),
         check=_check(explainer, cf),
         conflict=tuple(words_of(item) for item in cf.conflict),
+        conflict_is_irreducible=cf.conflict_is_irreducible,
     )
 
 
