@@ -37,7 +37,7 @@ _SHOWN_CHANGES = 20
 # A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
 # gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
-# Added to a conflict of which no member was shown to be needed.
+# Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
 
