@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from benchmarks.local_methods import run
 from benchmarks.local_problems import LocalProblem
-from counterlvq import branching
+from counterlvq import branching, local_questions
 from counterlvq.solvers import semidefinite
 from counterlvq.trees import Forest
 
@@ -21,8 +21,8 @@ STARTS, CHECK, REST = "cheap starts", "certificate", "rest"
 CLOCKS: tuple[tuple[str, Any, str], ...] = (
     (SOLVER, semidefinite, "run_guarded"),
     (ASSEMBLY, branching, "relax"),
-    (BOUND, branching, "lifted_bound"),
-    (BOUND, branching, "lifted_contradiction"),
+    (BOUND, local_questions, "lifted_bound"),
+    (BOUND, local_questions, "lifted_contradiction"),
     (SEARCH, branching.Branching, "_search_from"),
     (STARTS, branching.Branching, "_start"),
     (CHECK, Forest, "lower_bound"),

@@ -265,15 +265,21 @@ def _tied_rules(rng: Generator, x: Array, target: Array) -> Rules:
     return out
 
 
+def few_digits(values: np.ndarray) -> np.ndarray:
+    return np.round(values * 1024) / 1024
+
+
 def clashing(rng: Generator, cost: str) -> Draw:
     """Rules that leave no answer, by one of several ways."""
     draw = bare(rng, cost)
+    # Few digits, so that what cancels on paper cancels exactly: otherwise there is room far out.
+    draw = replace(draw, prototypes=few_digits(draw.prototypes), x=few_digits(draw.x))
     x, d, unit = draw.x, draw.x.size, np.ones(draw.x.size)
     target = draw.prototypes[list(draw.labels).index("yes")]
     rival = draw.prototypes[list(draw.labels).index("no")]
     normal, middle = rival - target, (rival + target) / 2
     behind = float(normal @ (x - middle))
-    a, room = rng.normal(size=d), 0.05 + rng.exponential()
+    a, room = few_digits(rng.normal(size=d)), 0.05 + rng.exponential()
     out = [boxes, directions, rows][rng.integers(3)](rng, x, unit) if rng.random() < 0.4 else []
     way = rng.integers(6)
     if way == 0 and behind > 0:  # steps too short to get across
@@ -285,7 +291,7 @@ def clashing(rng: Generator, cost: str) -> Draw:
         v = float(a @ x)
         out += [clvq.Linear(a, "<=", v), clvq.Linear(3 * a, ">=", 3 * (v + room))]
     elif way == 3:  # three equalities of which two say the third otherwise
-        b = rng.normal(size=d)
+        b = few_digits(rng.normal(size=d))
         out += [clvq.Linear(a, "==", float(a @ x)), clvq.Linear(b, "==", float(b @ x) + 0.1)]
         out.append(clvq.Linear(a + b, "==", float((a + b) @ x) - room))
     elif way == 4 and behind > 0:  # only the wrong way

@@ -303,7 +303,8 @@ def test_rows_without_time_are_open() -> None:
 
 
 def test_time_limit_leaves_the_kernel_at_work() -> None:
-    assert explainer("ample time").explain_batch(X).fallbacks == 0
+    at_leisure = explainer("l1").explain_batch(X).fallbacks
+    assert explainer("ample time").explain_batch(X).fallbacks == at_leisure < len(X) / 4
 
 
 # --- a kernel that fails ------------------------------------------------------------------------

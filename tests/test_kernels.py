@@ -327,7 +327,7 @@ def check_answer(draw: Draw, verdict: Verdict | None, expected: Truth, floor: fl
 
 # Numbers that half of float64's digits are too few for: another engine is asked now and then, and
 # sometimes none of them can say.
-ROUGH = ("uneven", "mispriced")
+ROUGH = ("uneven", "mispriced", "ties")
 each_kind = pytest.mark.parametrize("kind", draws.KINDS)
 each_cost = pytest.mark.parametrize("cost", draws.COSTS)
 
@@ -356,9 +356,12 @@ def check_draw(draw: Draw) -> list[str]:
     if verdict.stands():
         check_against(verdict, expected)
     else:
-        seen.append("handed on")
         seen += ["judged by none"] if expected.status == "open" else []
-    return [*seen, check_answer(draw, verdict, expected, floor)]
+    status = check_answer(draw, verdict, expected, floor)
+    # Where nothing limits a feature, that nothing is feasible takes exact arithmetic to see.
+    if not verdict.stands() and status != "infeasible":
+        seen.append("handed on")
+    return [*seen, status]
 
 
 def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
@@ -370,8 +373,10 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
     rough = kind in ROUGH
     assert seen["engine open"] < count, seen
     assert seen["judged by none"] <= (0.1 if rough else 0.0) * count, seen
-    assert seen["handed on"] <= (0.25 if rough else 0.1) * count, seen
-    assert seen["unknown"] + seen["feasible"] <= (0.05 if rough else 0.0) * count, seen
+    assert seen["handed on"] <= (0.3 if rough else 0.1) * count, seen
+    # A tie is left by a step of a few roundings: what that costs cannot be proved to a share.
+    least = 0.2 if kind == "ties" else 0.05 if rough else 0.0
+    assert seen["unknown"] + seen["feasible"] <= least * count, seen
     likely = "infeasible" if kind == "clashing" else "optimal"
     assert seen[likely] >= 0.4 * count, seen
 
@@ -433,7 +438,8 @@ def test_drift_off_a_binding_equality_does_not_end_the_search(seed: int) -> None
     draw = drawn("equalities", "correlated", seed)
     verdict = asked(draw.question(), draw.wished)
     assert verdict is not None
-    assert verdict.stands()
+    assert verdict.code is Code.SOLVED
+    assert verdict.cost - verdict.answers.bound[0] <= RELATIVE * verdict.cost
 
 
 # --- several target prototypes: abandoned or not, the best is the best --------------------------

@@ -182,9 +182,9 @@ def test_margin_is_kept(method: str) -> None:
     scores = question.scores(cf.x)[0]
     wished = np.isin(question.labels, question.targets)
     assert scores[~wished].min() - scores[wished].min() >= margin * (1 - 1e-9)
-    # The bound is stated for the decision region itself.
-    assert cf.lower_bound <= question.explain().cost
-    assert cf.lower_bound <= cf.bound_with_margin <= cf.cost
+    # The bound is that of the points that keep the margin.
+    assert question.explain().lower_bound <= cf.lower_bound <= cf.cost
+    assert cf.bound_with_margin == cf.lower_bound
 
 
 # --- rows ---------------------------------------------------------------------------------------
@@ -241,7 +241,7 @@ def test_batch_keeps_its_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branching.Branching, "run", refuse)
     for i in range(3):
         assert explainer.verify(batch[i]) == batch.lower_bound[i]
-        assert batch[i] is batch[i]
+        assert batch[i].certificate is batch[i].certificate
 
 
 def test_batch_without_time() -> None:

@@ -229,6 +229,8 @@ def test_changes_are_said_in_the_words_of_the_table() -> None:
     for change in said.values():
         assert change.after == cf.row[change.feature]
         assert type(change.after) is type(change.before)
+    for change in cf.shown_changes:
+        assert change.feature in said
         assert change.text() in cf.text()
 
 

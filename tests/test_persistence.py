@@ -16,7 +16,7 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from safetensors.numpy import load as load_tensors
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
@@ -162,8 +162,11 @@ def test_explanations_of_a_loaded_pipeline_are_those_of_the_pipeline(iris: Any) 
     rules = [clvq.Freeze("petal width (cm)")]
     told = clvq.Explainer(pipeline, constraints=rules).explain_batch(X[:20], "virginica")
     found = clvq.Explainer(again(pipeline), constraints=rules).explain_batch(X[:20], "virginica")
-    for name in ("X", "cost", "lower_bound", "gap", "status", "prediction"):
+    for name in ("status", "prediction"):
         assert_array_equal(getattr(found, name), getattr(told, name))
+    # The map in the file is exact by itself, and that of a pipeline stands for its steps.
+    for name in ("X", "cost", "lower_bound"):
+        assert_allclose(getattr(found, name), getattr(told, name), rtol=1e-9)
 
 
 def test_map_that_reaches_not_all_of_the_space(iris: Any) -> None:

@@ -87,11 +87,12 @@ def test_open_gap_is_told() -> None:
 
 
 def test_gap_that_only_the_margin_explains_is_told_so() -> None:
-    shown = str(result(status=clvq.Status.FEASIBLE, lower_bound=325.0, gap=0.5))
-    assert shown.endswith(
-        "no counterfactual costs less than 325, and none with the wished-for margin less than "
-        "649.999"
-    )
+    kept = {"lower_bound": 649.9999, "gap": 1e-7, "margin": 0.5}
+    shown = str(result(status=clvq.Status.FEASIBLE, **kept))
+    assert shown.endswith("no counterfactual that keeps the margin of 0.5 costs less than 649.999")
+    kept = {"lower_bound": 325.0, "gap": 0.5, "margin": 0.5}
+    shown = str(result(status=clvq.Status.FEASIBLE, **kept))
+    assert "that keeps the margin of 0.5 costs less than 325 (gap 50.00%)" in shown
 
 
 def test_unchanged_input_reads_as_such() -> None:
@@ -238,6 +239,7 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         "cost": 650.0,
         "lower_bound": 649.9999,
         "gap": 1e-7,
+        "resolution": 0.0,
         "prototype": 1,
         "original": {"income": 2400.0, "savings": 100.0, "age": 30.0},
         "x": {"income": 2900.0, "savings": 250.0, "age": 30.0},

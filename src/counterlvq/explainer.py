@@ -106,7 +106,7 @@ class Explainer:
       income        1   2.26   +1.26
       1 feature unchanged
       cost    1.26 (1.25 before rounding)
-      proof   no counterfactual costs less than 1.24999 (gap 5e-13)
+      proof   no counterfactual costs less than 1.24999 (gap ...)
     """
 
     model: PrototypeModel

@@ -257,7 +257,8 @@ class PrototypeModel:
         errors, at = self.distance_errors(rows, scores), np.arange(rows.shape[0])
         most = (scores[at, nearest] + errors[at, nearest])[:, None]
         # Written so that a distance that is no number, after an overflow, may be the least.
-        near = ~(scores - errors > most)
+        with np.errstate(invalid="ignore"):
+            near = ~(scores - errors > most)
         for i in np.flatnonzero(near.sum(axis=1) > 1):
             nearest[i] = self._nearest_exactly(rows[i], np.flatnonzero(near[i]))
 
@@ -306,8 +307,9 @@ class PrototypeModel:
         else:
             r = len(self.omegas)
             blur = self.projection_errors(rows)[:, None] + self.anchor_errors
-        rest = (r + 8) * _UNIT * scores
-        return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest + _TINY)
+        with np.errstate(over="ignore", invalid="ignore"):  # then all of them are looked at
+            rest = (r + 8) * _UNIT * scores + _TINY
+            return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest)
 
     def projection_errors(self, rows: Floats) -> Floats:
         """Bound the length of the rounding of `project`, (n,)."""

@@ -162,7 +162,7 @@ def _next_target(quick, used):
     """Find the target prototype with the least quick bound among those not visited, or -1."""
     at, low = -1, INF
     for t in range(quick.size):
-        if used[t] == _SKIPPED and quick[t] < low:
+        if used[t] == _SKIPPED and (quick[t] < low or at < 0):
             at, low = t, quick[t]
     return at, low
 
@@ -414,7 +414,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             best, winner, empty, failed = INF, -1, 0, False
             while True:
                 t, first = _next_target(quick, used)
-                if t < 0 or first >= best * _CLEARLY:
+                if t < 0 or (best < INF and first >= best * _CLEARLY):
                     break
                 scales = family_scale[t] if family_scale.size else family_scale[0]
                 ask = margin
