@@ -25,7 +25,7 @@ from counterlvq.quadratic_forms import QuadraticForm
 from counterlvq.rows import Conditional, Implication, LevelRule, Quadric, Rows
 from counterlvq.types import Kind
 
-__all__ = ["Coordinates", "Prices"]
+__all__ = ["Coordinates", "Prices", "tied_columns"]
 
 
 @final
@@ -271,8 +271,9 @@ class Prices:
     def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
         """State a cost, whose parts are for all columns of the table or for those that are seen.
 
-        Columns that the model does not see never change, so that what is left of a cost is what
-        it says of the others: their weights, and those rows and columns of a matrix.
+        Columns that are not seen never change, so that what is left of a cost is what it says of
+        the others: their weights, and those rows and columns of a matrix. That loses nothing
+        where no cost of one depends on another; see `tied_columns`.
         """
         weights = _per_feature(cost, features, columns)
         form = _form(cost, features, columns)
@@ -313,13 +314,33 @@ def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floa
     return stated_weights(cost, len(features))
 
 
-def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticForm:
-    """Quadratic part of a cost that is stated for all numbers of the table or for those seen."""
+def tied_columns(cost: Cost, features: Features, columns: Sequence[str]) -> tuple[str, ...]:
+    """Name the columns that are not seen, but whose change can make that of others cheaper."""
+    numbers, seen = _numbers(features, columns)
+    if len(numbers) == len(seen):
+        return ()
+    try:
+        form = cost.quadratic_form(len(numbers))
+    except InvalidInputError:
+        return ()
+    strangers = set(numbers) - set(seen)
+    return tuple(
+        name for name, tied in zip(numbers, form.ties, strict=True) if tied and name in strangers
+    )
+
+
+def _numbers(features: Features, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """List the columns that can be numbers, and those of them that are seen."""
     seen = [feature.name for feature in features if feature.is_number]
     # Of columns that the model does not see nobody says whether they are numbers.
-    strangers = [name for name in columns if name not in features.names]
-    numbers = [name for name in columns if name in seen or name in strangers]
-    if not strangers:
+    strangers = {name for name in columns if name not in features.names}
+    return [name for name in columns if name in seen or name in strangers], seen
+
+
+def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticForm:
+    """Quadratic part of a cost that is stated for all numbers of the table or for those seen."""
+    numbers, seen = _numbers(features, columns)
+    if len(numbers) == len(seen):
         return stated_form(cost, len(seen))
     try:
         every = stated_form(cost, len(numbers))

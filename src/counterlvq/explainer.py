@@ -118,7 +118,7 @@ class Explainer:
     gap: float
     features: Features
     _source: Source
-    _prices: Prices
+    prices: Prices  # the cost, column by column of `features`
     _views: dict[tuple[float, ...], _View]
 
     def __init__(
@@ -133,16 +133,16 @@ class Explainer:
         features: Any = None,
     ) -> None:
         put = partial(object.__setattr__, self)
-        put("_source", source_of(model, features))
+        put("cost", _checked_cost(cost))
+        put("_source", source_of(model, features, self.cost))
         put("model", self._source.model)
         put("features", self._source.features)
-        put("cost", _checked_cost(cost))
         put("constraints", _checked_constraints(constraints))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
-        put("_prices", Prices.of(self.cost, self.features, self._source.columns))
+        put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", {})
         _ = self._view().blueprint  # what is wrong with the constraints is said at once
 
@@ -518,8 +518,8 @@ class _View:
         stated = [part for item in chosen for part in item.conditions(asked.features)]
         conditions = [part for item in stated for part in coordinates.spread(item)]
         conditions += coordinates.own_conditions
-        form = asked._prices.form_over(coordinates)
-        priced = asked._prices.over(coordinates)
+        form = asked.prices.form_over(coordinates)
+        priced = asked.prices.over(coordinates)
         return Blueprint.of(*priced, conditions, coordinates.grid, form)
 
     @cached_property

@@ -102,6 +102,17 @@ class QuadraticForm:
         stated = self.diagonal if self.diagonal is not None else self.factor
         return stated is None or not stated.any()
 
+    @property
+    def ties(self) -> NDArray[np.bool_]:
+        """Whether what a column adds depends on other columns too, (d,)."""
+        if self.matrix is not None:
+            beside = self.matrix - np.diag(self.matrix.diagonal())
+            return np.asarray(beside.any(axis=0))
+        if self.factor is not None:
+            shared = np.count_nonzero(self.factor, axis=1) > 1
+            return np.asarray(self.factor[shared].any(axis=0))
+        return np.zeros(self.width, dtype=bool)
+
     def value(self, delta: ArrayLike) -> float:
         """Value of one change, rounded once."""
         change = finite_vector("delta", delta, self.width)

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
 from counterlvq.arrays import Floats, finite_matrix, has_names
-from counterlvq.coordinates import Coordinates
+from counterlvq.coordinates import Coordinates, tied_columns
+from counterlvq.costs import Cost
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import like, rows_of
@@ -162,21 +163,23 @@ class Source:
         return self.columns == self.features.names and all(f.is_real for f in self.features)
 
 
-def source_of(model: Any, features: Any = None) -> Source:
+def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Source:
     """Read a model, an estimator, or a pipeline that ends in one.
 
     `features` describes the columns: `Features`, a DataFrame or an Arrow table whose dtypes do,
-    or None.
+    or None. Columns that the model ignores are among the features where `cost` ties them to
+    others, and in arrays of numbers, whose rows come back as wide as they were.
     """
     if is_kind(model, "Pipeline"):
         table_map, last = read_pipeline(model)
-        table_map = _described(table_map, features)
+        table_map = _described(table_map, features, cost)
         rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
         own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
         rounding = Doubt(own, table_map, slip_of(model, table_map))
         return _behind(table_map, read, rows.labels, rows.images, rounding)
     if isinstance(model, TableModel):
-        table_map = _described(model.table_map.described(model.features), features).taken_exactly()
+        known = model.table_map.described(model.features)
+        table_map = _described(known, features, cost).taken_exactly()
         own = Arithmetic(model.model, by_products=False)
         rounding = Doubt(own, table_map, slip_of_map(table_map))
         says = _After(model.model.predict, table_map.image)
@@ -221,7 +224,17 @@ def _behind(
     )
 
 
-def _described(table_map: TableMap, features: Any) -> TableMap:
+def _described(table_map: TableMap, features: Any, cost: Cost | None = None) -> TableMap:
+    """Say of a map what its columns are; those that the model ignores stay out if they can."""
+    if table_map.takes_numbers_only:
+        table_map = table_map.showing(set(table_map.unseen) - set(table_map.fillers))
+    table_map = _told(table_map, features)
+    if cost is None:
+        return table_map
+    return table_map.showing(tied_columns(cost, table_map.features, table_map.columns))
+
+
+def _told(table_map: TableMap, features: Any) -> TableMap:
     if features is None:
         return table_map
     if isinstance(features, Features):

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits
@@ -289,39 +290,70 @@ def with_unseen(draw: Draw) -> tuple[np.ndarray, np.ndarray, Any, list[int]]:
     return X, y, pipeline, sorted(set(range(6)) - set(unseen.tolist()))
 
 
-def test_a_matrix_for_all_columns_is_the_one_for_those_that_the_model_sees() -> None:
+def boundary(pipeline: Any, x: np.ndarray) -> tuple[np.ndarray, float]:
+    """Slope and value of "yes": every change with slope @ change >= value is a counterfactual."""
+    selector, scaler, centroids = (step for _, step in pipeline.steps)
+    no, yes = centroids.centroids_
+    slope = np.zeros(x.size)
+    slope[selector.get_support()] = 2 * (yes - no) / scaler.scale_
+    z = pipeline[:-1].transform(x[None, :])[0]
+    return slope, float(((z - yes) ** 2).sum() - ((z - no) ** 2).sum())
+
+
+@pytest.mark.parametrize("as_table", [np.asarray, lambda X: pd.DataFrame(X).add_prefix("f")])
+def test_columns_that_a_cost_ties_to_others_change_with_them(as_table: Any) -> None:
+    """A column that the model ignores can make the change of the others cheaper."""
     draw = np.random.default_rng(3)
     for _ in range(10):
-        X, _, pipeline, seen = with_unseen(draw)
+        X, y, pipeline, seen = with_unseen(draw)
+        pipeline = pipeline.fit(as_table(X), y)
         root = draw.normal(size=(6, 6))
         matrix = root @ root.T
-        i = int((pipeline.predict(X) == "no").argmax())
-        every = clvq.Explainer(pipeline, cost=clvq.Mahalanobis(matrix)).explain(X[i], target="yes")
-        some = clvq.Mahalanobis(matrix[np.ix_(seen, seen)])
-        alone = clvq.Explainer(pipeline, cost=some).explain(X[i], target="yes")
-        assert every.cost == pytest.approx(alone.cost, rel=1e-6)
-        change = np.asarray(every.as_given) - X[i]
-        assert change @ matrix @ change == pytest.approx(every.cost, rel=1e-6)
+        i = int((pipeline.predict(as_table(X)) == "no").argmax())
+        slope, value = boundary(pipeline.fit(X, y), X[i])
+        pipeline = pipeline.fit(as_table(X), y)
+        explainer = clvq.Explainer(pipeline, cost=clvq.Mahalanobis(matrix))
+        cf = explainer.explain(as_table(X[[i]]) if as_table is not np.asarray else X[i], "yes")
+        best = value**2 / (slope @ np.linalg.solve(matrix, slope))
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(best, rel=1e-6)
+        change = np.asarray(cf.as_given, dtype=float).ravel() - X[i]
+        assert change @ matrix @ change == pytest.approx(cf.cost, rel=1e-6)
+        assert np.count_nonzero(change) == 6 > len(seen)
 
 
 def test_weights_and_plain_costs_are_for_all_columns() -> None:
     draw = np.random.default_rng(4)
     for _ in range(10):
-        X, _, pipeline, seen = with_unseen(draw)
+        X, y, pipeline, seen = with_unseen(draw)
         weights = draw.uniform(1, 3, size=6)
         i = int((pipeline.predict(X) == "no").argmax())
-        costs = []
+        slope, value = boundary(pipeline, X[i])
+        cf = clvq.Explainer(pipeline, cost=clvq.Manhattan(weights)).explain(X[i], target="yes")
+        assert cf.cost == pytest.approx(value / (np.abs(slope) / weights).max(), rel=1e-6)
+        named = pd.DataFrame(X).add_prefix("f")
+        pipeline.fit(named, y)
         for given in (weights, weights[seen]):
-            cf = clvq.Explainer(pipeline, cost=clvq.Manhattan(given)).explain(X[i], target="yes")
-            costs.append(cf.cost)
-        assert costs[0] == costs[1]
-        squared = clvq.Explainer(pipeline, cost=clvq.Euclidean()).explain(X[i], target="yes")
-        change = np.asarray(squared.as_given) - X[i]
-        assert change @ change == pytest.approx(squared.cost, rel=1e-6)
+            asked = clvq.Explainer(pipeline, cost=clvq.Manhattan(given))
+            assert asked.explain(named.iloc[i], target="yes").cost == pytest.approx(cf.cost)
+        squared = clvq.Explainer(pipeline, cost=clvq.Euclidean()).explain(named.iloc[i], "yes")
+        assert squared.cost == pytest.approx(value**2 / (slope @ slope), rel=1e-6)
+
+
+def test_rows_of_arrays_come_back_as_wide_as_they_were() -> None:
+    X, _, pipeline, _ = with_unseen(np.random.default_rng(8))
+    i = int((pipeline.predict(X) == "no").argmax())
+    cf = clvq.Explainer(pipeline).explain(X[i], target="yes")
+    assert pipeline.predict([cf.x]) == ["yes"]
+    batch = clvq.Explainer(pipeline).explain_batch(X, target="yes")
+    assert (pipeline.predict(batch.X) == "yes").all()
 
 
 def test_a_matrix_of_neither_width_is_refused() -> None:
-    _, _, pipeline, _ = with_unseen(np.random.default_rng(5))
+    X, y, pipeline, _ = with_unseen(np.random.default_rng(5))
+    with pytest.raises(clvq.InvalidInputError, match=r"expected \(6, 6\)"):
+        clvq.Explainer(pipeline, cost=clvq.Mahalanobis(np.eye(5)))
+    pipeline.fit(pd.DataFrame(X).add_prefix("f"), y)
     with pytest.raises(clvq.InvalidInputError, match=r"expected \(4, 4\).*all 6 columns"):
         clvq.Explainer(pipeline, cost=clvq.Mahalanobis(np.eye(5)))
 
@@ -347,6 +379,16 @@ def test_columns_that_the_model_does_not_see_stay_and_may_be_said_to() -> None:
     for kept in (clvq.Freeze(unseen), clvq.Increase(f"x{unseen}"), clvq.MaxChange(unseen, by=0)):
         held = clvq.Explainer(pipeline, constraints=[kept]).explain(X[i], target="yes")
         assert held.cost == free.cost
-    for about in (clvq.Bounds(unseen, 0, 1), f"x{unseen} <= 3"):
+    for about in (clvq.Bounds(unseen, 50, 60), f"x{unseen} >= 50"):
+        moved = clvq.Explainer(pipeline, constraints=[about]).explain(X[i], target="yes")
+        assert moved.cost == pytest.approx(free.cost + 50 - X[i, unseen])
+
+
+def test_nothing_is_said_of_named_columns_that_the_model_does_not_see() -> None:
+    """They may hold text: whether they do, a pipeline that drops them does not say."""
+    X, y, pipeline, seen = with_unseen(np.random.default_rng(7))
+    unseen = min(set(range(6)) - set(seen))
+    pipeline.fit(pd.DataFrame(X).add_prefix("f"), y)
+    for about in (clvq.Bounds(unseen, 0, 1), f"f{unseen} <= 3"):
         with pytest.raises(clvq.UnknownFeatureError, match="does not see"):
             clvq.Explainer(pipeline, constraints=[about])

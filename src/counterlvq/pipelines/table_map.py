@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
@@ -151,6 +151,39 @@ class TableMap:
             parts.append(_matched(part, said))
             known.append(said)
         return replace(self, parts=tuple(parts), described_as=Features(known))
+
+    def showing(self, names: Collection[str]) -> TableMap:
+        """Take up unseen columns as numbers that contribute nothing.
+
+        They can then be priced and changed, as a cost that ties columns together may ask for.
+
+        Examples
+        --------
+        >>> from sklearn.feature_selection import VarianceThreshold
+        >>> from counterlvq.pipelines import read_transformer
+        >>> table_map = read_transformer(VarianceThreshold().fit([[0.0, 5.0], [4.0, 5.0]]))
+        >>> table_map.showing(["x1"]).features.names
+        ('x0', 'x1')
+        """
+        added = [name for name in self.unseen if name in names]
+        if not added or not self.parts:
+            return self
+        place = {name: at for at, name in enumerate(self.columns)}
+        nothing = [NumericPart(name, np.zeros(len(self.offset))) for name in added]
+        parts = sorted((*self.parts, *nothing), key=lambda part: place[part.column])
+        out = replace(self, parts=tuple(parts))
+        if self.described_as is None:
+            return out
+        said: list[Feature] = [*self.described_as, *map(Feature, added)]
+        said.sort(key=lambda feature: place[feature.name])
+        return replace(out, described_as=Features(said))
+
+    @property
+    def takes_numbers_only(self) -> bool:
+        """Whether its tables are arrays of numbers: no names, and no column that holds text."""
+        parts = (part for part in self.parts if isinstance(part, LevelsPart))
+        texts = any(isinstance(level, str) for part in parts for level in part.levels)
+        return not (self.named or texts)
 
     def taken_exactly(self) -> TableMap:
         """Take the floats of this map for what is meant, and not the steps behind them."""

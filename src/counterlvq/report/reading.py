@@ -12,7 +12,6 @@ import numpy as np
 
 from counterlvq.arrays import Floats
 from counterlvq.constraints import Constraint
-from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
 from counterlvq.planes import feature_scale
@@ -238,14 +237,14 @@ def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
 def _weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]:
     """Weigh each change, so that their lengths can be compared; a switch by its price."""
     scale = feature_scale(explainer)
-    prices = Prices.of(explainer.cost, explainer.features, explainer.features.names).switches
+    switches = explainer.prices.switches
     out = {}
     for change in cf.shown_changes:
         if change.is_number:
             out[change.feature] = change.difference * scale[change.feature]
             continue
         j = explainer.features.position(change.feature)
-        price = float(prices[j][int(cf.original_values[j]), int(cf.values[j])])
+        price = float(switches[j][int(cf.original_values[j]), int(cf.values[j])])
         # Beside squared distances a price is the square of a length.
         out[change.feature] = price if isinstance(explainer.cost, Manhattan) else price**0.5
     return out
