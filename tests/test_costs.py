@@ -538,3 +538,41 @@ def test_mad_weights_of_a_frame_name_the_column_that_is_at_fault() -> None:
     with pytest.raises(clvq.InvalidInputError, match="column 'income', row 1 is missing"):
         clvq.mad_weights(frame.assign(income=[1.0, NAN, 2.0, 3.0]))
     assert clvq.mad_weights(frame[["job", "owner"]]).tolist() == [1.0, 1.0]
+
+
+# --- subclasses of the costs of this package -----------------------------------------------------
+
+
+class OwnFactor(clvq.Euclidean):  # type: ignore[misc]
+    def l2_factor(self, width: int) -> np.ndarray:
+        return np.diag(np.arange(1.0, width + 1.0))
+
+
+class OwnMahalanobis(clvq.Mahalanobis):  # type: ignore[misc]
+    l2_factor = OwnFactor.l2_factor
+
+
+class OwnForm(clvq.Cost):
+    def l1_weights(self, width: int) -> np.ndarray:
+        return np.ones(width)
+
+    def l2_factor(self, width: int) -> np.ndarray:
+        return np.zeros((0, width))
+
+    def quadratic_form(self, width: int) -> Any:
+        return clvq.Euclidean().quadratic_form(width)
+
+
+@pytest.mark.parametrize("cost", [OwnFactor(), OwnMahalanobis(np.eye(2))])
+def test_what_a_subclass_overrides_is_what_counts(cost: clvq.Cost) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"])
+    cf = clvq.Explainer(model, cost).explain([0.0, 0.0], target="yes")
+    # min |L delta|^2 with 4 a + b >= 8.5: 8.5^2 / (16 / 1 + 1 / 4)
+    assert cf.cost == pytest.approx(8.5**2 / (16 + 1 / 4), rel=1e-6)
+    assert cost.value(cf.delta) == cf.cost
+
+
+def test_a_form_that_contradicts_its_factor_is_refused() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"])
+    with pytest.raises(clvq.InvalidInputError, match=r"OwnForm\.quadratic_form\(2\) .* disagree"):
+        clvq.Explainer(model, OwnForm())

@@ -619,3 +619,18 @@ def test_without_asks_the_same_but_for_one_constraint() -> None:
     for bad in (-1, 2):
         with pytest.raises(clvq.InvalidInputError, match=f"constraint is {bad}; expected"):
             asked.without(bad)
+
+
+@pytest.mark.parametrize("local", [False, True])
+@pytest.mark.parametrize("name", ["lower_bound", "_sound", "_covering", "fits"])
+def test_methods_that_are_planted_on_a_certificate_are_not_asked(local: bool, name: str) -> None:
+    omegas = [np.eye(2), [[1.0, 0.2], [0.0, 0.8]]] if local else None
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"], omegas=omegas)
+    explainer = clvq.Explainer(model)
+    cf = explainer.explain([1.0, 0.0], target="yes")
+    certificate = pickle.loads(pickle.dumps(cf.certificate))
+    parts = [certificate, *getattr(certificate, "trees", getattr(certificate, "proofs", ()))]
+    for part in parts:
+        object.__setattr__(part, name, lambda *_, **__: 99.0)
+    assert explainer.verify(replace(cf, certificate=certificate)) == cf.lower_bound
+    assert explainer.verify(replace(cf, certificate=certificate, cost=99.0)) <= cf.cost

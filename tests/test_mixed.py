@@ -612,3 +612,34 @@ def test_conditions_that_no_whole_numbers_meet_come_to_an_end(
     answer = explainer.explain([0, 0], "yes")
     assert answer.status == "unknown"
     assert answer.lower_bound > 0
+
+
+@pytest.mark.parametrize("tenths", range(1, 11))
+@pytest.mark.parametrize("rule", ["if s == 10 then j == 1", "s != 10"])
+def test_rows_of_decimals_may_be_used_up(tenths: int, rule: str) -> None:
+    """``n + 10 d <= 9`` holds at d = 0.9, whatever the double 0.9 is: constraints only add up."""
+    d = tenths / 10
+    features = Features(
+        [
+            Feature("n", "whole", lower=0, upper=7),
+            Feature("d", decimals=1, lower=0, upper=1),
+            Feature("s", levels=[10, 5, 7]),
+            Feature("j", levels=[0, 1]),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[0.0, 0.5, 0.0, 0.0], [0.0, 0.5, 6.0, 0.0]], ["no", "yes"], feature_names=list("ndsj")
+    )
+    x = pd.DataFrame({"n": [0], "d": [d], "s": [10], "j": [0]})
+    rules = [f"n + 10*d <= {tenths}", rule]
+    for more in ([], [f"d >= {d}"], [f"d >= {d}", "s == 5"], [f"n + 10*d == {tenths}"]):
+        explainer = clvq.Explainer(
+            model,
+            clvq.Manhattan(switches={"j": 3.0}),
+            features=features,
+            constraints=[*rules, *more],
+            method="global",
+        )
+        cf = explainer.explain(x, target="yes")
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(1.0)  # one switch of s, and nothing else

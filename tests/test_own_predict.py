@@ -260,3 +260,65 @@ def test_target_none_is_any_label_but_the_models_own() -> None:
         assert cf.original_prediction == own
         assert cf.target == (1 - own,)
         assert not cf.status.has_answer or fitted.predict(cf.x[None])[0] != own
+
+
+# --- bounds hold for points far from the input, where `predict` rounds more -----------------------
+
+
+def nearest_neighbour(algorithm: str) -> Any:
+    return KNeighborsClassifier(n_neighbors=1, algorithm=algorithm)
+
+
+def spread_around(X: Array) -> Array:
+    """Two rows on either side of each: the same means, and some variance."""
+    return np.repeat(X, 2, axis=0) + np.array([[0.25], [-0.25]] * len(X))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        NearestCentroid,
+        lambda: nearest_neighbour("brute"),
+        lambda: nearest_neighbour("kd_tree"),
+        lambda: nearest_neighbour("ball_tree"),
+        lambda: make_pipeline(StandardScaler(), NearestCentroid()),
+    ],
+    ids=["centroid", "brute", "kd_tree", "ball_tree", "pipeline"],
+)
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["l1", "l2"])
+def test_no_point_far_from_the_input_wins_below_the_bound(make: Any, cost: clvq.Cost) -> None:
+    """Prototypes that are close in the feature that may change meet far away from the input."""
+    answers = 0
+    for k, apart in enumerate([1e-2, 3e-4, 1e-5, 1e-6, 1e-7]):
+        rng = np.random.default_rng(k)
+        X = np.array([[apart, 1.0], [0.0, 0.0]]) + rng.normal(size=2)
+        model = make().fit(spread_around(X), ["a", "a", "b", "b"])
+        x = X[1]
+        explainer = clvq.Explainer(model, cost=cost, constraints=[clvq.Freeze(1)])
+        cf = explainer.explain(x, target="a")
+        answers += cf.status.has_answer
+        assert cf.status in ("optimal", "feasible", "unknown")
+        assert explainer.verify(cf) == cf.lower_bound
+        batch = explainer.explain_batch([x, x], target="a")
+        assert batch.status[0] == cf.status
+        assert batch.lower_bound[0] == cf.lower_bound
+        where = (1 + apart**2) / (2 * apart)
+        Y = np.array([[x[0] + where * (1 - share), x[1]] for share in np.logspace(-16, -1, 400)])
+        for y in Y[model.predict(Y) == "a"][-3:]:  # the cheapest ones
+            if model.predict([y])[0] == "a":
+                assert cost.value(y - x) >= cf.lower_bound
+    assert answers >= 3
+
+
+def test_where_a_cost_limits_nothing_no_bound_is_claimed() -> None:
+    """At no cost a row can go to where `predict` rounds as it likes."""
+    X = spread_around(np.array([[0.0, 0.0], [0.0, 2.0]]))
+    model = NearestCentroid().fit(X, ["a", "a", "b", "b"])
+    flat = clvq.Mahalanobis([[0.0, 0.0], [0.0, 1.0]])
+    cf = clvq.Explainer(model, cost=flat).explain([0.0, 0.0], target="b")
+    assert cf.status == "feasible"
+    assert cf.lower_bound == 0
+    limited = clvq.Explainer(model, cost=flat, constraints=[clvq.Bounds(0, -9, 9)])
+    assert limited.explain([0.0, 0.0], target="b").status == "optimal"
+    batch = limited.explain_batch([[0.0, 0.0], [1.0, -1.0]], target="b")
+    assert batch.status.tolist() == ["optimal", "optimal"]

@@ -311,3 +311,16 @@ def test_estimators_notice_another_order_of_an_arrow_table() -> None:
     assert model.feature_names_in_.tolist() == list(NAMES)
     with pytest.raises(ValueError, match="feature names"):
         model.predict(table.select(["b", "a", "c"]))
+
+
+@pytest.mark.parametrize("dtype", ["Int64", "Float32", "Float64", "Int16", "float32"])
+def test_answers_in_arrow_survive_the_way_back_to_pandas(dtype: str) -> None:
+    """What pandas notes in an Arrow table about its own types would narrow the new ones."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)) * [10, 300] + [50, 9000], columns=["a", "b"])
+    model = clvq.PrototypeModel(X.iloc[:6].to_numpy(), list("ababab"), feature_names=["a", "b"])
+    table = pa.Table.from_pandas(X.round().astype(dtype), preserve_index=False)
+    batch = clvq.Explainer(model).explain_batch(table)
+    back = batch.X.to_pandas().astype(float)
+    assert np.array_equal(back.to_numpy(), batch.values)
+    assert (model.predict(back.to_numpy()) == batch.prediction).all()

@@ -41,6 +41,7 @@ ORDER = [
     "coordinates",
     "restating",
     "model",
+    "vicinity",
     "adapters",
     "pipelines",
     "persistence",

@@ -150,3 +150,16 @@ def test_no_program_is_begun_after_the_limit_and_nothing_false_is_said(
     if cf.status == "optimal":
         assert cf.cost == pytest.approx(free.cost, rel=1e-5)
     assert limited.verify(cf) <= free.cost * (1 + 1e-9)
+
+
+def test_cells_of_a_grid_are_planted_under_the_clock(clock: Clock) -> None:
+    """With thousands of prototypes the first bounds alone take longer than a limit."""
+    rng = np.random.default_rng(0)
+    W = rng.integers(0, 50, size=(400, 3)).astype(float)
+    model = clvq.PrototypeModel(W, np.arange(400) % 2)
+    features = clvq.Features([clvq.Feature(f"x{j}", "whole") for j in range(3)])
+    explainer = clvq.Explainer(model, features=features, method="global", time_limit=30.0)
+    cf = explainer.explain([25.0, 25.0, 25.0], target=1 - int(model.predict([[25.0] * 3])[0]))
+    assert clock.time < 150  # two hundred cells have not been looked at
+    assert cf.lower_bound <= cf.cost
+    assert cf.status in ("feasible", "unknown", "optimal")

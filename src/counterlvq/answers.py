@@ -76,8 +76,16 @@ def _local_question(
     wished: NDArray[np.bool_],
 ) -> LocalQuestion:
     """State what is asked, with the user's own `predict` and what it may overlook."""
-    wins = None if rules.says is None else _Wins(rules.says, rules.model.labels[wished])
-    return LocalQuestion(blueprint, cells, x, wins, float(rules.blur(x[None, :])[0]))
+    if rules.says is None:
+        return LocalQuestion(blueprint, cells, x)
+    wins = _Wins(rules.says, rules.model.labels[wished])
+    return LocalQuestion(blueprint, cells, x, wins, *_blurs(rules, x))
+
+
+def _blurs(rules: Rules, x: Floats) -> tuple[float, Callable[[Floats], float]]:
+    """Say what the user's own `predict` may overlook around `x`, and within limits."""
+    X = x[None, :]
+    return float(rules.blur(X)[0]), lambda most: float(rules.blur_within(X, most[None, :])[0])
 
 
 def judge_by(
@@ -221,8 +229,11 @@ class SharedAnswers:
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question:
         """State what is asked."""
-        blur, is_exact = float(self.rules.blur(x[None, :])[0]), self.rules.says is None
-        return Question(self.blueprint, self.prepared(wished)[0], x, self.stated, blur, is_exact)
+        cells = self.prepared(wished)[0]
+        if self.rules.says is None:
+            return Question(self.blueprint, cells, x, self.stated)
+        blurs = _blurs(self.rules, x)
+        return Question(self.blueprint, cells, x, self.stated, *blurs, is_exact=False)
 
     @cached_property
     def stated(self) -> Stated:

@@ -185,6 +185,8 @@ class Branching:
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
             prices = LiftedPrices.none(problem)
             if evidence is not None:

@@ -19,7 +19,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
-from counterlvq.stated import Stated
+from counterlvq.stated import Stated, limits_at, sides_at
 from counterlvq.targets import RowTargets, wished_prototypes
 from counterlvq.threads import run_blocks
 from counterlvq.types import Status
@@ -207,9 +207,7 @@ class Bulk:
         least, left = self.rules.least_margin(self.rows[at]), []
         for _ in range(MOST_PUSHES):
             x = self.rows[at]
-            answers = compiled.run(
-                family, self.stated, x, self.rules.margin, scratch, least, self.rules.blur(x)
-            )
+            answers = self._answers(family, x, least, scratch)
             valid, entered = self._accept(table, block, at, x, least, answers)
             empty = answers.code == compiled.Code.INFEASIBLE
             table.code[at[empty]] = _CODE[Status.INFEASIBLE]
@@ -223,6 +221,37 @@ class Bulk:
             least = self.rules.pushed(least[again], answers.Y[again])
         block.spare.append(scratch)
         return np.sort(np.concatenate([*left, at]))
+
+    def _answers(
+        self, family: Family, x: Floats, least: Floats, scratch: Scratch
+    ) -> compiled.Answers:
+        """Run the kernels, and again where `predict` may overlook more than around x.
+
+        How much that is depends on how far away an answer is, which is not known before.
+        """
+        rules, around = self.rules, self.rules.blur(x)
+        answers = compiled.run(family, self.stated, x, rules.margin, scratch, least, around)
+        if rules.says is None:
+            return answers
+        cost = rules.judged(answers.Y, x).cost
+        caps = np.where(answers.code == compiled.Code.SOLVED, cost, np.inf)
+        limits = limits_at(self.stated, caps)
+        there = rules.blur_within(x, limits)
+        unlimited = np.flatnonzero(np.isinf(there))
+        if unlimited.size:
+            sides = sides_at(self.stated, x[unlimited])
+            there[unlimited] = rules.blur_within(x[unlimited], np.minimum(limits[unlimited], sides))
+            there = np.where(np.isinf(there) & np.isinf(caps), around, there)
+            # A cost that limits nothing proves nothing.
+            answers.bound[np.isinf(there)] = 0.0
+        more = np.flatnonzero((there > around) & np.isfinite(there))
+        if more.size:
+            again = compiled.run(
+                family, self.stated, x[more], rules.margin, scratch, least[more], there[more]
+            )
+            answers.Y[more], answers.cost[more] = again.Y, again.cost
+            answers.bound[more], answers.code[more] = again.bound, again.code
+        return answers
 
     def _accept(
         self,

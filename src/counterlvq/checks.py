@@ -16,8 +16,7 @@ from counterlvq.duality_kernel import cost_of
 __all__ = ["judge_rows", "relative_gap"]
 
 _INF = np.inf
-# How far an equality may be off, relative to the numbers that meet in it: it rarely holds to
-# the last digit. Points that are off by less count as answers; no bound rests on it.
+# `rows.EQUALITY_ROUNDING`: compiled files take constants from each other alone.
 _EQUALITY_ROUNDING = 2.0**-40
 # Twice the unit of rounding.
 _UNIT = 2.0**-52

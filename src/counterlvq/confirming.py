@@ -28,6 +28,8 @@ __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
 #
 # A lead that the user's model rejects is multiplied by this.
 _PUSH = 16.0
+# Share of scores that their rounding may hide of a lead. Too little of it gives up an answer.
+_HIDDEN = 2.0**-46
 # Where a lead cannot be had, smaller ones are tried, each this share of the last.
 _SHARE = 2.0**-6
 
@@ -84,7 +86,8 @@ def _next_lead(rules: Rules, wished: NDArray[np.bool_], Y: Floats, least: Floats
     """Ask for more where there was too little, and for less where it could not be had."""
     scores = rules.model.distances(Y)
     lead = scores[:, ~wished].min(axis=1, initial=np.inf) - scores[:, wished].min(axis=1)
-    had = lead >= 0.5 * least
+    # A lead that rounding hides counts as had: if it cannot be, asking for more says so.
+    had = lead >= 0.5 * least - _HIDDEN * scores.max(axis=1)
     return np.where(had, rules.pushed(least, Y), _SHARE * least)
 
 

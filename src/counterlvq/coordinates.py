@@ -155,6 +155,15 @@ class Coordinates:
                 out[switched, j] = np.array(self.others(j))[part[switched].argmax(axis=1)]
         return out
 
+    def outer_reach(self, reach: Floats) -> Floats:
+        """Take limits on the changes of coordinates to limits on those of features, (n, d).
+
+        A level may change to any other where the limit of its feature is above 0.
+        """
+        if not self.has_levels:
+            return reach
+        return np.stack([reach[:, span].max(axis=1, initial=0.0) for span in self.spans], axis=1)
+
     @cached_property
     def own_conditions(self) -> tuple[Rows, ...]:
         """What holds of every row of the table: one level at a time, and allowed ranges."""
@@ -320,7 +329,7 @@ def tied_columns(cost: Cost, features: Features, columns: Sequence[str]) -> tupl
     if len(numbers) == len(seen):
         return ()
     try:
-        form = cost.quadratic_form(len(numbers))
+        form = stated_form(cost, len(numbers))
     except InvalidInputError:
         return ()
     strangers = set(numbers) - set(seen)

@@ -129,18 +129,46 @@ def stated_weights(cost: Cost, width: int) -> Floats:
 
 
 def stated_form(cost: Cost, width: int) -> QuadraticForm:
-    """Quadratic part that a cost states; refuse a cost whose `value` contradicts its parts."""
-    form = cost.quadratic_form(width)
+    """Quadratic part that a cost states; refuse a cost whose parts contradict each other."""
+    form = _form_of(cost, width)
     if type(cost).value is not Cost.value:
         for probe in _probes(width):
             _refuse_contradiction(cost, probe)
     return form
 
 
+def _form_of(cost: Cost, width: int) -> QuadraticForm:
+    """Quadratic part by what a class states last; refuse a form and a factor that disagree."""
+    by_form, by_factor = (_stating(cost, name) for name in ("quadratic_form", "l2_factor"))
+    if by_factor is not by_form and issubclass(by_factor, by_form):
+        return Cost.quadratic_form(cost, width)
+    form = cost.quadratic_form(width)
+    if by_form.__module__ != __name__:
+        _refuse_other_factor(cost, form, width)
+    return form
+
+
+def _stating(cost: Cost, part: str) -> type:
+    """Return the class that states a part of a cost."""
+    return next(base for base in type(cost).__mro__ if part in vars(base))
+
+
+def _refuse_other_factor(cost: Cost, form: QuadraticForm, width: int) -> None:
+    name, factor = type(cost).__name__, Cost.quadratic_form(cost, width)
+    for probe in _probes(width):
+        stated, other = form.value(probe), factor.value(probe)
+        if not abs(stated - other) <= _OWN_ROUNDING * abs(stated):
+            raise InvalidInputError(
+                f"{name}.quadratic_form({width}) and {name}.l2_factor({width}) disagree about the "
+                f"change {probe.tolist()}: {stated:g} and {other:g}; expected the same. State "
+                f"l2_factor alone."
+            )
+
+
 def _value_of_parts(cost: Cost, change: Floats) -> float:
     width = change.shape[0]
     flat = rounded_dot(stated_weights(cost, width), np.abs(change))
-    return flat + cost.quadratic_form(width).value(change)
+    return flat + _form_of(cost, width).value(change)
 
 
 def _refuse_contradiction(cost: Cost, probe: Floats) -> None:

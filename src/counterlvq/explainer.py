@@ -42,7 +42,7 @@ from counterlvq.statements import as_constraint
 from counterlvq.tables import settled
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
-from counterlvq.trees import Forest, LocalQuestion
+from counterlvq.trees import Forest, LocalQuestion, plain_copy
 from counterlvq.types import Method, Status
 from counterlvq.waiting import answer_rows, reporter
 
@@ -330,7 +330,7 @@ class Explainer:
         # Only what this package wrote is asked: an object that looks alike could say anything.
         if type(certificate) not in (Certificate, Forest) or not isinstance(cost, float):
             return 0.0
-        return certificate.lower_bound(question, cost, self.margin or 0.0)
+        return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.

@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
+from counterlvq.rows import INEQUALITY_ROUNDING
 from counterlvq.stated import entries_of, starts_of
+from counterlvq.vicinity import SAFE, competing
 
 __all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Judged", "Leads", "Rules", "Verdict"]
 
@@ -23,10 +25,8 @@ EXACT_GAP = 1e-6
 # engine may close it.
 CLOSED_GAP = 1e-7
 
-# How far an inequality of the user may be off, relative to the numbers that meet in it, when
-# it leaves no room at all; and a margin, which like an equality rarely holds to the last digit.
-# Points that are off by less count as answers; no bound and no exclusion rests on either.
-_INEQUALITY_ROUNDING = 2.0**-46
+# How far a margin may be off: like an equality it rarely holds to the last digit. Points that are
+# off by less count as answers; no bound rests on it.
 _MARGIN_ROUNDING = 2.0**-40
 
 
@@ -52,6 +52,9 @@ class Leads(Protocol):
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,)."""
+
+    def overlooked(self, rows: Floats, reach: Floats) -> Floats:
+        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
 
     def leads(self, rows: Floats, wished: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
@@ -115,7 +118,7 @@ class Rules:
 
         n = Y.shape[0]
         out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
-        give = 0.0 if strict else _INEQUALITY_ROUNDING
+        give = 0.0 if strict else INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
         squares = self._squares(Y, X)
         judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
@@ -220,6 +223,34 @@ class Rules:
             blur = np.where(scores <= _AROUND * second, self.model.blur.of_scores(rows), 0.0)
             own = own + 4.0 * blur.max(axis=1)
         return np.where(np.isfinite(own), own, np.inf)
+
+    def blur_within(self, rows: Floats, reach: Floats) -> Floats:
+        """Lead of a rival that `predict` may overlook at any row within `reach` (n, d), (n,).
+
+        At least `blur`, so that bounds about small vicinities agree. Infinite where a column that
+        matters has no limit.
+        """
+        if self.says is None:
+            return np.zeros(len(rows))
+        out = self.blur(rows)
+        if self.doubt is not None:
+            out = np.maximum(out, self.doubt.overlooked(rows, reach))
+        if self.model.blur is not None:
+            out = out + self._misstated(rows, reach)
+        return np.where(np.isfinite(out), out, np.inf)
+
+    def _misstated(self, rows: Floats, reach: Floats) -> Floats:
+        """Bound what restating the model got wrong at any row within `reach`, (n,)."""
+        blur = self.model.blur
+        assert blur is not None
+        # Columns that the model ignores may change without limit.
+        limits = np.where(blur.ignored, 0.0, reach)
+        limited = np.asarray(np.isfinite(limits).all(axis=1))
+        limits = np.where(limited[:, None], limits, 0.0)
+        pairs = zip(rows, limits, strict=True)
+        errors = np.array([blur.over_box(row - limit, row + limit) for row, limit in pairs])
+        found = 2.0 * SAFE * competing(self.model, rows, limits, errors)
+        return np.asarray(np.where(limited, found, np.inf))
 
     def pushed(self, least: Floats, Y: Floats) -> Floats:
         """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""

@@ -21,6 +21,7 @@ from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.grids import Ticks
 from counterlvq.lifting import LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
 from counterlvq.programs import Blueprint, Program
+from counterlvq.rows import EQUALITY_ROUNDING, INEQUALITY_ROUNDING
 from counterlvq.stated import cost_limits
 
 __all__ = ["LocalQuestion"]
@@ -44,13 +45,16 @@ class LocalQuestion:
     x: Floats  # (d,)
     # Whether the user's own `predict` gives a point a wished-for label; None: the model's own.
     says: Callable[[Floats], bool] | None = None
-    # By how much that `predict` can differ from the model's distances, through rounding.
+    # By how much that `predict` can differ from the model's distances around `x`, through rounding.
     blur: float = 0.0
+    # The same at any change within limits (d,).
+    blur_within: Callable[[Floats], float] | None = None
     _programs: dict[tuple[bool, ...], Program] = field(init=False, default_factory=dict, repr=False)
     _problems: dict[tuple[int, tuple[bool, ...]], Nonconvex] = field(
         init=False, default_factory=dict, repr=False
     )
     _roots: dict[float, Box] = field(init=False, default_factory=dict, repr=False)
+    _blurs: dict[float, float] = field(init=False, default_factory=dict, repr=False)
 
     @cached_property
     def spread(self) -> Floats:
@@ -89,8 +93,12 @@ class LocalQuestion:
         blueprint, x = self.blueprint, self.x
         program = blueprint.at(x, Halfspaces.none(x.size), self.spread, applying)
         sides = limits_of(blueprint.bounds, blueprint.fixed, x)
-        b, b_blur = right_sides(blueprint.rows_holding(applying), x)
-        e, e_blur = right_sides(blueprint.equalities, x)
+        rows, equalities = blueprint.rows_holding(applying), blueprint.equalities
+        (b, b_blur), (e, e_blur) = right_sides(rows, x), right_sides(equalities, x)
+        # Points that are off by rounding count as answers: what excludes the others spares them.
+        far = np.abs(x) + np.where(np.isfinite(sides.most), sides.most, self.spread)
+        b_blur = b_blur + INEQUALITY_ROUNDING * rows.magnitude(far, x)
+        e_blur = e_blur + EQUALITY_ROUNDING * equalities.magnitude(far, x)
         return replace(
             program,
             b=b,
@@ -225,7 +233,10 @@ class LocalQuestion:
         """Cost that no change of a cell undercuts within a box, at most `cap`."""
         if box.is_empty:
             return cap
-        problem = self.problem(prototype, box).tightened(margin)
+        farther = self._farther(cap)
+        if np.isinf(farther):
+            return 0.0
+        problem = self.problem(prototype, box).tightened(margin - farther)
         return lifted_bound(problem, prices, self._covering(box), cap)
 
     def contradicts(
@@ -234,8 +245,25 @@ class LocalQuestion:
         """Whether no change of a cell of cost at most `cap` lies within a box."""
         if box.is_empty:
             return True
-        problem = self.problem(prototype, box).tightened(margin)
+        farther = self._farther(cap)
+        if np.isinf(farther):
+            return False
+        problem = self.problem(prototype, box).tightened(margin - farther)
         return lifted_contradiction(problem, prices, self._covering(box), cap)
+
+    def _farther(self, cap: float) -> float:
+        """Say what more `predict` may overlook at changes of cost at most `cap` than around x.
+
+        Where nothing limits the changes, and no cost is known, what it is around x has to do.
+        """
+        if self.blur_within is None:
+            return 0.0
+        known = self._blurs.get(cap)
+        if known is None:
+            root = self.root(cap)
+            found = 0.0 if root.is_empty else self.blur_within(root.most) - self.blur
+            known = self._blurs[cap] = 0.0 if np.isinf(found) and np.isinf(cap) else found
+        return known
 
     def _covering(self, box: Box) -> Box:
         """Cover the changes that a box on the grid stands for: their sides are rounded."""

@@ -25,7 +25,6 @@ from counterlvq.solvers.descent import Descent, Frames
 from counterlvq.solvers.flat import relax_flat
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
-from counterlvq.trees import LocalQuestion
 
 __all__ = ["MixedBranching"]
 
@@ -194,7 +193,7 @@ class MixedBranching(Branching):
             find = Search(Question(blueprint, one, question.x), self.margin, self.judge).run()
             return find.y, find.cost
         only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
-        rest = LocalQuestion(blueprint, only, question.x, question.says, question.blur)
+        rest = replace(question, blueprint=blueprint, cells=only)
         return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:

@@ -20,7 +20,7 @@ from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
 from counterlvq.certificates import Grounds, Proof
 from counterlvq.programs import Blueprint, Multipliers, Program
-from counterlvq.stated import Stated, stated_of
+from counterlvq.stated import Stated, limits_at, sides_at, stated_of
 
 __all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "Stop", "never", "proof_of"]
 
@@ -46,9 +46,11 @@ class Question:
     cells: SharedCells
     x: Floats  # (d,)
     known: Stated | None = None  # what proofs rest on, if it has been gathered
-    # How far the arithmetic of the user's own `predict` may be off: where a rival leads by less,
-    # the model may say that the target wins.
+    # How far the arithmetic of the user's own `predict` may be off around `x`: where a rival leads
+    # by less, the model may say that the target wins.
     blur: float = 0.0
+    # The same at any change within limits (d,).
+    blur_within: Callable[[Floats], float] | None = None
     is_exact: bool = True  # whether the model itself decides, ties too, rather than a foreign one
 
     @cached_property
@@ -77,6 +79,20 @@ class Question:
     def ties_are_lost(self) -> bool:
         """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
         return self.is_exact and self.blur == 0.0 and not self.cells.model.is_refereed
+
+    def overlooked(self, cap: float) -> float:
+        """Lead of a rival that the user's own `predict` may overlook at changes that cost `cap`.
+
+        Without any limit on changes, and without a cost, what it is around `x` has to do.
+        """
+        if self.blur_within is None:
+            return self.blur
+        stated = self.grounds.stated
+        limits = limits_at(stated, np.array([cap]))[0]
+        found = self.blur_within(limits)
+        if np.isinf(found):
+            found = self.blur_within(np.minimum(limits, sides_at(stated, self.x[None, :])[0]))
+        return self.blur if np.isinf(found) and np.isinf(cap) else found
 
     def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
         """Program of one cell, with all rivals or the listed ones."""
@@ -189,7 +205,9 @@ class Certificate:
         if not isinstance(question, Question) or np.isnan(cap) or np.isnan(margin):
             return 0.0
         sound = self._sound(question)
-        asked = margin - question.blur
+        asked = margin - question.overlooked(cap)
+        if asked == -np.inf:
+            return 0.0
         best: dict[int, float] = {}
         for proof in sound.proofs:
             if stop():
@@ -202,7 +220,11 @@ class Certificate:
         for i in question.cells.targets.tolist():
             if best.get(i, 0.0) < (1.0 - _CLOSED) * cap and not stop():
                 best[i] = sound._looked_at_again(question, i, cap, asked, best.get(i, 0.0))
-        return min((best.get(i, 0.0) for i in question.cells.targets.tolist()), default=cap)
+        found = min((best.get(i, 0.0) for i in question.cells.targets.tolist()), default=cap)
+        if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:
+            # What `predict` overlooks far away is known only below some cost: any will do.
+            return self.lower_bound(question, found, margin, stop=stop)
+        return found
 
     def _looked_at_again(
         self, question: Question, prototype: int, cap: float, margin: float, known: float
@@ -226,7 +248,7 @@ class Certificate:
         """
         if not isinstance(question, Question):
             return False
-        asked = margin - question.blur
+        asked = margin - question.overlooked(np.inf)
         held = {
             item.proof.prototype
             for item in self._sound(question).exclusions

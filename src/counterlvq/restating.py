@@ -89,6 +89,11 @@ class Blur:
             for array in value if isinstance(value, tuple) else (value,):
                 read_only(array)
 
+    @property
+    def ignored(self) -> NDArray[np.bool_]:
+        """Columns on which no score depends, nor the error of one, (d,)."""
+        return np.asarray(((self.lengths == 0) & (self.wobble == 0)).all(axis=0))
+
     def of_scores(self, rows: ArrayLike) -> Floats:
         """Bound on the error of each score of each row, (n, p)."""
         given = np.asarray(rows, dtype=np.float64)

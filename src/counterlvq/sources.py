@@ -66,6 +66,20 @@ class Doubt:
         slip = 0.0 if self.slip is None else self.slip.of(self._outer(rows))
         return 2.0 * self.arithmetic.blur(self._images(rows), slip)
 
+    def overlooked(self, rows: Floats, reach: Floats) -> Floats:
+        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
+        if self.table_map is None:
+            return self.arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
+        outer = self._outer(rows)
+        farther = self._outer_reach(reach)
+        slip = 0.0 if self.slip is None else self.slip.of(np.abs(outer) + farther)
+        images, apart = self._images(rows), self.table_map.image_reach(farther)
+        return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
+
+    def _outer_reach(self, reach: Floats) -> Floats:
+        """How far the columns of the table may change; of levels it counts that they may."""
+        return reach if self.inner is None else self.inner.outer_reach(reach)
+
     def leads(self, rows: Floats, wished: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
         scores = self.arithmetic.model.distances(self._images(rows))

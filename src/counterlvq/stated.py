@@ -23,7 +23,9 @@ __all__ = [
     "cost_limits",
     "diagonal_of",
     "entries_of",
+    "limits_at",
     "reach_of",
+    "sides_at",
     "starts_of",
     "stated_of",
 ]
@@ -168,6 +170,28 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
     known = np.isfinite(stretch)
     limits[known] = np.minimum(limits[known], np.sqrt(cap) * stretch[known])
     return limits * (1.0 + 8.0 * _UNIT)
+
+
+def limits_at(stated: Stated, caps: Floats) -> Floats:
+    """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
+    reach = CostReach(stated.stretch, stated.inverse, stated.inverse_blur)
+    every = [cost_limits(stated.w, stated.L, float(cap), reach) for cap in caps]
+    return np.where(stated.movable, np.stack(every), 0.0)
+
+
+def sides_at(stated: Stated, X: Floats) -> Floats:
+    """How far rows (n, d) may change by the conditions on single features, (n, d); or inf."""
+    low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
+    slack = (X.shape[1] + 4) * _UNIT
+    for k, j in enumerate(stated.single_column.tolist()):
+        slope, old, value = stated.single_new[k, j], stated.single_old[k], stated.single_value[k]
+        end = (value - X @ old - slope * X[:, j]) / slope
+        size = (abs(value) + np.abs(X) @ np.abs(old)) / abs(slope) + np.abs(X[:, j])
+        if slope > 0 or stated.single_equality[k]:
+            high[:, j] = np.minimum(high[:, j], end + slack * size)
+        if slope < 0 or stated.single_equality[k]:
+            low[:, j] = np.maximum(low[:, j], end - slack * size)
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)))
 
 
 def coarse(cap: float) -> float:

@@ -316,6 +316,11 @@ class _Arrow(Frame):
             j, array = self.names.index(name), self._array(name, column)
             field = out.schema.field(j).with_type(array.type)
             out = out.set_column(j, field.with_nullable(field.nullable or array.null_count), array)
+        if out.schema.types != self.frame.schema.types:
+            # What pandas noted about the old types would narrow the new ones on the way back.
+            noted = dict(out.schema.metadata or {})
+            noted.pop(b"pandas", None)
+            out = out.replace_schema_metadata(noted or None)
         return self._as_given(out)
 
     def _array(self, name: str, column: NDArray[Any]) -> Any:

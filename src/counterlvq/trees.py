@@ -20,9 +20,9 @@ from counterlvq.boxes import Box
 from counterlvq.lifting import LiftedPrices
 from counterlvq.local_questions import LocalQuestion
 from counterlvq.programs import Multipliers
-from counterlvq.proofs import Stop, never
+from counterlvq.proofs import Certificate, Exclusion, Proof, Singles, Stop, never
 
-__all__ = ["Forest", "LocalQuestion", "Tree"]
+__all__ = ["Forest", "LocalQuestion", "Tree", "plain_copy"]
 
 
 class _Part(NamedTuple):
@@ -185,8 +185,12 @@ class Forest:
         """
         if not isinstance(question, LocalQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0
-        trees = self._covering(question)
-        return min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
+        trees = self._covering(question, stop)
+        found = min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
+        if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:
+            # What `predict` overlooks far away is known only below some cost: any will do.
+            return self.lower_bound(question, found, margin, stop=stop)
+        return found
 
     def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
         """Whether no cell holds an answer, by the margin; not known once `stop` says so."""
@@ -195,16 +199,19 @@ class Forest:
         if not question.cells.targets.size:
             # Each of them lies on an earlier rival; whether that wins, only our model can tell.
             return question.says is None
-        trees = self._covering(question)
+        trees = self._covering(question, stop)
         return bool(trees) and all(tree.is_empty(question, margin, stop) for tree in trees)
 
-    def _covering(self, question: LocalQuestion) -> tuple[Tree, ...]:
-        """Trees that speak of the question, if there is one for every target; else none."""
+    def _covering(self, question: LocalQuestion, stop: Stop) -> tuple[Tree, ...]:
+        """Trees that speak of the question, if there is one for every target; else none.
+
+        None as well if that is not known before `stop` says so.
+        """
         targets = set(question.cells.targets.tolist())
         trees = tuple(tree for tree in self._plain() if tree.prototype in targets)
         if not targets.issubset(tree.prototype for tree in trees):
             return ()
-        return trees if all(tree.fits(question) for tree in trees) else ()
+        return trees if all(not stop() and tree.fits(question) for tree in trees) else ()
 
     def _plain(self) -> list[Tree]:
         """Trees proper: what only looks like one proves nothing."""
@@ -212,3 +219,23 @@ class Forest:
         if type(trees) is not tuple:
             return []
         return [tree for tree in trees if type(tree) is Tree and type(tree.prototype) is int]
+
+
+def plain_copy(part: Any) -> Any:
+    """Copy the data of a certificate: what else hangs on its parts, methods too, is left behind.
+
+    Examples
+    --------
+    >>> forest = Forest(())
+    >>> object.__setattr__(forest, "lower_bound", lambda *_: 99.0)
+    >>> plain_copy(forest).lower_bound(None, 1.0)
+    0.0
+    """
+    if type(part) is tuple:
+        return tuple(map(plain_copy, part))
+    if type(part) not in _PARTS:
+        return part
+    return type(part)(**{each.name: plain_copy(vars(part).get(each.name)) for each in fields(part)})
+
+
+_PARTS = (Certificate, Exclusion, Forest, LiftedPrices, Multipliers, Proof, Singles, Tree)

@@ -85,6 +85,41 @@ def test_no_computed_difference_is_off_by_more(
                             assert off <= blur[i] or model.labels[m] == model.labels[k]
 
 
+@pytest.mark.parametrize("unit", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("form", [by_differences, by_products])
+@pytest.mark.parametrize("with_omega", [False, True])
+def test_no_winner_within_reach_is_farther_behind(form: Any, unit: float, with_omega: bool) -> None:
+    """Whoever wins by computed scores, anywhere around a row, is behind by no more than is said."""
+    kind = np.float32 if unit == SINGLE else np.float64
+    behind = 0
+    for seed in range(12):
+        w, rows, omega = drawn(seed, float(OFFSETS[seed % 3]))
+        w = w.astype(kind).astype(np.float64)
+        factor = omega.astype(kind).astype(np.float64) if with_omega else None
+        model = PrototypeModel(np.vstack([w, np.full(w.shape[1], 1e12)]), list("ababa"), factor)
+        arithmetic = Arithmetic(model, unit, form is by_products, casts=unit == SINGLE)
+        draw = np.random.default_rng(seed)
+        reach = np.abs(draw.normal(size=rows.shape)) * 10.0 ** draw.integers(0, 7)
+        limits = arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
+        assert np.isfinite(limits).all()
+        for row, far, limit in zip(rows, reach, limits, strict=True):
+            near = row + far * draw.choice([-1.0, 1.0, 0.3], size=(4, len(row)))
+            used = None if factor is None else factor.astype(kind)
+            told = form(near.astype(kind), model.prototypes.astype(kind), used).argmin(axis=1)
+            for z, k in zip(near, told, strict=True):
+                exact = exact_scores(model.prototypes, factor, z)
+                behind += exact[k] > min(exact)
+                assert exact[k] - min(exact) <= Fraction(float(limit))
+    assert behind or unit == DOUBLE  # which such draws rarely confuse
+
+
+def test_without_limits_nothing_is_known() -> None:
+    arithmetic = Arithmetic(PrototypeModel([[0.0, 0.0], [2.0, 1.0]], [0, 1]))
+    rows, none = np.zeros((2, 2)), np.zeros((2, 2))
+    reach = np.array([[1.0, 1.0], [1.0, np.inf]])
+    assert np.isfinite(arithmetic.blur_within(rows, reach, none)).tolist() == [True, False]
+
+
 @pytest.mark.parametrize("offset", OFFSETS)
 def test_blur_of_products_is_not_far_more(offset: float) -> None:
     """Of many rows, some come within a factor of a few hundred of what is allowed for."""

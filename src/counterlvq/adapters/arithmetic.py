@@ -40,6 +40,7 @@ from scipy.spatial.distance import cdist
 
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
+from counterlvq.vicinity import SAFE, competing, lengths_within
 
 __all__ = ["DOUBLE", "SINGLE", "Arithmetic", "radii_of", "unit_of"]
 
@@ -95,22 +96,44 @@ class Arithmetic:
         found = [self._blur(rows[part], slips[part]) for part in self._parts(len(rows))]
         return np.concatenate(found) if found else np.zeros(0)
 
-    def errors(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
-        """Bound the rounding of each score, up to what all scores of a row share, (n, p)."""
+    def blur_within(self, rows: Floats, reach: Floats, slip: Floats) -> Floats:
+        """Bound the same at every row that differs by at most `reach` (n, d) from these, (n,).
+
+        `slip` is that of the rows that are farthest off. Infinite where nothing is known.
+        """
+        parts = self._parts(len(rows))
+        found = [self._blur_within(rows[at], reach[at], slip[at]) for at in parts]
+        return np.concatenate(found) if found else np.zeros(0)
+
+    def _blur_within(self, rows: Floats, reach: Floats, slip: Floats) -> Floats:
+        limited = np.asarray(np.isfinite(reach).all(axis=1))
+        reach = np.where(limited[:, None], reach, 0.0)
+        errors = self.errors(rows, np.where(limited[:, None], slip, 0.0), reach)
+        found = 2.0 * SAFE * competing(self.model, rows, reach, errors)
+        return np.asarray(np.where(limited, found, np.inf))
+
+    def errors(
+        self, rows: Floats, slip: Floats | float = 0.0, reach: Floats | None = None
+    ) -> Floats:
+        """Bound the rounding of each score, up to what all scores of a row share, (n, p).
+
+        With `reach` (n, d), at every row that differs by at most that much.
+        """
         # A slip below the least normal number is a rounding of its own kind.
         tiny = float(np.finfo(np.float32 if self.unit == SINGLE else np.float64).tiny)
         slips = np.broadcast_to(slip, rows.shape) + tiny
+        farther = np.zeros(rows.shape) if reach is None else reach
         if self.casts:
-            slips = slips + self.unit * np.abs(rows)
-        squares, moved = self._terms(rows, slips)
+            slips = slips + self.unit * (np.abs(rows) + farther)
+        squares, moved = self._terms(rows, slips, farther)
         out = self._gamma * squares + moved + self.offsets + 2 * self._terms_count * tiny
         if self.form is not None:
-            out += self._off_by_form(rows)
+            out += self._off_by_form(rows, farther)
         if self.radii is not None:
             # A group is left out by its distance less its radius. The distance of a row to
             # the centre is at most that to any prototype in it plus the radius; both are off
             # by gamma_N of themselves.
-            away = np.sqrt(self.model.distances(rows))
+            away = np.sqrt(self.model.distances(rows)) + lengths_within(self.model, farther)
             miss = self.condition * self._gamma * (away + 2.0 * self.radii)
             out += (2.0 * away + miss) * miss
         return np.asarray(np.where(self._overflows(squares), np.inf, out))
@@ -175,22 +198,22 @@ class Arithmetic:
     def _is_plain(self) -> bool:
         return self.model.omegas is None and self.factor_sizes is None
 
-    def _terms(self, rows: Floats, slip: Floats) -> tuple[Floats, Floats]:
+    def _terms(self, rows: Floats, slip: Floats, reach: Floats) -> tuple[Floats, Floats]:
         """``sum t^2`` and ``sum (2 t + |omega| s) (|omega| s)`` of each pair, (n, p)."""
         if self._is_plain:
-            return self._plain_terms(rows, slip)
+            return self._plain_terms(rows, slip, reach)
         n, p = len(rows), self.model.n_prototypes
         squares, moved = np.empty((n, p)), np.empty((n, p))
         sizes = self._sizes_of_factors
         if len(sizes) == 1 and n < p:
             for i in range(n):
-                t = self._meeting(rows[i], slice(None)) @ sizes[0].T
+                t = (self._meeting(rows[i], slice(None)) + reach[i]) @ sizes[0].T
                 a = sizes[0] @ slip[i]
                 squares[i], moved[i] = (t * t).sum(axis=1), ((2 * t + a) * a).sum(axis=1)
             return squares, moved
         for k in range(p):
             factor = sizes[k if len(sizes) > 1 else 0]
-            t, a = self._meeting(rows, k) @ factor.T, slip @ factor.T
+            t, a = (self._meeting(rows, k) + reach) @ factor.T, slip @ factor.T
             squares[:, k], moved[:, k] = (t * t).sum(axis=1), ((2 * t + a) * a).sum(axis=1)
         return squares, moved
 
@@ -200,24 +223,25 @@ class Arithmetic:
             return np.abs(rows) + self._sizes_of_prototypes[k]
         return np.abs(rows - self.model.prototypes[k])
 
-    def _plain_terms(self, rows: Floats, slip: Floats) -> tuple[Floats, Floats]:
+    def _plain_terms(self, rows: Floats, slip: Floats, reach: Floats) -> tuple[Floats, Floats]:
         """As `_terms` for plain distances, without a step per pair."""
         square_slip = np.einsum("ij,ij->i", slip, slip)[:, None]
         if not self.by_products:
-            squares = cdist(rows, self.model.prototypes, "sqeuclidean")
+            away = np.sqrt(np.einsum("ij,ij->i", reach, reach))[:, None]
+            squares = (cdist(rows, self.model.prototypes) + away) ** 2
             return squares, 2.0 * np.sqrt(squares * square_slip) + square_slip
-        x, w = np.abs(rows), self._sizes_of_prototypes
+        x, w = np.abs(rows) + reach, self._sizes_of_prototypes
         squares = 2.0 * (x @ w.T)
         squares += np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", w, w)
         along = np.einsum("ij,ij->i", x, slip)[:, None] + slip @ w.T
         return squares, 2.0 * along + square_slip
 
-    def _off_by_form(self, rows: Floats) -> Floats:
+    def _off_by_form(self, rows: Floats, reach: Floats) -> Floats:
         """``|x - w|' form |x - w|`` of each pair, (n, p)."""
         assert self.form is not None
         out = np.empty((len(rows), self.model.n_prototypes))
         for i, row in enumerate(rows):
-            away = np.abs(row - self.model.prototypes)
+            away = np.abs(row - self.model.prototypes) + reach[i]
             out[i] = np.einsum("ki,ij,kj->k", away, self.form, away, optimize=True)
         return out
 

@@ -46,7 +46,11 @@ class Slip:
 
     def of(self, rows: Floats) -> Floats:
         """Bound the error of the row that the model sees, (n, k), for rows of the table."""
-        sizes = np.abs(rows[:, self.numbers]) @ self.linear.T
+        given = np.abs(rows[:, self.numbers])
+        unlimited = np.isinf(given)
+        sizes = np.where(unlimited, 0.0, given) @ self.linear.T
+        # A column that no step looks at may be anything.
+        sizes = np.where(unlimited @ (self.linear.T > 0), np.inf, sizes)
         return np.asarray(self.gamma * (sizes + self.offset))
 
 

@@ -219,6 +219,21 @@ class TableMap:
                 z += part.weights[rows[:, j].astype(np.intp)]
         return z
 
+    def image_reach(self, reach: Floats) -> Floats:
+        """Bound how far images move where columns change by at most `reach` (n, d), (n, k).
+
+        A column of levels may change to any level where its reach is above 0.
+        """
+        out = np.zeros((len(reach), len(self.offset)))
+        for j, part in enumerate(self.parts):
+            if isinstance(part, LevelsPart):
+                widest = np.ptp(part.weights, axis=0)
+                out += np.where(reach[:, j, None] > 0, widest, 0.0)
+            else:
+                seen = np.flatnonzero(part.weights)  # what is not seen may have no limit
+                out[:, seen] += reach[:, j, None] * np.abs(part.weights[seen])
+        return SAFE * out
+
     def pulled_back(
         self,
         model: PrototypeModel,

@@ -313,7 +313,7 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     ]
     total = float(leads @ own.rival_prices)
     if isinstance(explainer.cost, Manhattan) and _close(total, cf.lower_bound):
-        words.append(f"Leads times prices add up to {total:.6g}, which is the bound.")
+        words.append("Leads times prices add up to the bound.")
     far = cf.certificate.singles.prototypes.tolist()
     others = len({*far, *(proof.prototype for proof in proofs)} - {own.prototype})
     if others:

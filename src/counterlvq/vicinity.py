@@ -1,0 +1,54 @@
+"""How near and how far prototypes can be at any row in the vicinity of another."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterlvq.arrays import Floats
+from counterlvq.model import PrototypeModel
+
+__all__ = ["SAFE", "competing", "lengths_within", "score_limits"]
+
+# Covers the rounding of bounds, which are sums of terms that are not negative. It makes a
+# vicinity larger: a bound that holds throughout becomes weaker.
+SAFE = 1.0 + 2.0**-20
+
+
+def lengths_within(model: PrototypeModel, reach: Floats) -> Floats:
+    """Bound ``|omega delta|`` of changes within `reach` (n, d), (n, p); (n, 1) if it is shared."""
+    if model.omegas is None:
+        return np.asarray(SAFE * np.sqrt(np.einsum("ij,ij->i", reach, reach)))[:, None]
+    factors = model.factors if model.is_local else (model.shared_factor,)
+    each = [np.linalg.norm(reach @ np.abs(F).T, axis=1) for F in factors]
+    return np.asarray(SAFE * np.stack(each, axis=1))
+
+
+def score_limits(model: PrototypeModel, rows: Floats, reach: Floats) -> tuple[Floats, Floats]:
+    """Least and largest scores at rows that differ by at most `reach` from these, (n, p) each.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from counterlvq import PrototypeModel
+    >>> model = PrototypeModel([[0.0], [3.0]], ["no", "yes"])
+    >>> least, most = score_limits(model, np.array([[1.0]]), np.array([[0.5]]))
+    >>> least.round(2).tolist(), most.round(2).tolist()
+    ([[0.25, 2.25]], [[2.25, 6.25]])
+    """
+    constant = 0.0 if model.offsets is None else model.offsets
+    away = np.sqrt(np.maximum(model.distances(rows) - constant, 0.0))
+    moved = lengths_within(model, reach)
+    least = np.maximum(away / SAFE - moved, 0.0) ** 2
+    return least + constant, SAFE * (away + moved) ** 2 + constant
+
+
+def competing(model: PrototypeModel, rows: Floats, reach: Floats, errors: Floats) -> Floats:
+    """Largest error of a prototype that may win at a row within `reach`, (n,).
+
+    `errors` (n, p) bound how far the scores by which a winner is found are from those of the
+    model. What is behind by more than that at every such row never wins, nor does anybody win who
+    does not beat it, whatever its errors are.
+    """
+    least, most = score_limits(model, rows, reach)
+    competes = least - errors <= (most + errors).min(axis=1, keepdims=True)
+    return np.asarray(np.where(competes, errors, 0.0).max(axis=1))
