@@ -23,6 +23,7 @@ SOURCE = ROOT / "src" / "counterlvq"
 ORDER = [
     "errors",
     "files",
+    "interrupts",
     "compiling",
     "arrays",
     "exact",
@@ -324,11 +325,22 @@ def test_public_names_are_the_listed_ones() -> None:
 
 
 def test_package_defines_nothing_of_its_own() -> None:
-    """`__init__` is the surface and nothing else; the estimators are fetched when asked for."""
-    kinds = (ast.Expr, ast.ImportFrom, ast.Assign, ast.If)
+    """`__init__` is the surface and nothing else; names are fetched when asked for."""
+    kinds = (ast.Expr, ast.Assign, ast.If)
     body = tree(SOURCE / "__init__.py").body
     others = [node for node in body if not isinstance(node, kinds)]
-    assert [getattr(node, "name", None) for node in others] == ["__getattr__"]
+    assert [getattr(node, "name", None) for node in others] == ["__getattr__", "__dir__"]
+
+
+def test_checkers_and_interpreters_find_names_in_the_same_place() -> None:
+    """What type checkers read is stated twice: as imports, and as the table of where names live."""
+    checked = {}
+    for node in ast.walk(tree(SOURCE / "__init__.py")):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("counterlvq."):
+            checked |= {alias.name: node.module for alias in node.names}
+    assert {name: f"counterlvq.{home}" for name, home in clvq._HOME_OF.items()} == checked
+    assert set(checked) == PUBLIC - {"__version__"}
+    assert set(dir(clvq)) >= PUBLIC
 
 
 def test_unknown_name_is_no_attribute() -> None:
