@@ -11,6 +11,7 @@ import clarabel
 import numpy as np
 
 from counterlvq.arrays import Floats
+from counterlvq.solvers.patience import run_clarabel
 from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Raw", "run_guarded"]
@@ -66,7 +67,7 @@ def run_guarded(
         settings.time_limit = max(seconds, 1e-3)
     try:
         with _muted():
-            solution = clarabel.DefaultSolver(P, q, left, right, cones, settings).solve()
+            solution = run_clarabel(P, q, left, right, cones, settings)
     except BaseException as error:
         if type(error).__name__ != "PanicException":
             raise
