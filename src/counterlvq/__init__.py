@@ -21,8 +21,10 @@ from counterlvq.errors import (
     InvalidInputError,
     ModelFileError,
     NotSupportedError,
+    TooLargeError,
     UnknownFeatureError,
     UnknownLabelError,
+    WorkerLostError,
 )
 from counterlvq.explainer import Explainer
 from counterlvq.features import Feature, Features
@@ -73,8 +75,10 @@ __all__ = [
     "Quadratic",
     "Status",
     "TableModel",
+    "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
+    "WorkerLostError",
     "__version__",
     "as_prototype_model",
     "load",
