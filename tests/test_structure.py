@@ -23,6 +23,7 @@ SOURCE = ROOT / "src" / "counterlvq"
 ORDER = [
     "errors",
     "files",
+    "turns",
     "compiling",
     "arrays",
     "exact",
