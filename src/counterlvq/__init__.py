@@ -25,8 +25,10 @@ if TYPE_CHECKING:
         InvalidInputError,
         ModelFileError,
         NotSupportedError,
+        TooLargeError,
         UnknownFeatureError,
         UnknownLabelError,
+        WorkerLostError,
     )
     from counterlvq.explainer import Explainer
     from counterlvq.features import Feature, Features
@@ -75,8 +77,10 @@ __all__ = [
     "Quadratic",
     "Status",
     "TableModel",
+    "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
+    "WorkerLostError",
     "__version__",
     "as_prototype_model",
     "load",
@@ -97,7 +101,8 @@ _HOMES = {
     "costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
-        "NotSupportedError", "UnknownFeatureError", "UnknownLabelError",
+        "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",
+        "WorkerLostError",
     ),
     "explainer": ("Explainer",),
     "features": ("Feature", "Features"),
