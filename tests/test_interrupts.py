@@ -14,14 +14,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
+import clarabel
 import highspy
 import numpy as np
 import pytest
+from scipy import sparse
 
 import counterlvq as clvq
 from counterlvq.interrupts import interruptible
-from counterlvq.solvers.patience import run_highs
+from counterlvq.solvers import patience
+from counterlvq.solvers.patience import run_clarabel, run_highs
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of POSIX")
 # Nothing below takes this long unless an interrupt is lost; a machine may be busy.
@@ -153,6 +157,63 @@ def test_interrupt_while_compiling_is_raised_and_the_next_call_works(tmp_path: P
     # By how much a rival at 4 trails a target at 0, seen from 1: 9 - 1.
     assert told["answer"] == 8.0
     assert told["ended"] >= 2  # one processor compiles it in less than the sum of all delays
+
+
+def drawn_program(draw: np.random.Generator, width: int) -> tuple[Any, ...]:
+    """Least squares within a ball, and within a box or, half of the time, nowhere."""
+    F = draw.normal(size=(width, width))
+    box = np.concatenate([np.eye(width), -np.eye(width)])
+    ball = np.concatenate([np.zeros((1, width)), -np.eye(width)])
+    ends = np.full(2 * width, draw.choice([1.0, -1.0]))
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_rel = 1e-7
+    return (
+        sparse.csc_matrix(np.triu(F.T @ F)), draw.normal(size=width),
+        sparse.csc_matrix(np.concatenate([box, ball])),
+        np.concatenate([ends, [2.0], np.zeros(width)]),
+        [clarabel.NonnegativeConeT(2 * width), clarabel.SecondOrderConeT(width + 1)], settings,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("limit", ["_LARGE", "_HUGE"])
+def test_program_has_one_solution_wherever_it_is_solved(
+    limit: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another thread, and in another process."""
+    draw = np.random.default_rng(0)
+    programs = [drawn_program(draw, width) for width in (1, 2, 3, 5)]
+    expected = [clarabel.DefaultSolver(*program).solve() for program in programs]
+    assert len({str(solution.status) for solution in expected}) == 2
+    monkeypatch.setattr(patience, "_LARGE", 0)
+    if limit == "_HUGE":
+        monkeypatch.setattr(patience, "_HUGE", 0)
+    for program, solution in zip(programs, expected, strict=True):
+        found = run_clarabel(*program)
+        assert found.status == solution.status
+        assert found.x == solution.x
+        assert found.z == solution.z
+
+
+def test_lost_process_is_a_program_not_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost(*_: object) -> None:
+        raise clvq.WorkerLostError("it was killed")
+
+    monkeypatch.setattr(patience, "_LARGE", 0)
+    monkeypatch.setattr(patience, "_HUGE", 0)
+    monkeypatch.setattr(patience, "ask_in_processes", lost)
+    assert run_clarabel(*drawn_program(np.random.default_rng(0), 2)) is None
+
+
+def test_without_another_process_it_is_solved_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise clvq.NotSupportedError("there is no interpreter")
+
+    monkeypatch.setattr(patience, "_LARGE", 0)
+    monkeypatch.setattr(patience, "_HUGE", 0)
+    monkeypatch.setattr(patience, "ask_in_processes", refused)
+    program = drawn_program(np.random.default_rng(0), 2)
+    assert run_clarabel(*program).x == clarabel.DefaultSolver(*program).solve().x
 
 
 def local_model(width: int) -> clvq.PrototypeModel:

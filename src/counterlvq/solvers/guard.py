@@ -8,7 +8,7 @@ import clarabel
 import numpy as np
 
 from counterlvq.arrays import Floats
-from counterlvq.solvers.patience import run_clarabel
+from counterlvq.solvers.patience import is_panic, run_clarabel
 from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Raw", "run_guarded", "solved"]
@@ -42,7 +42,7 @@ def solved(
     try:
         return run_clarabel(P, q, left, right, cones, settings)
     except BaseException as error:
-        if type(error).__name__ != "PanicException":
+        if not is_panic(error):
             raise
         return None
 
