@@ -197,6 +197,19 @@ def test_what_went_to_standard_output_is_not_denied(local: Path) -> None:
     )
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_kills_at_random_moments_leave_nothing_half_done() -> None:
+    """Some of what `make kills` does; it may take as long as a busy machine takes."""
+    script = Path(__file__).resolve().parents[2] / "scripts" / "kills.py"
+    words = ["--count", "24", "--seed", "7", "--patience", str(SOON)]
+    done = subprocess.run(
+        [sys.executable, str(script), *words], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "24 runs" in done.stdout
+
+
 # --- two jobs -------------------------------------------------------------------------------------
 
 
