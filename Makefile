@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-cpus test-peers lint format bench reproduce fuzz coverage data docs pictures lock clean
+.PHONY: help demo test test-slow test-cpus test-peers lint format bench reproduce fuzz kills coverage data docs pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ FUZZ_SEED ?= 0
 FUZZ ?=
 fuzz: $(DEV) ## Look for false claims; FUZZ_CASES=14000 FUZZ_SEED=1 FUZZ="--kind local"
 	$(BIN)/python -m fuzz truth --cases $(FUZZ_CASES) --seed $(FUZZ_SEED) --jobs $(WORKERS) $(FUZZ)
+
+KILLS ?= 200
+kills: $(DEV) ## Kill the command at random moments and look at what is left; KILLS=40
+	$(BIN)/python scripts/kills.py --count $(KILLS)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing

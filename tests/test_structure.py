@@ -23,6 +23,9 @@ SOURCE = ROOT / "src" / "counterlvq"
 ORDER = [
     "errors",
     "files",
+    "interrupts",
+    "turns",
+    "processes",
     "compiling",
     "arrays",
     "exact",
@@ -306,8 +309,10 @@ PUBLIC = {
     "Quadratic",
     "Status",
     "TableModel",
+    "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
+    "WorkerLostError",
     "__version__",
     "as_prototype_model",
     "load",
@@ -325,11 +330,22 @@ def test_public_names_are_the_listed_ones() -> None:
 
 
 def test_package_defines_nothing_of_its_own() -> None:
-    """`__init__` is the surface and nothing else; the estimators are fetched when asked for."""
-    kinds = (ast.Expr, ast.ImportFrom, ast.Assign, ast.If)
+    """`__init__` is the surface and nothing else; names are fetched when asked for."""
+    kinds = (ast.Expr, ast.Assign, ast.If)
     body = tree(SOURCE / "__init__.py").body
     others = [node for node in body if not isinstance(node, kinds)]
-    assert [getattr(node, "name", None) for node in others] == ["__getattr__"]
+    assert [getattr(node, "name", None) for node in others] == ["__getattr__", "__dir__"]
+
+
+def test_checkers_and_interpreters_find_names_in_the_same_place() -> None:
+    """What type checkers read is stated twice: as imports, and as the table of where names live."""
+    checked = {}
+    for node in ast.walk(tree(SOURCE / "__init__.py")):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("counterlvq."):
+            checked |= {alias.name: node.module for alias in node.names}
+    assert {name: f"counterlvq.{home}" for name, home in clvq._HOME_OF.items()} == checked
+    assert set(checked) == PUBLIC - {"__version__"}
+    assert set(dir(clvq)) >= PUBLIC
 
 
 def test_unknown_name_is_no_attribute() -> None:
@@ -405,8 +421,8 @@ def test_source_has_no_effects_and_runs_no_text(path: Path) -> None:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             called = node.func.id
             assert called not in FORBIDDEN_CALLS - allowed, f"{called}() in line {node.lineno}"
-    # Processes of our own are started through joblib; nothing is ever read from a file by it.
-    processes = {"joblib"} if room(path) == "waiting" else set()
+    # Processes of our own tell each other values; nothing is ever read from a file so.
+    processes = {"cloudpickle"} if room(path) == "processes" else set()
     assert not outside_imports(path) & (FORBIDDEN_IMPORTS - processes)
 
 

@@ -1,40 +1,44 @@
 """Closest counterfactuals of prototype-based classifiers, each with a proof."""
 
-from typing import TYPE_CHECKING, Any
-
-from counterlvq.adapters import as_prototype_model, load_exported
-from counterlvq.batch import BatchSummary, CounterfactualBatch
-from counterlvq.constraints import (
-    Bounds,
-    Constraint,
-    Decrease,
-    Freeze,
-    Increase,
-    Linear,
-    MaxChange,
-    Quadratic,
-)
-from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
-from counterlvq.errors import (
-    ConstraintSyntaxError,
-    CounterlvqError,
-    InvalidInputError,
-    ModelFileError,
-    NotSupportedError,
-    UnknownFeatureError,
-    UnknownLabelError,
-)
-from counterlvq.explainer import Explainer
-from counterlvq.features import Feature, Features
-from counterlvq.model import PrototypeModel
-from counterlvq.persistence import load, save
-from counterlvq.pipelines import TableModel
-from counterlvq.results import Change, Counterfactual
-from counterlvq.statements import OneOf
-from counterlvq.types import Status
+# Read by type checkers, to which it is always true; importing it would take longer than all else.
+TYPE_CHECKING = False
 
 if TYPE_CHECKING:
+    from typing import Any
+
+    from counterlvq.adapters import as_prototype_model, load_exported
+    from counterlvq.batch import BatchSummary, CounterfactualBatch
+    from counterlvq.constraints import (
+        Bounds,
+        Constraint,
+        Decrease,
+        Freeze,
+        Increase,
+        Linear,
+        MaxChange,
+        Quadratic,
+    )
+    from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.errors import (
+        ConstraintSyntaxError,
+        CounterlvqError,
+        InvalidInputError,
+        ModelFileError,
+        NotSupportedError,
+        TooLargeError,
+        UnknownFeatureError,
+        UnknownLabelError,
+        WorkerLostError,
+    )
+    from counterlvq.explainer import Explainer
+    from counterlvq.features import Feature, Features
     from counterlvq.lvq import GLVQ, GMLVQ, LGMLVQ, LMRSLVQ, MRSLVQ, RSLVQ
+    from counterlvq.model import PrototypeModel
+    from counterlvq.persistence import load, save
+    from counterlvq.pipelines import TableModel
+    from counterlvq.results import Change, Counterfactual
+    from counterlvq.statements import OneOf
+    from counterlvq.types import Status
 
 __version__ = "0.1.0"
 
@@ -73,8 +77,10 @@ __all__ = [
     "Quadratic",
     "Status",
     "TableModel",
+    "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
+    "WorkerLostError",
     "__version__",
     "as_prototype_model",
     "load",
@@ -83,13 +89,43 @@ __all__ = [
     "save",
 ]
 
-_ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
+# Where each name lives. Importing the package takes no time: it is the first thing that the command
+# does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
+_HOMES = {
+    "adapters": ("as_prototype_model", "load_exported"),
+    "batch": ("BatchSummary", "CounterfactualBatch"),
+    "constraints": (
+        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
+        "Quadratic",
+    ),
+    "costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "errors": (
+        "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
+        "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",
+        "WorkerLostError",
+    ),
+    "explainer": ("Explainer",),
+    "features": ("Feature", "Features"),
+    "lvq": ("GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"),
+    "model": ("PrototypeModel",),
+    "persistence": ("load", "save"),
+    "pipelines": ("TableModel",),
+    "results": ("Change", "Counterfactual"),
+    "statements": ("OneOf",),
+    "types": ("Status",),
+}  # fmt: skip
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 
-def __getattr__(name: str) -> Any:
-    # scikit-learn takes a second to import, and explaining does not need it.
-    if name in _ESTIMATORS:
-        from counterlvq import lvq
+def __getattr__(name: str) -> "Any":
+    from importlib import import_module
 
-        return getattr(lvq, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = getattr(import_module(f"{__name__}.{_HOME_OF[name]}"), name)
+    globals()[name] = found  # so that it is looked for once
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -249,8 +249,10 @@ class SharedAnswers:
             cells = SharedCells.of(self.model, wished, ties_count=ties_count)
             known = cells, family_of(self.blueprint, cells, self.stated)
             size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
-            while self._targets and (len(self._targets) + 1) * size > _MOST_PREPARED:
-                self._targets.pop(next(iter(self._targets)), None)
+            # The oldest leave first. A list is made in one go, whatever other threads do.
+            for old in list(self._targets):
+                if (len(self._targets) + 1) * size > _MOST_PREPARED:
+                    self._targets.pop(old, None)
             self._targets[key] = known
         return known
 

@@ -13,6 +13,8 @@ from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import intrinsic
 
+from counterlvq.interrupts import interruptible
+
 __all__ = ["borrowed", "jit"]
 
 
@@ -59,7 +61,22 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     compiled: Any = njit(nogil=True, error_model="numpy", forceinline=True)(function)
     with contextlib.suppress(RuntimeError):  # no folder can be written to
         compiled._cache = _StampedCache(function)
+    _compile_beside(compiled)
     return compiled  # type: ignore[no-any-return]
+
+
+def _compile_beside(compiled: Any) -> None:
+    """Compile in a thread of its own: an exception that a signal raises would be lost in LLVM.
+
+    A compilation that nobody waits for any more runs to its end and is found by the next call,
+    which waits for the compiler's lock.
+    """
+    compile_for = compiled._compile_for_args
+
+    def compile_beside(*args: Any, **kws: Any) -> Any:
+        return interruptible(lambda: compile_for(*args, **kws))
+
+    compiled._compile_for_args = compile_beside
 
 
 @intrinsic

@@ -9,7 +9,9 @@ is data (see `counterlvq.Status`). ::
     │   ├── UnknownLabelError               no prototype carries that label
     │   ├── ConstraintSyntaxError           a constraint string that cannot be read
     │   └── ModelFileError                  a file that holds no model, or a damaged one
-    └── NotSupportedError (TypeError)       a kind of model or request that is out of scope
+    ├── NotSupportedError (TypeError)       a kind of model or request that is out of scope
+    ├── TooLargeError (MemoryError)         a question that needs more memory than there is
+    └── WorkerLostError (RuntimeError)      a process that worked on a batch was ended
 """
 
 from __future__ import annotations
@@ -20,8 +22,10 @@ __all__ = [
     "InvalidInputError",
     "ModelFileError",
     "NotSupportedError",
+    "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
+    "WorkerLostError",
 ]
 
 
@@ -51,3 +55,21 @@ class ModelFileError(InvalidInputError):
 
 class NotSupportedError(CounterlvqError, TypeError):
     """A kind of model or request lies outside what the package can answer."""
+
+
+class TooLargeError(CounterlvqError, MemoryError):
+    """A question needs more memory than the machine has; the text says how much."""
+
+
+class WorkerLostError(CounterlvqError, RuntimeError):
+    """A process that worked on a batch was ended from outside, and some rows were lost to it.
+
+    Attributes
+    ----------
+    rows : tuple of int
+        Positions in the batch of the rows that it had in hand.
+    """
+
+    def __init__(self, words: str, rows: tuple[int, ...] = ()) -> None:
+        super().__init__(words)
+        self.rows = rows

@@ -389,8 +389,9 @@ class Explainer:
         if known is None:
             source = self._source if row is None else self._source.seen_from(row)
             known = _View(self, source)
-            while len(self._views) >= _MOST_VIEWS:
-                self._views.pop(next(iter(self._views)), None)
+            # The oldest leave first. A list is made in one go, whatever other threads do.
+            for old in list(self._views)[: len(self._views) + 1 - _MOST_VIEWS]:
+                self._views.pop(old, None)
             self._views[key] = known
         return known
 

@@ -5,11 +5,17 @@ from __future__ import annotations
 import os
 import secrets
 import stat
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["whole_file"]
+__all__ = ["abandon", "placed", "whole_file"]
+
+# Hidden files that are being written, and whether they exist yet.
+_unfinished: dict[str, bool] = {}
+# Set as soon as one has been put in its place.
+_placed = threading.Event()
 
 
 @contextmanager
@@ -42,19 +48,45 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     target = os.path.realpath(path)  # a link stays one, and what it points to is replaced
     folder, name = os.path.split(target)
     part = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(8)}.part")
+    _unfinished[part] = False
     try:
         with open(part, "xb") as file:
+            _unfinished[part] = True
             if mode is not None:
                 os.chmod(part, stat.S_IMODE(mode))
             yield file
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, target)
+        _placed.set()
     except BaseException:
-        with suppress(OSError):
-            os.unlink(part)
+        _discard(part)
         raise
+    finally:
+        _unfinished.pop(part, None)
     _sync_folder(folder)
+
+
+def placed() -> bool:
+    """Whether this process has put a file in its place."""
+    return _placed.is_set()
+
+
+def abandon() -> None:
+    """Remove what is unfinished; for a process that is about to end, whatever its threads do."""
+    for part in list(_unfinished):
+        _discard(part)
+
+
+def _discard(part: str) -> None:
+    """Remove a hidden file; one that was there and is gone has just been put in its place."""
+    try:
+        os.unlink(part)
+    except FileNotFoundError:
+        if _unfinished.get(part):
+            _placed.set()
+    except OSError:  # whatever ends this process is told, not this
+        return
 
 
 def _mode_of(path: str | os.PathLike[str]) -> int | None:

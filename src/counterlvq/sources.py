@@ -25,6 +25,7 @@ from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_p
 from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.pipelines.steps import is_kind
 from counterlvq.tables import as_frame, new_frame, settled
+from counterlvq.turns import in_turn
 
 __all__ = ["Doubt", "Source", "source_of"]
 
@@ -286,13 +287,17 @@ class _PipelineRows:
 
     def labels(self, rows: Floats) -> NDArray[Any]:
         """Say what the pipeline predicts, (n,)."""
-        return np.asarray(self.pipeline.predict(self._table(rows))).reshape(-1)
+        table = self._table(rows)
+        with in_turn():
+            return np.asarray(self.pipeline.predict(table)).reshape(-1)
 
     def images(self, rows: Floats) -> Floats:
         """Take rows to the space of the model, by the pipeline's own `transform`, (n, k)."""
         if len(self.pipeline.steps) == 1:
             return self.table_map.image(rows)
-        found = self.pipeline[:-1].transform(self._table(rows))
+        table = self._table(rows)
+        with in_turn():
+            found = self.pipeline[:-1].transform(table)
         dense = found.toarray() if hasattr(found, "toarray") else found
         return np.asarray(dense, dtype=np.float64)
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from counterlvq.branching import Progress
 from counterlvq.presentation import bound_text
+from counterlvq.processes import ask_in_processes
 from counterlvq.results import Counterfactual
 from counterlvq.threads import progress_bar
 
@@ -23,24 +24,19 @@ def answer_rows(
 
     An interrupt stops the run; nothing outside it has changed.
     """
-    found: list[Counterfactual] = []
+    found: dict[int, Counterfactual] = {}
     with progress_bar(count, progress) as bar:
-        for answer in _answers(ask, count, jobs):
-            found.append(answer)
+
+        def take(i: int, answer: Counterfactual) -> None:
+            found[i] = answer
             bar.update(1)
-    return found
 
-
-def _answers(
-    ask: Callable[[int], Counterfactual], count: int, jobs: int
-) -> Iterator[Counterfactual]:
-    if jobs == 1:
-        yield from map(ask, range(count))
-        return
-    from joblib import Parallel, delayed  # takes long to import, and is rarely needed
-
-    run = Parallel(n_jobs=jobs, return_as="generator")
-    yield from run(delayed(ask)(i) for i in range(count))
+        if min(jobs, count) == 1:
+            for i in range(count):
+                take(i, ask(i))
+        else:
+            ask_in_processes(ask, count, jobs, take)
+    return [found[i] for i in range(count)]
 
 
 @contextmanager

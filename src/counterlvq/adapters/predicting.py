@@ -15,6 +15,7 @@ from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.dispatch import recognised
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
+from counterlvq.turns import in_turn
 
 __all__ = ["arithmetic_of", "predictor_of"]
 
@@ -43,7 +44,8 @@ class _Says:
     fitted: Any
 
     def __call__(self, rows: Floats) -> NDArray[Any]:
-        told = self.predict(self.fitted, named_rows(self.fitted, rows))
+        with in_turn():
+            told = self.predict(self.fitted, named_rows(self.fitted, rows))
         return np.asarray(told).reshape(-1)
 
 

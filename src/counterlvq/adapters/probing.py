@@ -13,6 +13,7 @@ from counterlvq.arrays import Floats, plain
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.frames import plain_rows
 from counterlvq.model import PrototypeModel
+from counterlvq.turns import in_turn
 
 __all__ = ["compare", "refuse_disagreement"]
 
@@ -31,7 +32,8 @@ def compare(
     """
     rows = plain_rows("probe", probe, model.features)
     try:
-        told = np.asarray(predict(fitted, named_rows(fitted, probe)))
+        with in_turn():
+            told = np.asarray(predict(fitted, named_rows(fitted, probe)))
     except Exception as error:
         reason = str(error).partition("\n")[0]
         raise InvalidInputError(

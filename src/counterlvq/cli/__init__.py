@@ -4,17 +4,21 @@ Commands use the public surface of the package only, one module each. They impor
 where they need it, so that help and completion come at once.
 """
 
-import signal
+import os
 import sys
-from types import FrameType
-from typing import NoReturn
 
 __all__ = ["main"]
 
 
 def main() -> None:
     """Run the command line of this process, or say what is missing for that."""
-    signal.signal(signal.SIGTERM, _leave)
+    try:
+        from counterlvq.cli.ending import ENDING
+
+        ENDING.install()
+    except KeyboardInterrupt:
+        os.write(2, b"counterlvq: interrupted; nothing was written\n")
+        os._exit(130)
     try:
         from counterlvq.cli.running import run
     except ModuleNotFoundError as error:
@@ -24,9 +28,6 @@ def main() -> None:
             "counterlvq: error: the command line needs click, which is not installed; install it "
             'with pip install "counterlvq[cli]".'
         )
-    sys.exit(run(sys.argv[1:]))
-
-
-def _leave(number: int, _: FrameType | None) -> NoReturn:
-    """End by an exception, so that what is half done is cleared away."""
-    sys.exit(128 + number)
+    code = run(sys.argv[1:])
+    ENDING.work_is_over()
+    sys.exit(code)

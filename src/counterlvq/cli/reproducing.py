@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from counterlvq.cli.running import ERROR, INTERRUPTED, debug_option
+from counterlvq.cli.ending import ENDING
+from counterlvq.cli.running import ERROR, debug_option
 
 __all__ = ["reproduce"]
 
@@ -52,16 +53,9 @@ def reproduce(
 
     # A quick run does not write over what a full one has written.
     folder = output or Path(f"{_FOLDER}-quick" if quick else _FOLDER)
-    try:
-        results = paper.reproduce(
-            folder, cache=cache, quick=quick, peers=peers, fresh=fresh, jobs=jobs
-        )
-    except KeyboardInterrupt:
-        click.echo(
-            "counterlvq: interrupted; the same command goes on from the last finished block.",
-            err=True,
-        )
-        return INTERRUPTED
+    ENDING.remark = "the same command goes on from the last finished block."
+    results = paper.reproduce(folder, cache=cache, quick=quick, peers=peers, fresh=fresh, jobs=jobs)
+    ENDING.remark = None
     for line in paper.verdict_lines(results):
         click.echo(line)
     click.echo(f"Tables and picture: {folder}")

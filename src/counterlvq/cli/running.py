@@ -12,12 +12,13 @@ import click
 from click.shell_completion import shell_complete
 
 import counterlvq as clvq
+from counterlvq.cli.ending import ENDING
 
-__all__ = ["COMPLETE", "ERROR", "INTERRUPTED", "NO_ANSWER", "debug_option", "run"]
+__all__ = ["COMPLETE", "ERROR", "NO_ANSWER", "debug_option", "run"]
 
 COMPLETE = "_COUNTERLVQ_COMPLETE"  # the variable by which a shell asks for completions
 
-DONE, ERROR, USAGE, NO_ANSWER, BUG, INTERRUPTED, BROKEN_PIPE = 0, 1, 2, 3, 70, 130, 141
+DONE, ERROR, USAGE, NO_ANSWER, BUG, BROKEN_PIPE = 0, 1, 2, 3, 70, 141
 
 
 @dataclass
@@ -49,6 +50,7 @@ def run(words: Sequence[str]) -> int:
         return shell_complete(app, {}, "counterlvq", COMPLETE, asked)
     settings = _Settings()
     color = False if os.environ.get("NO_COLOR") else None
+    ENDING.work_begins()
     try:
         with app.make_context("counterlvq", list(words), obj=settings, color=color) as ctx:
             found = app.invoke(ctx)
@@ -65,12 +67,16 @@ def run(words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = BROKEN_PIPE
     except (KeyboardInterrupt, click.Abort):
-        code = _tell(settings, "interrupted; nothing was written", INTERRUPTED)
+        code = _tell(settings, ENDING.line(), ENDING.code)
     except (clvq.CounterlvqError, OSError) as error:
         code = _tell(settings, f"error: {_words_of(error)}", ERROR)
     except Exception as error:  # noqa: BLE001 - the rim: nobody else is left to tell
         told = f"unexpected {type(error).__name__}: {error}."
         code = _tell(settings, f"{told} Run it again with --debug and report what it shows.", BUG)
+    if ENDING.came is not None:
+        # Whatever the interrupt has turned into on its way here, or even if it was lost.
+        ENDING.tell()
+        return ENDING.code
     return code
 
 
@@ -83,6 +89,8 @@ def _words_of(error: BaseException) -> str:
 def _tell(settings: _Settings, text: str, code: int) -> int:
     if settings.debug:
         traceback.print_exc()
+    if ENDING.came is not None:
+        return code
     line = " ".join(text.split())
     click.echo(f"counterlvq: {line}", err=True)
     return code

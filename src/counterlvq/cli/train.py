@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,7 @@ import counterlvq as clvq
 from counterlvq.cli.reading import read_table
 from counterlvq.cli.running import debug_option
 from counterlvq.cli.waiting import working
-from counterlvq.cli.writing import STDOUT, check_writable
+from counterlvq.cli.writing import STDOUT, check_writable, standard_output
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,7 +86,11 @@ def train(
     if output is None:
         click.echo("the model was not saved; name a file with --output.", err=True)
         return
-    clvq.save(told, sys.stdout.buffer if aside else output)
+    if aside:
+        with standard_output() as stream:
+            clvq.save(told, stream)
+    else:
+        clvq.save(told, output)
     where = "standard output" if aside else os.fspath(output)
     click.echo(f"saved     {where}: {_described(model, told)}", err=aside)
 

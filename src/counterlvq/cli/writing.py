@@ -5,14 +5,19 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
+from counterlvq.cli.ending import ENDING
 from counterlvq.cli.reading import needed
 from counterlvq.files import whole_file
 
-__all__ = ["STDOUT", "bytes_of_table", "check_writable", "is_terminal", "write_whole"]
+__all__ = [
+    "STDOUT", "bytes_of_table", "check_writable", "is_terminal", "standard_output", "write_whole",
+]  # fmt: skip
 
 STDOUT = "-"
 
@@ -34,11 +39,20 @@ def check_writable(path: str) -> None:
 def write_whole(path: str, content: bytes) -> None:
     """Write bytes to a file that appears whole, or to standard output."""
     if path == STDOUT:
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
+        with standard_output() as stream:
+            stream.write(content)
         return
     with whole_file(path) as file:
         file.write(content)
+
+
+@contextmanager
+def standard_output() -> Iterator[BinaryIO]:
+    """Write to standard output, and have it known how much of it there is if that is ended."""
+    ENDING.stdout_begun = True
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
+    ENDING.stdout_done = True
 
 
 def bytes_of_table(table: Any, kind: str) -> bytes:

@@ -19,12 +19,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from counterlvq.arrays import Floats
 from counterlvq.lvq import parameters
 from counterlvq.lvq.losses import Loss
 from counterlvq.lvq.objective import Minimum, Objective
+from counterlvq.lvq.single_thread import one_blas_thread
 from counterlvq.lvq.starts import Samples, Units, kmeans_prototypes, merged, start_factor
 from counterlvq.model import PrototypeModel
 
@@ -58,7 +58,7 @@ class PrototypeLVQ(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         samples = self._checked_samples(X, y, sample_weight)
         # Products this small lose time to threads, and their sums would depend on the cores.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             self._train(samples)
         return self
 

@@ -13,6 +13,7 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.frames import rows_of
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
 from counterlvq.tables import new_frame
+from counterlvq.turns import in_turn
 
 __all__ = ["prove"]
 
@@ -63,7 +64,7 @@ def _compare(table_map: TableMap, rows: Floats, told: Floats) -> None:
 
 
 def _transformed(steps: list[Any], table: Any) -> Floats:
-    with warnings.catch_warnings():
+    with in_turn(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on names of columns, and on columns without a value
         for step in steps:
             if step is None or isinstance(step, str):

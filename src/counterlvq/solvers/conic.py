@@ -9,6 +9,7 @@ from scipy import sparse
 from counterlvq.arrays import Floats
 from counterlvq.programs import Multipliers, Program
 from counterlvq.rows import Quadric
+from counterlvq.solvers.guard import solved
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
@@ -27,7 +28,9 @@ def solve(program: Program) -> Solution:
     unit, way_back = scaled(program)
     form = _standard_form(unit)
     for tolerance, rescale in _ATTEMPTS:
-        solution = clarabel.DefaultSolver(*form, _settings(tolerance, rescale)).solve()
+        solution = solved(*form, _settings(tolerance, rescale))
+        if solution is None:
+            continue
         if solution.status == clarabel.SolverStatus.PrimalInfeasible:
             return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
         if solution.status == clarabel.SolverStatus.Solved:

@@ -1,19 +1,17 @@
-"""Clarabel, without what it should not do to its caller."""
+"""Clarabel, without what it should not do to its caller: a panic is a program not solved."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import clarabel
 import numpy as np
 
 from counterlvq.arrays import Floats
+from counterlvq.solvers.patience import is_panic, run_clarabel
 from counterlvq.solvers.solution import Outcome
 
-__all__ = ["Raw", "run_guarded"]
+__all__ = ["Raw", "run_guarded", "solved"]
 
 _SOLVED = ("Solved", "AlmostSolved")
 _EMPTY = ("PrimalInfeasible", "AlmostPrimalInfeasible")
@@ -28,24 +26,25 @@ class Raw(NamedTuple):
     out_of_time: bool = False
 
 
-@contextmanager
-def _muted() -> Iterator[None]:
-    """Keep a panic's own words off the user's terminal; they are written past Python.
+def solved(
+    P: Any, q: Floats, left: Any, right: Floats, cones: list[object], settings: Any
+) -> Any | None:
+    """Run Clarabel; None if it panics, which is no `Exception` in Python.
 
-    Clarabel holds the interpreter's lock while it runs, so no other thread is silenced.
+    A panic also writes some lines to file descriptor 2, past Python, and has no setting that
+    keeps it from that. They are left alone: the descriptor belongs to the whole process, and
+    whoever moves it, even for a moment and under a lock, takes away what other threads and
+    processes forked meanwhile have to say. What makes a panic certain, data that are no
+    numbers, is not handed over.
     """
+    if not all(np.isfinite(part).all() for part in (P.data, q, left.data, right)):
+        return None
     try:
-        kept = os.dup(2)
-    except OSError:  # there is no such stream
-        yield
-        return
-    try:
-        with open(os.devnull, "wb") as nowhere:
-            os.dup2(nowhere.fileno(), 2)
-        yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        return run_clarabel(P, q, left, right, cones, settings)
+    except BaseException as error:
+        if not is_panic(error):
+            raise
+        return None
 
 
 def run_guarded(
@@ -54,7 +53,6 @@ def run_guarded(
 ) -> Raw | None:  # fmt: skip
     """Solve one cone program; None if that fails, in whichever way.
 
-    An ill-conditioned program can make Clarabel panic, which is no `Exception` in Python.
     Without `refined` it does not correct its steps for rounding, which is faster by a third.
     """
     settings = clarabel.DefaultSettings()
@@ -64,12 +62,8 @@ def run_guarded(
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     if np.isfinite(seconds):
         settings.time_limit = max(seconds, 1e-3)
-    try:
-        with _muted():
-            solution = clarabel.DefaultSolver(P, q, left, right, cones, settings).solve()
-    except BaseException as error:
-        if type(error).__name__ != "PanicException":
-            raise
+    solution = solved(P, q, left, right, cones, settings)
+    if solution is None:
         return None
     status = str(solution.status)
     x, duals = np.array(solution.x), np.array(solution.z)

@@ -8,6 +8,7 @@ from scipy import sparse
 
 from counterlvq.arrays import Floats
 from counterlvq.programs import Multipliers, Program
+from counterlvq.solvers.patience import run_highs
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
 
@@ -36,7 +37,7 @@ def solve(program: Program) -> Solution:
     ):
         solver.setOptionValue(name, value)
     solver.passModel(_linear_program(unit))
-    solver.run()
+    run_highs(solver)
     status = solver.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)

@@ -1,0 +1,47 @@
+"""One thread for matrix products while anything trains, however many threads train."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+from typing import Any, final
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+__all__ = ["one_blas_thread"]
+
+
+@final
+class _Limit:
+    """A limit for the whole process: set by the first that asks, lifted by the last that leaves.
+
+    Each of two threads that set and restored it for itself could leave the other's limit behind.
+    """
+
+    def __init__(self) -> None:
+        self._begin_anew()
+        if hasattr(os, "register_at_fork"):  # a forked child has none of the threads that hold it
+            os.register_at_fork(after_in_child=self._begin_anew)
+
+    def _begin_anew(self) -> None:
+        self._turn, self._inside = Lock(), 0
+        self._limit: Any = None
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        with self._turn:
+            if not self._inside:
+                self._limit = threadpool_limits(limits=1, user_api="blas")
+            self._inside += 1
+        try:
+            yield
+        finally:
+            with self._turn:
+                self._inside -= 1
+                if not self._inside:
+                    self._limit.restore_original_limits()
+
+
+one_blas_thread = _Limit()
