@@ -16,6 +16,7 @@ from counterlvq.frames import as_cells, named_table, written
 from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
+from counterlvq.visible import shown_text
 
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
@@ -261,9 +262,9 @@ class FeatureUse:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchSummary:
-    """A batch in a few numbers; print it.
+    """A batch in a few numbers, which it shows where it is printed or ends a cell.
 
     Examples
     --------
@@ -294,15 +295,18 @@ class BatchSummary:
             f"{self.mean_changes:.2f} features changed per answer",
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
-        used = [use for use in self.features if use.share > 0]
+        used = [use for use in self.features if use.share > 0][:_SHOWN_FEATURES]
         if used:
-            width = max(len(use.feature) for use in used[:_SHOWN_FEATURES])
-            lines.append(f"  {'feature':<{max(width, 7)}}  changed  mean change")
+            names = [shown_text(use.feature) for use in used]
+            width = max(7, *map(len, names))
+            lines.append(f"  {'feature':<{width}}  changed  mean change")
             lines += [
-                f"  {use.feature:<{max(width, 7)}}  {use.share:>7.1%}  {_size(use):>11}"
-                for use in used[:_SHOWN_FEATURES]
+                f"  {name:<{width}}  {use.share:>7.1%}  {_size(use):>11}"
+                for name, use in zip(names, used, strict=True)
             ]
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def _size(use: FeatureUse) -> str:

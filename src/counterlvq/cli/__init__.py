@@ -22,7 +22,7 @@ def main() -> None:
             raise
         sys.exit(
             "counterlvq: error: the command line needs click, which is not installed; install it "
-            'with pip install "counterlvq[cli]".'
+            "and what else it uses with pip install click pandas pyarrow tqdm."
         )
     sys.exit(run(sys.argv[1:]))
 

@@ -46,7 +46,7 @@ def needed(library: str) -> Any:
     except ImportError:
         raise clvq.NotSupportedError(
             f"tables at the command line need {library}, which is not installed; install it with "
-            f'pip install "counterlvq[cli]".'
+            f"pip install {library}."
         ) from None
 
 

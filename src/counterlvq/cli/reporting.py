@@ -11,6 +11,7 @@ import counterlvq as clvq
 from counterlvq.cli.questions import explainer_from, question_options, targets_from
 from counterlvq.cli.reading import STDIN, read_model, read_table
 from counterlvq.cli.running import NO_ANSWER, debug_option
+from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
 from counterlvq.cli.writing import check_writable, is_terminal, write_whole
 
@@ -113,9 +114,9 @@ def _chosen(count: int, rows: tuple[int, ...] | None, limit: int | None) -> tupl
             )
         return rows
     if limit is None and count > _USUAL:
-        click.echo(
+        say(
             f"counterlvq: the page is about the first {_USUAL} of {count:,} rows; choose others "
             f"with --rows or --limit.",
-            err=True,
+            aside=True,
         )
     return tuple(range(min(count, _USUAL if limit is None else limit)))

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from counterlvq.cli.running import ERROR, INTERRUPTED, debug_option
+from counterlvq.cli.telling import say
 
 __all__ = ["reproduce"]
 
@@ -57,12 +58,12 @@ def reproduce(
             folder, cache=cache, quick=quick, peers=peers, fresh=fresh, jobs=jobs
         )
     except KeyboardInterrupt:
-        click.echo(
+        say(
             "counterlvq: interrupted; the same command goes on from the last finished block.",
-            err=True,
+            aside=True,
         )
         return INTERRUPTED
     for line in paper.verdict_lines(results):
-        click.echo(line)
-    click.echo(f"Tables and picture: {folder}")
+        say(line)
+    say(f"Tables and picture: {folder}")
     return 0 if results.holds else ERROR

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 import counterlvq as clvq
 from counterlvq.cli.reading import read_table
 from counterlvq.cli.running import debug_option
+from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
 from counterlvq.cli.writing import STDOUT, check_writable
 
@@ -83,13 +84,13 @@ def train(
     for name, rows in (("training", ~chosen), ("held out", chosen)):
         if rows.any():
             share = f"{right[rows].mean():6.1%} of {int(rows.sum()):,} rows right"
-            click.echo(f"{name}  {share}", err=aside)
+            say(f"{name}  {share}", aside=aside)
     if output is None:
-        click.echo("the model was not saved; name a file with --output.", err=True)
+        say("the model was not saved; name a file with --output.", aside=True)
         return
     clvq.save(told, sys.stdout.buffer if aside else output)
     where = "standard output" if aside else os.fspath(output)
-    click.echo(f"saved     {where}: {_described(model, told)}", err=aside)
+    say(f"saved     {where}: {_described(model, told)}", aside=aside)
 
 
 def _described(kind: str, model: clvq.TableModel) -> str:
@@ -187,7 +188,7 @@ def _fitted(steps: list[Any], estimator: Any, X: pd.DataFrame, y: NDArray[Any]) 
                 raise
             raise clvq.InvalidInputError(f"the model cannot be trained: {error}") from None
     for text in dict.fromkeys(str(warning.message) for warning in caught):
-        click.echo(f"counterlvq: warning: {' '.join(text.split())}", err=True)
+        say(f"counterlvq: warning: {' '.join(text.split())}", aside=True)
     return pipeline
 
 

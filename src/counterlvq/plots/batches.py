@@ -53,33 +53,32 @@ def plot_batch(batch: CounterfactualBatch, ax: Axes | None = None, most: int = 3
     up, down = (delta > 0).mean(axis=0) + switched, (delta < 0).mean(axis=0)
     used = [int(j) for j in np.argsort(-(up + down), kind="stable") if up[j] + down[j] > 0]
     shown = used[:most]
-    if ax is None:
-        _, ax = style.new_figure(7.2, 1.35 + 0.36 * len(shown))
     rows = np.arange(len(shown))
     colours = [style.OTHER if switched[j] else style.UP for j in shown]
-    ax.barh(rows, up[shown], color=colours, height=0.62, zorder=2, label="raised")
-    ax.barh(rows, -down[shown], color=style.DOWN, height=0.62, zorder=2, label="lowered")
-    _write_medians(ax, delta[:, shown], up[shown], down[shown])
-    ax.set_yticks(rows, [style.shortened(batch.feature_names[j]) for j in shown])
-    ax.set_ylim(len(shown) - 0.4, -0.6)
-    _dress(ax, len(used) - len(shown))
     nothing = len(batch) - len(delta)
-    style.title(
-        ax,
-        f"{len(delta):,} answers change {np.count_nonzero(delta, axis=1).mean():.2f} features each"
-        + (f"; {nothing:,} rows have no answer" if nothing else ""),
-    )
-    return ax
+    with style.axes_for(ax, 7.2, 1.35 + 0.36 * len(shown)) as axes:
+        axes.barh(rows, up[shown], color=colours, height=0.62, zorder=2, label="raised")
+        axes.barh(rows, -down[shown], color=style.DOWN, height=0.62, zorder=2, label="lowered")
+        _write_medians(axes, delta[:, shown], up[shown], down[shown])
+        axes.set_yticks(rows, [style.shortened(batch.feature_names[j]) for j in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        _dress(axes, len(used) - len(shown))
+        each = np.count_nonzero(delta, axis=1).mean()
+        style.title(
+            axes,
+            f"{len(delta):,} answers change {each:.2f} features each"
+            + (f"; {nothing:,} rows have no answer" if nothing else ""),
+        )
+        return axes
 
 
 def _say_nothing_changes(batch: CounterfactualBatch, ax: Axes | None, answers: int) -> Axes:
-    if ax is None:
-        _, ax = style.new_figure(7.2, 2.0)
-    style.clear_frame(ax)
-    ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
     words = f"{len(batch):,} rows, {answers:,} answers: nothing changes in any of them."
-    ax.text(0.5, 0.5, words, ha="center", va="center", color=style.INK)
-    return ax
+    with style.axes_for(ax, 7.2, 2.0) as axes:
+        style.clear_frame(axes)
+        axes.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
+        axes.text(0.5, 0.5, words, ha="center", va="center", color=style.INK)
+        return axes
 
 
 def _write_medians(ax: Axes, delta: Floats, up: Floats, down: Floats) -> None:

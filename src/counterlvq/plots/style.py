@@ -7,10 +7,13 @@ of Paul Tol), and none of them is the only sign of anything: bars have a side, c
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.results import Counterfactual
+from counterlvq.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +25,7 @@ __all__ = [
     "MUTED",
     "OTHER",
     "UP",
+    "axes_for",
     "class_colours",
     "clear_frame",
     "new_figure",
@@ -46,25 +50,40 @@ _MANY = (
 )  # fmt: skip
 
 
-def require_matplotlib() -> None:
-    """Say what to install if matplotlib is not there."""
-    _pyplot()
+def require_matplotlib(otherwise: str = "") -> None:
+    """Say what to install if matplotlib is not there, and what else can be done."""
+    _pyplot(otherwise)
 
 
-def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """Make a figure with one pair of axes, of so many inches."""
+@contextmanager
+def new_figure(width: float, height: float) -> Iterator[Figure]:
+    """Make a figure of so many inches, of which nothing is left behind if drawing fails."""
     plt = _pyplot()
-    figure, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    return figure, ax
+    figure = plt.figure(figsize=(width, height), layout="constrained")
+    try:
+        yield figure
+    except BaseException:
+        plt.close(figure)
+        raise
 
 
-def _pyplot() -> Any:
+@contextmanager
+def axes_for(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
+    """Draw into the axes that are given, or into those of a new figure."""
+    if ax is not None:
+        yield ax
+        return
+    with new_figure(width, height) as figure:
+        yield figure.subplots()
+
+
+def _pyplot(otherwise: str = "") -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise NotSupportedError(
             "pictures need matplotlib, which is not installed; install it with "
-            'pip install "counterlvq[plots]".'
+            f"pip install matplotlib{otherwise}."
         ) from None
     return plt
 
@@ -93,12 +112,12 @@ def clear_frame(ax: Axes, *, keep: tuple[str, ...] = ()) -> None:
 
 def title(ax: Axes, text: str, more: str = "") -> None:
     """Put a title above the left edge, in as many lines as it needs, and a quieter one below."""
-    lines = textwrap.wrap(_literal(text), 74, max_lines=2, placeholder=" …")
-    ax.set_title("\n".join(lines), loc="left", color=INK, fontsize=10.5, pad=24 if more else 10)
+    words = _wrapped(text, 74, 2)
+    ax.set_title(words, loc="left", color=INK, fontsize=10.5, pad=24 if more else 10)
     if more:
         ax.annotate(
-            _literal(more), (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
-            color=MUTED, fontsize=8.5, annotation_clip=False,
+            _literal(visible(more)), (0, 1), (0, 8), xycoords="axes fraction",
+            textcoords="offset points", color=MUTED, fontsize=8.5, annotation_clip=False,
         )  # fmt: skip
 
 
@@ -127,18 +146,20 @@ def say(ax: Axes, cf: Counterfactual) -> Axes:
     clear_frame(ax)
     ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
     ax.text(
-        0.5, 0.5, "\n".join(textwrap.wrap(_literal(cf.text()), 52, max_lines=8, placeholder=" …")),
-        ha="center", va="center", color=INK, fontsize=10.5, linespacing=1.5,
+        0.5, 0.5, _wrapped(cf.text(), 52, 8), ha="center", va="center", color=INK, fontsize=10.5,
+        linespacing=1.5,
     )  # fmt: skip
     return ax
 
 
 def shortened(text: str, most: int = 28) -> str:
     """Cut a long name in the middle, where names differ least, and keep it from being read."""
-    if len(text) > most:
-        head = (most - 1) // 2
-        text = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
-    return _literal(text)
+    return _literal(visible(text, most))
+
+
+def _wrapped(text: str, width: int, most: int) -> str:
+    lines = textwrap.wrap(visible(text), width, max_lines=most, placeholder=" …")
+    return "\n".join(map(_literal, lines))
 
 
 def number(value: float) -> str:

@@ -101,7 +101,7 @@ def report_html(
     True
     """
     if pictures:
-        require_matplotlib()
+        require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
     cfs, called = _answers_of(explainer, answers, target)
     if names is not None:
         if len(names) != len(cfs):
