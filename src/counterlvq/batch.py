@@ -16,7 +16,7 @@ from counterlvq.frames import as_cells, named_table, written
 from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
-from counterlvq.visible import shown_text
+from counterlvq.visible import encodable, encodable_cells, shown_text
 
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
@@ -213,13 +213,15 @@ class CounterfactualBatch:
         delta = self.delta
         columns: dict[str, Any] = {}
         for j, feature in enumerate(self.features):
-            columns[f"{feature.name}_before"] = written(self.original_values[:, j], feature)
-            columns[f"{feature.name}_after"] = written(self.values[:, j], feature)
+            name = encodable(feature.name)
+            columns[f"{name}_before"] = _holdable(written(self.original_values[:, j], feature))
+            columns[f"{name}_after"] = _holdable(written(self.values[:, j], feature))
             if feature.is_number:
-                columns[f"{feature.name}_change"] = delta[:, j]
-        for name in ("cost", "lower_bound", "gap", "status", "prediction"):
+                columns[f"{name}_change"] = delta[:, j]
+        for name in ("cost", "lower_bound", "gap", "status"):
             columns[name] = getattr(self, name)
-        columns["original_prediction"] = self.original_prediction
+        columns["prediction"] = _holdable(self.prediction)
+        columns["original_prediction"] = _holdable(self.original_prediction)
         columns["prototype"] = self.prototype
         return self.given.new(self.rows, columns)
 
@@ -311,3 +313,12 @@ class BatchSummary:
 
 def _size(use: FeatureUse) -> str:
     return "level" if np.isnan(use.mean_change) else f"{use.mean_change:.4g}"
+
+
+def _holdable(cells: NDArray[Any]) -> NDArray[Any]:
+    """Write out halves of surrogate pairs, which no library of tables can hold."""
+    if cells.dtype.kind not in "OU":
+        return cells
+    out = np.empty(len(cells), dtype=object)
+    out[:] = encodable_cells(cells.tolist())
+    return cells if out.tolist() == cells.tolist() else out

@@ -56,7 +56,7 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
     Examples
     --------
     >>> import pandas as pd
-    >>> from counterlvq.features import Feature, Features, similar
+    >>> from counterlvq.features import Feature, Features
     >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
     >>> rows_of(pd.DataFrame({"job": ["nurse", "clerk"], "age": [31, 44]}), features)
     array([[31.,  1.],
@@ -106,7 +106,7 @@ def like(
     Examples
     --------
     >>> import pandas as pd
-    >>> from counterlvq.features import Feature, Features, similar
+    >>> from counterlvq.features import Feature, Features
     >>> table = pd.DataFrame({"age": [31], "job": ["nurse"], "id": ["a7"]})
     >>> features = Features([Feature("age", "whole"), Feature("job", levels=["clerk", "nurse"])])
     >>> like(table, [[30.0, 0.0]], features)

@@ -9,9 +9,11 @@ middle.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from typing import Any
 from unicodedata import category
 
-__all__ = ["LONGEST", "shown_repr", "shown_text", "visible"]
+__all__ = ["LONGEST", "encodable", "encodable_cells", "shown_repr", "shown_text", "visible"]
 
 # Letters of a name that are shown: the longest questions of surveys, which end up as names of
 # columns, are about that long.
@@ -45,6 +47,22 @@ def visible(text: str, most: int | None = None) -> str:
         return "".join(parts)
     head = (most - 1) // 2
     return f"{_ends(parts, head)}{_CUT}{_ends(parts, -(most - 1 - head))}"
+
+
+def encodable(text: str) -> str:
+    r"""Write out halves of surrogate pairs, which no file and no library of tables can hold.
+
+    Examples
+    --------
+    >>> print(encodable("a\ud800"), encodable("é"))
+    a\ud800 é
+    """
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def encodable_cells(cells: Iterable[Any]) -> list[Any]:
+    """Do the same for whatever is text among some cells."""
+    return [encodable(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
 def shown_text(value: object, most: int = LONGEST) -> str:

@@ -47,6 +47,11 @@ def _positions(text: str) -> tuple[int, ...]:
     metavar="N",
     help=f"The first N rows; {_USUAL} by default.",
 )
+@click.option(
+    "--names",
+    metavar="COLUMN",
+    help="What to call the rows by; a column such as id or name by default.",
+)
 @click.option("--title", default="What would have to change", metavar="TEXT", help="Of the page.")
 @click.option(
     "--pictures/--no-pictures", default=True, help="Draw the planes of the proofs (the default)."
@@ -62,6 +67,7 @@ def report(
     target: tuple[str, ...],
     rows: tuple[int, ...] | None,
     limit: int | None,
+    names: str | None,
     title: str,
     pictures: bool,
     jobs: int | None,
@@ -96,7 +102,7 @@ def report(
             explainer,
             batch,
             title=title,
-            names=[f"Row {i}" for i in chosen],
+            names=names,
             pictures=pictures,
             limit=len(chosen),
         )

@@ -17,6 +17,7 @@ from counterlvq.files import whole_file
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation import bound_text, cost_text
+from counterlvq.report.naming import row_names
 from counterlvq.report.page import Picture, Section, page
 from counterlvq.report.reading import read_answer, read_summary
 from counterlvq.results import Counterfactual
@@ -32,7 +33,7 @@ def write_report(
     *,
     target: Any = None,
     title: str = "What would have to change",
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
 ) -> Path:
@@ -53,8 +54,10 @@ def write_report(
     target : label, labels, or None
         For rows that are explained here, as in `Explainer.explain_batch`.
     title : str
-    names : sequence of str, optional
-        What to call the rows; by default their position.
+    names : str or sequence of str, optional
+        What to call the rows: the name of a column of their table, or a name for each. By
+        default as the index of a pandas frame says, or a column that the model does not see and
+        that tells rows apart, such as ``id`` or ``name``; else by their position.
     pictures : bool, default True
         Whether to draw the planes, for which matplotlib is needed.
     limit : int, default 50
@@ -85,7 +88,7 @@ def report_html(
     *,
     target: Any = None,
     title: str = "What would have to change",
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
 ) -> str:
@@ -102,8 +105,9 @@ def report_html(
     """
     if pictures:
         require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
-    cfs, called = _answers_of(explainer, answers, target)
-    if names is not None:
+    column = names if isinstance(names, str) else None
+    cfs, called = _answers_of(explainer, answers, target, column)
+    if names is not None and not isinstance(names, str):
         if len(names) != len(cfs):
             raise InvalidInputError(f"names has {len(names)}; expected {len(cfs)}, one per row.")
         called = [str(name) for name in names]
@@ -123,11 +127,18 @@ def _has_plane(explainer: Explainer) -> bool:
 
 
 def _answers_of(
-    explainer: Explainer, answers: Any, target: Any
+    explainer: Explainer, answers: Any, target: Any, column: str | None
 ) -> tuple[list[Counterfactual], list[str]]:
-    if isinstance(answers, Counterfactual):
+    single = isinstance(answers, Counterfactual)
+    several = isinstance(answers, Sequence) and any(isinstance(a, Counterfactual) for a in answers)
+    if column is not None and (single or several):
+        raise InvalidInputError(
+            f"names is {column!r}, and single answers know no table; expected a list with a name "
+            f"for each answer, or a batch."
+        )
+    if single:
         return [answers], ["Answer"]
-    if isinstance(answers, Sequence) and any(isinstance(cf, Counterfactual) for cf in answers):
+    if several:
         for k, cf in enumerate(answers):
             if not isinstance(cf, Counterfactual):
                 raise InvalidInputError(
@@ -142,7 +153,7 @@ def _answers_of(
             "target is given with answers that are there already; expected rows to explain, or "
             "no target."
         )
-    return list(answers), [f"Row {k}" for k in answers.rows.tolist()]
+    return list(answers), row_names(answers, column)
 
 
 def _picture(explainer: Explainer, cf: Counterfactual) -> Picture:
