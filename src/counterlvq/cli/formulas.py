@@ -9,7 +9,6 @@ are no text, and stay as they are.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,11 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_it_was", "as_text", "harmless", "restored"]
 
-# What a spreadsheet may skip before it looks for a formula, and the signs in letters of full
-# width, which some take for the usual ones. A leading tab or line break is never taken as it is.
-_SIGNS = "=+\\-@＝＋－＠"
-_SKIPPED = r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]*"
-_RUNS = re.compile(rf"'*(?:[\t\r\n]|{_SKIPPED}[{_SIGNS}])")
+# What begins a formula; some programs take letters of full width for the usual ones.
+_SIGNS = frozenset("=+-@＝＋－＠")
 
 
 def as_text(cell: str) -> str:
@@ -33,7 +29,7 @@ def as_text(cell: str) -> str:
     >>> as_text("=1+1"), as_text(" @SUM(A1)"), as_text("a=b"), as_text("'=1+1")
     ("'=1+1", "' @SUM(A1)", 'a=b', "''=1+1")
     """
-    return f"'{cell}" if _RUNS.match(cell) else cell
+    return f"'{cell}" if _runs(cell) else cell
 
 
 def as_it_was(cell: str) -> str:
@@ -44,7 +40,20 @@ def as_it_was(cell: str) -> str:
     >>> as_it_was("'=1+1"), as_it_was("'quoted'")
     ('=1+1', "'quoted'")
     """
-    return cell[1:] if cell.startswith("'") and _RUNS.match(cell) else cell
+    return cell[1:] if cell.startswith("'") and _runs(cell) else cell
+
+
+def _runs(cell: str) -> bool:
+    """Whether a cell is a formula behind apostrophes, and what a spreadsheet may skip or trim."""
+    begin = cell.lstrip("'")
+    if begin[:1] in ("\t", "\r", "\n"):
+        return True
+    for letter in begin:
+        if letter in _SIGNS:
+            return True
+        if letter != " " and letter.isprintable():  # spaces of other widths are not
+            return False
+    return False
 
 
 def harmless(table: pd.DataFrame) -> pd.DataFrame:

@@ -59,9 +59,9 @@ def plot_batch(batch: CounterfactualBatch, ax: Axes | None = None, most: int = 3
     with style.axes_for(ax, 7.2, 1.35 + 0.36 * len(shown)) as axes:
         axes.barh(rows, up[shown], color=colours, height=0.62, zorder=2, label="raised")
         axes.barh(rows, -down[shown], color=style.DOWN, height=0.62, zorder=2, label="lowered")
-        _write_medians(axes, delta[:, shown], up[shown], down[shown])
         axes.set_yticks(rows, [style.shortened(batch.feature_names[j]) for j in shown])
         axes.set_ylim(len(shown) - 0.4, -0.6)
+        _write_medians(axes, delta[:, shown], up[shown], down[shown])
         _dress(axes, len(used) - len(shown))
         each = np.count_nonzero(delta, axis=1).mean()
         style.title(
@@ -104,7 +104,7 @@ def _dress(ax: Axes, left_out: int) -> None:
     ax.grid(axis="x", color="#e3e6ea", linewidth=0.8, zorder=0)
     ax.set_axisbelow(True)
     style.clear_frame(ax)
-    words = "share of answers that lower (left) or raise (right) it, and the median change"
+    lines = ["share of answers that lower (left) or raise (right) it, and the median change"]
     if left_out:
-        words += f"\n{left_out} features that change less often are not shown"
-    ax.set_xlabel(words, color=style.MUTED)
+        lines.append(f"{left_out} features that change less often are not shown")
+    style.caption(ax, *lines)

@@ -60,22 +60,20 @@ def plot_changes(
             return style.say(axes, cf)
         lengths = np.array([lengths_of[change.feature] for change in ordered])
         _draw(axes, ordered, lengths)
-        words = _axis_words(explainer, ordered, len(changes) - shown)
-        axes.set_xlabel(words, color=style.MUTED)
-        style.title(
-            axes,
-            f"{shown_repr(cf.original_prediction)} → {shown_repr(cf.prediction)} "
-            f"at cost {cost_text(cf.shown.cost)}",
-        )
+        style.caption(axes, _axis_words(explainer, ordered, len(changes) - shown))
+        # Words rather than an arrow, on whose sides labels change where they are read from right
+        # to left.
+        before, after = (shown_repr(one, 28) for one in (cf.original_prediction, cf.prediction))
+        style.title(axes, f"from {before} to {after} at cost {cost_text(cf.shown.cost)}")
         return axes
 
 
 def _draw(ax: Axes, changes: list[Change], lengths: Floats) -> None:
     rows = np.arange(len(changes))
     ax.barh(rows, lengths, color=[_colour(change) for change in changes], height=0.62, zorder=2)
-    _write_values(ax, changes, lengths)
     ax.set_yticks(rows, [style.shortened(change.feature) for change in changes])
     ax.set_ylim(len(changes) - 0.4, -0.6)
+    _write_values(ax, changes, lengths)
     ax.axvline(0.0, color=style.INK, linewidth=0.9, zorder=3)
     ax.grid(axis="x", color="#e3e6ea", linewidth=0.8, zorder=0)
     style.clear_frame(ax)

@@ -213,12 +213,14 @@ def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
         ax.add_patch(open_gap)
         keys.append(open_gap)
     if len(seen.ball):
-        wish = " or ".join(map(shown_repr, cf.target)) if len(cf.target) < 3 else "counterfactual"
+        wish = "counterfactual"
+        if len(cf.target) < 3:
+            wish = " or ".join(shown_repr(label, 32 // len(cf.target)) for label in cf.target)
         allowed = "allowed " if stepped or (seen.excess > 0).any() else ""
         words = f"cheaper than {bound_text(cf.lower_bound)}: proved to hold no {allowed}{wish}"
         ball = Polygon(
             seen.ball, closed=True, facecolor=(1, 1, 1, 0.62), edgecolor=style.INK, linewidth=1.5,
-            zorder=3.5, joinstyle="miter", label=style.shortened(words, 64),
+            zorder=3.5, joinstyle="miter", label=style.shortened(words, 84),
         )  # fmt: skip
         ax.add_patch(ball)
         keys.insert(0, ball)

@@ -95,7 +95,8 @@ class Answer:
 
     name: str
     status: Status
-    classes: str
+    before: str  # label
+    after: str  # label, or those that were wished for
     sentence: str
     facts: tuple[Fact, ...]
     values: tuple[Value, ...]
@@ -191,7 +192,8 @@ def read_answer(explainer: Explainer, cf: Counterfactual, name: str) -> Answer:
     return Answer(
         name=shown_text(name),
         status=cf.status,
-        classes=f"{shown_repr(cf.original_prediction)} → {to}",
+        before=shown_repr(cf.original_prediction),
+        after=to,
         sentence=cf.text(),
         facts=_facts(cf),
         values=_values(explainer, cf),

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from base64 import b64encode
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
@@ -23,7 +24,12 @@ from counterlvq.report.reading import read_answer, read_summary
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["report_html", "write_report"]
+
+_NO_GLYPH = re.compile(r"Glyph .* missing from font|.* does not have a glyph")
 
 
 def write_report(
@@ -157,22 +163,40 @@ def _answers_of(
 
 
 def _picture(explainer: Explainer, cf: Counterfactual) -> Picture:
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     # A figure of our own, which no window and no other drawing knows of. The salt makes the
     # names inside the file, and so the page, the same every time.
     figure = Figure(figsize=PLANE_SIZE, layout="constrained")
     ax = draw_plane(figure.subplots(), explainer, cf, None, fill_figure=True)
-    drawn = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "counterlvq", "svg.fonttype": "path"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    drawn, lacks = _svg(figure, "path")
+    if lacks:
+        # The browser has, or finds, other fonts than the one that outlines are taken from.
+        drawn, _ = _svg(figure, "none")
     # Axis labels carry no mathematics, so that the escape of the dollar sign is all there is.
     across, up = (text.replace(r"\$", "$") for text in (ax.get_xlabel(), ax.get_ylabel()))
     return Picture(
-        b64encode(_lean(drawn.getvalue())).decode("ascii"),
+        b64encode(_lean(drawn)).decode("ascii"),
         f"Slice through the model's cells; across: {across}; up: {up}. {_seen(cf)}",
     )
+
+
+def _svg(figure: Figure, text: str) -> tuple[bytes, bool]:
+    """Draw text as outlines ("path") or as text ("none"); say whether the font lacks letters."""
+    import matplotlib as mpl
+
+    drawn = BytesIO()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with mpl.rc_context({"svg.hashsalt": "counterlvq", "svg.fonttype": text}):
+            figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    missing = [bool(_NO_GLYPH.match(str(warning.message))) for warning in caught]
+    for warning, is_missing in zip(caught, missing, strict=True):
+        if not is_missing:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return drawn.getvalue(), any(missing)
 
 
 def _lean(svg: bytes) -> bytes:
