@@ -130,8 +130,16 @@ def title(ax: Axes, text: str, more: str = "") -> None:
 def caption(ax: Axes, *lines: str) -> None:
     """Say below the axes what they measure, in lines that are as wide as the axes."""
     width = max(30, _letters(ax, ax.get_position().width, _CAPTION))
-    words = "\n".join(_wrapped(line, width, 3) for line in lines)
+    words = "\n".join(_balanced(line, width) for line in lines)
     ax.set_xlabel(words, color=MUTED, fontsize=_CAPTION)
+
+
+def _balanced(line: str, width: int) -> str:
+    """Wrap into as few lines as the width allows, and these alike in length."""
+    count = len(textwrap.wrap(line, width))
+    while width > 1 and len(textwrap.wrap(line, width - 1)) == count:
+        width -= 1
+    return _wrapped(line, width, count)
 
 
 def _letters(ax: Axes, share: float, size: float) -> int:
