@@ -528,7 +528,7 @@ def test_progress_without_tqdm_says_what_to_do(monkeypatch: pytest.MonkeyPatch) 
         explainer("l1").explain_batch(X, progress=True)
     assert str(caught.value) == (
         "progress=True needs tqdm, which is not installed; install it with "
-        'pip install "counterlvq[progress]", or leave progress out.'
+        "pip install tqdm, or leave progress out."
     )
     assert len(explainer("l1").explain_batch(X)) == len(X)
 

@@ -14,6 +14,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "examples"
 SAYS = {
     "demo.py": [
         "second_floor <= first_floor",
+        "living_area == first_floor + second_floor",
         "leave no room for it together",
         "Counterfactual (optimal)",
     ],

@@ -16,6 +16,7 @@ from counterlvq.frames import as_cells, named_table, written
 from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables import as_frame, new_frame
 from counterlvq.types import Status
+from counterlvq.visible import encodable, encodable_cells, shown_text
 
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
@@ -212,13 +213,15 @@ class CounterfactualBatch:
         delta = self.delta
         columns: dict[str, Any] = {}
         for j, feature in enumerate(self.features):
-            columns[f"{feature.name}_before"] = written(self.original_values[:, j], feature)
-            columns[f"{feature.name}_after"] = written(self.values[:, j], feature)
+            name = encodable(feature.name)
+            columns[f"{name}_before"] = _holdable(written(self.original_values[:, j], feature))
+            columns[f"{name}_after"] = _holdable(written(self.values[:, j], feature))
             if feature.is_number:
-                columns[f"{feature.name}_change"] = delta[:, j]
-        for name in ("cost", "lower_bound", "gap", "status", "prediction"):
+                columns[f"{name}_change"] = delta[:, j]
+        for name in ("cost", "lower_bound", "gap", "status"):
             columns[name] = getattr(self, name)
-        columns["original_prediction"] = self.original_prediction
+        columns["prediction"] = _holdable(self.prediction)
+        columns["original_prediction"] = _holdable(self.original_prediction)
         columns["prototype"] = self.prototype
         return self.given.new(self.rows, columns)
 
@@ -261,9 +264,9 @@ class FeatureUse:
 
 
 @final
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class BatchSummary:
-    """A batch in a few numbers; print it.
+    """A batch in a few numbers, which it shows where it is printed or ends a cell.
 
     Examples
     --------
@@ -294,16 +297,28 @@ class BatchSummary:
             f"{self.mean_changes:.2f} features changed per answer",
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
-        used = [use for use in self.features if use.share > 0]
+        used = [use for use in self.features if use.share > 0][:_SHOWN_FEATURES]
         if used:
-            width = max(len(use.feature) for use in used[:_SHOWN_FEATURES])
-            lines.append(f"  {'feature':<{max(width, 7)}}  changed  mean change")
+            names = [shown_text(use.feature) for use in used]
+            width = max(7, *map(len, names))
+            lines.append(f"  {'feature':<{width}}  changed  mean change")
             lines += [
-                f"  {use.feature:<{max(width, 7)}}  {use.share:>7.1%}  {_size(use):>11}"
-                for use in used[:_SHOWN_FEATURES]
+                f"  {name:<{width}}  {use.share:>7.1%}  {_size(use):>11}"
+                for name, use in zip(names, used, strict=True)
             ]
         return "\n".join(lines)
+
+    __repr__ = __str__
 
 
 def _size(use: FeatureUse) -> str:
     return "level" if np.isnan(use.mean_change) else f"{use.mean_change:.4g}"
+
+
+def _holdable(cells: NDArray[Any]) -> NDArray[Any]:
+    """Write out halves of surrogate pairs, which no library of tables can hold."""
+    if cells.dtype.kind not in "OU":
+        return cells
+    out = np.empty(len(cells), dtype=object)
+    out[:] = encodable_cells(cells.tolist())
+    return cells if out.tolist() == cells.tolist() else out

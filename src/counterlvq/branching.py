@@ -29,6 +29,7 @@ from counterlvq.solvers.descent import Descent, Frames
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.solution import Outcome
 from counterlvq.trees import Forest, LocalQuestion, Tree
+from counterlvq.visible import shown_text
 
 __all__ = ["Branching", "Node", "Progress"]
 
@@ -162,7 +163,7 @@ class Branching:
             return ()
         near, names = self._near(root), self.question.cells.model.features.names
         open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
-        named = ", ".join(names[j] for j in open_ones[:_NAMED])
+        named = ", ".join(shown_text(names[j]) for j in open_ones[:_NAMED])
         more = f" and {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
         far = float(near.most[open_ones].max())
         where = f"changes up to {far:.4g}" if np.isfinite(far) else f"{self._solved} boxes"

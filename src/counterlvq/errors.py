@@ -16,6 +16,8 @@ is data (see `counterlvq.Status`). ::
 
 from __future__ import annotations
 
+from counterlvq.visible import visible
+
 __all__ = [
     "ConstraintSyntaxError",
     "CounterlvqError",
@@ -29,8 +31,19 @@ __all__ = [
 ]
 
 
+# Letters of a message; longer ones hold what nobody reads to the end, and are kept in `args`.
+_LONGEST = 2000
+
+
 class CounterlvqError(Exception):
-    """Base class of every error this package raises on purpose."""
+    """Base class of every error this package raises on purpose.
+
+    Its text is one line in which nothing acts upon a terminal, whatever names it quotes.
+    """
+
+    def __str__(self) -> str:
+        lines = super().__str__().split("\n")
+        return visible(" ".join(line.strip(" \t\r") for line in lines), _LONGEST)
 
 
 class InvalidInputError(CounterlvqError, ValueError):

@@ -18,13 +18,16 @@ from counterlvq.arrays import Floats, finite_vector, plain, real_number
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.tables import Frame, as_frame, is_missing, settled
 from counterlvq.types import Kind
+from counterlvq.visible import LONGEST, shown_repr, shown_text
 
-__all__ = ["Feature", "FeatureKey", "Features"]
+__all__ = ["Feature", "FeatureKey", "Features", "similar"]
 
 FeatureKey = str | SupportsIndex
 
 # A double has no more digits than this after the point that anyone could mean.
 _MOST_DECIMALS = 12
+# Names that a misspelt one is compared with.
+_MOST_COMPARED = 10_000
 
 
 @final
@@ -390,11 +393,11 @@ class Features:
                 f"feature {name!r} is a column that the model does not see: no answer changes "
                 f"it, and its value is not looked at; expected one that it sees. Check it before."
             ) from None
-        close = difflib.get_close_matches(name, self.names, n=1)
-        shown = ", ".join(self.names[:8]) + (", ..." if len(self) > 8 else "")
-        hint = f" Did you mean {close[0]!r}?" if close else ""
+        close = similar(name, self.names)
+        shown = ", ".join(map(shown_text, self.names[:8])) + (", ..." if len(self) > 8 else "")
+        hint = f" Did you mean {close!r}?" if close is not None else ""
         raise UnknownFeatureError(
-            f"feature {name!r} does not exist; expected one of: {shown}.{hint}"
+            f"feature {shown_repr(name)} does not exist; expected one of: {shown}.{hint}"
         ) from None
 
     def vector(self, name: str, value: ArrayLike | Mapping[str, float]) -> Floats:
@@ -413,6 +416,14 @@ class Features:
         if array.ndim == 2 and array.shape[0] == 1:
             array = array[0]
         return finite_vector(name, array, len(self))
+
+
+def similar(text: str, names: Sequence[str]) -> str | None:
+    """Find the name that was meant; names too long or too many to compare are left out."""
+    if len(text) > LONGEST:
+        return None
+    short = [name for name in names[:_MOST_COMPARED] if len(name) <= LONGEST]
+    return next(iter(difflib.get_close_matches(text, short, n=1)), None)
 
 
 def _read_column(table: Frame, name: str, wished: Kind | str | None) -> Feature:

@@ -47,7 +47,9 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     target = os.path.realpath(path)  # a link stays one, and what it points to is replaced
     folder, name = os.path.split(target)
-    part = os.path.join(folder, f".{name[:80]}.{secrets.token_hex(8)}.part")
+    # Systems count the bytes of a name, of which a letter may have several.
+    begin = os.fsdecode(os.fsencode(name)[:80])
+    part = os.path.join(folder, f".{begin}.{secrets.token_hex(8)}.part")
     _unfinished[part] = False
     try:
         with open(part, "xb") as file:

@@ -8,7 +8,6 @@ arrays and lists of lists are read by position.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, final
 
@@ -17,10 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.arrays import Floats, finite_matrix, has_names, read_only
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.features import Feature, Features
+from counterlvq.features import Feature, Features, similar
 from counterlvq.records import as_records, typed_like
 from counterlvq.tables import Table, as_frame, is_missing, numbers_among, settled
 from counterlvq.types import Kind
+from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["as_cells", "like", "named_table", "plain_rows", "rows_of", "written"]
 
@@ -158,7 +158,7 @@ class _Cells(Table):
         if self.cells.ndim != 2 or self.cells.shape[1] != len(names):
             raise InvalidInputError(
                 f"the table has shape {cells.shape}; expected {len(names)} columns: "
-                f"{_shortened(names)}."
+                f"{_shortened(map(shown_text, names))}."
             )
 
     def __len__(self) -> int:
@@ -248,11 +248,11 @@ def _codes(table: Table, feature: Feature) -> Floats:
     if is_missing(values[i]):
         _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
     texts = [level for level in feature.levels if isinstance(level, str)]
-    close = difflib.get_close_matches(str(values[i]), texts, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    close = similar(str(values[i]), texts)
+    hint = f" Did you mean {close!r}?" if close is not None else ""
     raise InvalidInputError(
-        f"column {feature.name!r}, {table.row(i)} is {values[i]!r}, which is none of its levels; "
-        f"expected one of: {_shortened(map(repr, feature.levels))}.{hint}"
+        f"column {shown_repr(feature.name)}, {table.row(i)} is {shown_repr(values[i])}, which is "
+        f"none of its levels; expected one of: {_shortened(map(shown_repr, feature.levels))}.{hint}"
     )
 
 
@@ -290,11 +290,11 @@ def _refuse_missing_columns(names: Sequence[str], features: Features) -> None:
     missing = [name for name in features.names if name not in names]
     if not missing:
         return
-    close = difflib.get_close_matches(missing[0], names, n=1)
-    hint = f" Did you mean {close[0]!r} by {missing[0]!r}?" if close else ""
+    close = similar(missing[0], names)
+    hint = f" Did you mean {close!r} by {missing[0]!r}?" if close is not None else ""
     raise InvalidInputError(
-        f"the table lacks the column(s) {', '.join(map(repr, missing))}; expected one for each of "
-        f"the {len(features)} features.{hint}"
+        f"the table lacks the column(s) {', '.join(map(shown_repr, missing))}; expected one for "
+        f"each of the {len(features)} features.{hint}"
     )
 
 

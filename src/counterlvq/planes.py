@@ -23,10 +23,12 @@ from counterlvq.features import FeatureKey
 from counterlvq.results import Counterfactual
 from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint
+from counterlvq.visible import shown_text
 
 __all__ = [
     "Plane",
     "PlaneAxes",
+    "change_weights",
     "conditions_of",
     "cost_scale",
     "feature_scale",
@@ -123,10 +125,13 @@ def _refuse_what_is_no_plane(explainer: Explainer, cf: Counterfactual) -> None:
         )
     if cf.feature_names != explainer.features.names:
         raise InvalidInputError(
-            f"the answer is about {', '.join(cf.feature_names[:4])}, ... and the explainer about "
-            f"{', '.join(explainer.features.names[:4])}, ...; expected an answer of this "
-            f"explainer."
+            f"the answer is about {_first(cf.feature_names)}, ... and the explainer about "
+            f"{_first(explainer.features.names)}, ...; expected an answer of this explainer."
         )
+
+
+def _first(names: Sequence[str]) -> str:
+    return ", ".join(map(shown_text, names[:4]))
 
 
 def _checked_pair(explainer: Explainer, features: Sequence[FeatureKey]) -> tuple[int, int]:
@@ -271,6 +276,22 @@ def feature_scale(explainer: Explainer) -> dict[str, float]:
     return {features.names[j]: float(one) for j, one in zip(numbers, scale, strict=True)}
 
 
+def change_weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]:
+    """Weigh each change, so that their lengths can be compared; a switch by its price."""
+    scale = feature_scale(explainer)
+    switches = explainer.prices.switches
+    out = {}
+    for change in cf.shown_changes:
+        if change.is_number:
+            out[change.feature] = float(change.difference * scale[change.feature])
+            continue
+        j = explainer.features.position(change.feature)
+        price = float(switches[j][int(cf.original_values[j]), int(cf.values[j])])
+        # Beside squared distances a price is the square of a length.
+        out[change.feature] = price if isinstance(explainer.cost, Manhattan) else price**0.5
+    return out
+
+
 def nearest_wished(explainer: Explainer, cf: Counterfactual) -> Floats:
     """Find the wished-for prototype that is nearest to the input, (d,)."""
     model, target = explainer.model, set(cf.target)
@@ -287,7 +308,7 @@ def _recipe(names: Sequence[str], direction: Floats, scale: Floats, most: int = 
     """Say a direction by the features that it moves most, in their own units."""
     weight = np.abs(direction) * scale
     order = [int(j) for j in np.argsort(-weight, kind="stable") if weight[j] > 0.05 * weight.max()]
-    parts = [f"{_rounded(direction[j])} {names[j]}" for j in order[:most]]
+    parts = [f"{_rounded(direction[j])} {shown_text(names[j])}" for j in order[:most]]
     while len(parts) > 1 and sum(map(len, parts)) > _RECIPE:
         parts.pop()
     return ", ".join(parts) + (", ..." if len(order) > len(parts) else "")

@@ -26,6 +26,7 @@ from counterlvq.presentation import (
 from counterlvq.proofs import Certificate
 from counterlvq.trees import Forest
 from counterlvq.types import Status
+from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
 
@@ -34,6 +35,8 @@ __all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
 _SHOWN_CHANGES = 20
+# Of one constraint, where several are named in a sentence.
+_SHOWN_LETTERS = 1000
 # A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
 # gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
@@ -95,19 +98,23 @@ class Change:
         >>> Change("cards", 2, 1).text()
         'cards were 1 instead of 2'
         """
+        name = shown_text(self.feature)
         if not self.is_number:
-            return f"{self.feature} were {self.after} instead of {self.before}"
-        unit, shown = f" {self.unit}" if self.unit else "", self.shown
+            return f"{name} were {shown_text(self.after)} instead of {shown_text(self.before)}"
+        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self.shown
         if not unit and isinstance(self.before, int) and isinstance(self.after, int):
-            return f"{self.feature} were {shown.after} instead of {shown.before}"
+            return f"{name} were {shown.after} instead of {shown.before}"
         by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
-        return f"{self.feature} were {by} ({shown.after} instead of {shown.before}{unit})"
+        return f"{name} were {by} ({shown.after} instead of {shown.before}{unit})"
 
     def cells(self) -> tuple[str, str, str, str]:
         """Name, old value, new value and difference, as a table shows them."""
+        name = shown_text(self.feature)
         if not self.is_number:
-            return self.feature, str(self.before), str(self.after), ""
-        name, shown = f"{self.feature} ({self.unit})" if self.unit else self.feature, self.shown
+            return name, shown_text(self.before), shown_text(self.after), ""
+        if self.unit:
+            name = f"{name} ({shown_text(self.unit)})"
+        shown = self.shown
         return name, shown.before, shown.after, ("+" if shown.rises else "-") + shown.by
 
     @property
@@ -267,12 +274,13 @@ class Counterfactual:
     def text(self) -> str:
         """Say the answer in one sentence, with the numbers of the row that is `shown`."""
         if self.status.has_answer and not self.changes:
-            return f"The answer is {self.prediction} already; nothing needs to change."
+            label = shown_text(self.prediction)
+            return f"The answer is {label} already; nothing needs to change."
         if self.status.has_answer:
             parts = [change.text() for change in self.shown_changes]
             what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-            return f"The answer would have been {self.prediction} if {what}."
-        wished = " or ".join(str(label) for label in self.target)
+            return f"The answer would have been {shown_text(self.prediction)} if {what}."
+        wished = " or ".join(shown_text(label) for label in self.target)
         if self.status is Status.UNKNOWN:
             return f"No counterfactual for {wished} was found; that there is none is not proved."
         return f"There is no counterfactual for {wished}: {self._clash()}."
@@ -310,14 +318,15 @@ class Counterfactual:
         }
 
     def __str__(self) -> str:
+        proof = visible(self._proof_line())
         if not self.status.has_answer:
-            return f"Counterfactual ({self.status})\n  {self.text()}\n  {self._proof_line()}"
+            return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
         lines = [
             f"Counterfactual ({self.status})",
-            f"  class   {self.original_prediction!r} -> {self.prediction!r}",
+            f"  class   {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *self._table(),
             f"  cost    {cost_words(self.shown.cost, self.cost)}",
-            f"  proof   {self._proof_line()}",
+            f"  proof   {proof}",
         ]
         return "\n".join(lines)
 
@@ -363,11 +372,11 @@ class Counterfactual:
         return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
     def _clash(self) -> str:
-        words = [_words(item) for item in self.conflict]
+        words = [visible(_words(item), _SHOWN_LETTERS) for item in self.conflict]
         fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""
-            return f"{self.reason}{under}"
+            return f"{visible(self.reason)}{under}"
         if not words:
             return "the model never says so, with or without constraints"
         if len(words) == 1:

@@ -428,8 +428,8 @@ def new_frame(columns: Mapping[str, Any]) -> Any:
         import polars as pl
     except ImportError:
         raise NotSupportedError(
-            "columns with names need pandas or polars, and neither is installed; install them "
-            'with pip install "counterlvq[frames]".'
+            "columns with names need pandas or polars, and neither is installed; install one of "
+            "them with pip install pandas."
         ) from None
     return pl.DataFrame(columns)
 

@@ -105,7 +105,7 @@ def progress_bar(total: int, progress: bool) -> AbstractContextManager[Any]:
     except ImportError:
         raise NotSupportedError(
             "progress=True needs tqdm, which is not installed; install it with "
-            'pip install "counterlvq[progress]", or leave progress out.'
+            "pip install tqdm, or leave progress out."
         ) from None
     bar: AbstractContextManager[Any] = tqdm(total=total, unit="row", unit_scale=True)
     return bar

@@ -152,7 +152,7 @@ def test_without_matplotlib_it_says_what_to_install(workshop: Path, tmp_path: Pa
     hidden = {"PYTHONPATH": f"{tmp_path}:{_path()}"}
     done = counterlvq(*REPORT, "-o", str(tmp_path / "a.html"), cwd=workshop, **hidden)
     assert done.returncode == 1
-    assert 'pip install "counterlvq[plots]"' in one_line(done.stderr)
+    assert "pip install matplotlib, or leave the pictures out" in one_line(done.stderr)
     assert not (tmp_path / "a.html").exists()
     done = counterlvq(*REPORT, "--no-pictures", cwd=workshop, **hidden)
     assert (done.returncode, done.stderr) == (0, b"")

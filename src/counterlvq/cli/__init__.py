@@ -26,7 +26,7 @@ def main() -> None:
             raise
         sys.exit(
             "counterlvq: error: the command line needs click, which is not installed; install it "
-            'with pip install "counterlvq[cli]".'
+            "and what else it uses with pip install click pandas pyarrow tqdm."
         )
     code = run(sys.argv[1:])
     ENDING.work_is_over()

@@ -6,6 +6,7 @@ import click
 
 from counterlvq.cli.running import debug_option
 from counterlvq.cli.story import tell
+from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
 
 __all__ = ["demo"]
@@ -21,4 +22,4 @@ def demo() -> None:
             line = next(lines, None)
         if line is None:
             return
-        click.echo(line)
+        say(line)

@@ -14,8 +14,10 @@ from counterlvq.cli.listing import listing
 from counterlvq.cli.questions import explainer_from, question_options, targets_from
 from counterlvq.cli.reading import STDIN, read_model, read_table
 from counterlvq.cli.running import NO_ANSWER, debug_option
+from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
 from counterlvq.cli.writing import bytes_of_table, check_writable, is_terminal, write_whole
+from counterlvq.visible import encodable_cells
 
 __all__ = ["explain"]
 
@@ -36,6 +38,11 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @click.option(
     "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
 )
+@click.option(
+    "--escape/--no-escape",
+    default=True,
+    help="In CSV, put ' before text that a spreadsheet would run (the default).",
+)
 @debug_option
 def explain(
     model: str,
@@ -44,6 +51,7 @@ def explain(
     jobs: int | None,
     kind: str | None,
     output: str,
+    escape: bool,
     **question: Any,
 ) -> int:
     """Find the closest counterfactual of each row of TABLE (CSV or Parquet).
@@ -70,26 +78,28 @@ def explain(
     wish = targets_from(loaded, target)
     batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
     with working("writing"):
-        told = _told(batch, kind)
-    if isinstance(told, bytes):
-        write_whole(output, told)
-    else:
-        _show(told, output)
+        told = _told(batch, kind, escape)
+    _put(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
 
 
-def _told(batch: clvq.CounterfactualBatch, kind: str) -> bytes | str:
+def _told(batch: clvq.CounterfactualBatch, kind: str, escape: bool) -> bytes | str:
     """Put answers into bytes for programs, or into words for people."""
     if kind == "table":
         return listing(batch)
-    return _json(batch) if kind == "json" else _columns(batch, kind)
+    return _json(batch) if kind == "json" else _columns(batch, kind, escape)
 
 
-def _show(text: str, output: str) -> None:
-    if is_terminal(output):
-        click.echo(text)
+def _put(told: bytes | str, output: str) -> None:
+    """Write it; colours are for terminals, and data are for programs but may be looked at."""
+    if isinstance(told, str) and is_terminal(output):
+        click.echo(told)
+    elif isinstance(told, str):
+        write_whole(output, f"{click.unstyle(told)}\n".encode())
+    elif is_terminal(output):
+        say(told.decode().removesuffix("\n"))
     else:
-        write_whole(output, f"{click.unstyle(text)}\n".encode())
+        write_whole(output, told)
 
 
 def _json(batch: clvq.CounterfactualBatch) -> bytes:
@@ -97,7 +107,10 @@ def _json(batch: clvq.CounterfactualBatch) -> bytes:
     return f"{json.dumps(told, indent=1, allow_nan=False)}\n".encode()
 
 
-def _columns(batch: clvq.CounterfactualBatch, kind: str) -> bytes:
+def _columns(batch: clvq.CounterfactualBatch, kind: str, escape: bool) -> bytes:
     """Give the rows back as they came, changed where they had to be, and what is said of them."""
     told = {name: getattr(batch, name) for name in _TOLD}
-    return bytes_of_table(batch.X.assign(**told), kind)
+    for name, cells in told.items():
+        if cells.dtype.kind in "OU":  # of the model's labels, tables cannot hold all
+            told[name] = encodable_cells(cells.tolist())
+    return bytes_of_table(batch.X.assign(**told), kind, escape)

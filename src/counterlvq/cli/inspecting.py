@@ -12,6 +12,8 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.reading import Model, read_model
 from counterlvq.cli.running import debug_option
+from counterlvq.cli.telling import say
+from counterlvq.visible import shown_text
 
 __all__ = ["inspect"]
 
@@ -25,7 +27,10 @@ _SHOWN = 8  # levels of a column
 def inspect(model: str, as_json: bool) -> None:
     """Show classes, prototypes, metric and columns of the file MODEL (- for stdin)."""
     told = _told(read_model(model))
-    click.echo(json.dumps(told, indent=1) if as_json else _text(told))
+    if as_json:
+        click.echo(json.dumps(told, indent=1))
+    else:
+        say(_text(told))
 
 
 def _told(loaded: Model) -> dict[str, Any]:
@@ -69,18 +74,21 @@ def _feature(feature: clvq.Feature) -> dict[str, Any]:
 
 
 def _text(told: dict[str, Any]) -> str:
-    classes = ", ".join(f"{one['label']} ({one['prototypes']})" for one in told["classes"])
+    classes = ", ".join(
+        f"{shown_text(one['label'])} ({one['prototypes']})" for one in told["classes"]
+    )
     lines = [
         f"prototypes  {told['prototypes']} in {told['dimensions']} dimensions, "
         f"{told['metric']} metric",
         f"classes     {classes}",
         f"columns     {len(told['features'])}"
-        + (f", and unseen: {', '.join(told['unseen'])}" if told["unseen"] else ""),
+        + (f", and unseen: {', '.join(map(shown_text, told['unseen']))}" if told["unseen"] else ""),
     ]
-    width = max(len(feature["name"]) for feature in told["features"]) if told["features"] else 0
+    names = [shown_text(feature["name"]) for feature in told["features"]]
+    width = max(map(len, names), default=0)
     lines += [
-        f"  {feature['name']:<{width}}  {feature['kind']}{_details(feature)}"
-        for feature in told["features"]
+        f"  {name:<{width}}  {feature['kind']}{_details(feature)}"
+        for name, feature in zip(names, told["features"], strict=True)
     ]
     return "\n".join(lines)
 
@@ -88,13 +96,13 @@ def _text(told: dict[str, Any]) -> str:
 def _details(feature: dict[str, Any]) -> str:
     parts = []
     if "unit" in feature:
-        parts.append(f"in {feature['unit']}")
+        parts.append(f"in {shown_text(feature['unit'])}")
     if "lower" in feature or "upper" in feature:
         ends = [f"{feature[end]:g}" if end in feature else "" for end in ("lower", "upper")]
         parts.append(f"range {':'.join(ends)}")
     parts += [f"{name} {feature[name]}" for name in ("decimals", "step") if name in feature]
     if "levels" in feature:
-        levels = [str(level) for level in feature["levels"]]
+        levels = [shown_text(level) for level in feature["levels"]]
         more = ", ..." if len(levels) > _SHOWN else ""
         parts.append(", ".join(levels[:_SHOWN]) + more)
     return f": {'; '.join(parts)}" if parts else ""

@@ -6,6 +6,7 @@ import click
 
 import counterlvq as clvq
 from counterlvq.presentation import bound_text, cost_text, gap_text
+from counterlvq.visible import shown_text
 
 __all__ = ["listing"]
 
@@ -32,11 +33,11 @@ def listing(batch: clvq.CounterfactualBatch) -> str:
 def _line(i: int, cf: clvq.Counterfactual) -> tuple[str, ...]:
     before, now = cf.original_prediction, cf.prediction
     if not cf.status.has_answer:
-        return (str(i), str(cf.status), str(before), "", "", "", cf.text())
+        return (str(i), str(cf.status), shown_text(before), "", "", "", cf.text())
     return (
         str(i),
         str(cf.status),
-        str(before) if now == before else f"{before} -> {now}",
+        shown_text(before) if now == before else f"{shown_text(before)} -> {shown_text(now)}",
         cost_text(cf.shown.cost),
         bound_text(cf.lower_bound),
         gap_text(cf.gap),
@@ -45,8 +46,8 @@ def _line(i: int, cf: clvq.Counterfactual) -> tuple[str, ...]:
 
 
 def _change(change: clvq.Change) -> str:
-    shown = change.shown if change.is_number else change
-    return f"{change.feature} {shown.before} -> {shown.after}"
+    _, before, after, _ = change.cells()
+    return f"{shown_text(change.feature)} {before} -> {after}"
 
 
 def _last_line(batch: clvq.CounterfactualBatch) -> str:

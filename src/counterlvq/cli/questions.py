@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import counterlvq as clvq
 from counterlvq.cli.reading import Model, read_table
+from counterlvq.visible import shown_text
 
 __all__ = ["explainer_from", "question_options", "targets_from"]
 
@@ -175,5 +176,5 @@ def _label(labels: list[Any], text: str) -> Any:
         if len(found) == 1:
             return found[0]
     raise clvq.UnknownLabelError(
-        f"no class is called {text!r}; expected one of: {', '.join(map(str, labels))}."
+        f"no class is called {text!r}; expected one of: {', '.join(map(shown_text, labels))}."
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import counterlvq as clvq
+from counterlvq.cli.formulas import restored
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +47,7 @@ def needed(library: str) -> Any:
     except ImportError:
         raise clvq.NotSupportedError(
             f"tables at the command line need {library}, which is not installed; install it with "
-            f'pip install "counterlvq[cli]".'
+            f"pip install {library}."
         ) from None
 
 
@@ -54,7 +55,7 @@ def _csv(whole: bytes, name: str) -> Any:
     pandas = needed("pandas")
     damage = (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError)
     try:
-        return pandas.read_csv(io.BytesIO(whole), encoding="utf-8-sig")
+        return restored(pandas.read_csv(io.BytesIO(whole), encoding="utf-8-sig"))
     except damage as error:
         raise clvq.InvalidInputError(
             f"{name} cannot be read as CSV ({error}); expected UTF-8 text with commas between "

@@ -11,6 +11,7 @@ import counterlvq as clvq
 from counterlvq.cli.questions import explainer_from, question_options, targets_from
 from counterlvq.cli.reading import STDIN, read_model, read_table
 from counterlvq.cli.running import NO_ANSWER, debug_option
+from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
 from counterlvq.cli.writing import check_writable, is_terminal, write_whole
 
@@ -46,6 +47,11 @@ def _positions(text: str) -> tuple[int, ...]:
     metavar="N",
     help=f"The first N rows; {_USUAL} by default.",
 )
+@click.option(
+    "--names",
+    metavar="COLUMN",
+    help="What to call the rows by; a column such as id or name by default.",
+)
 @click.option("--title", default="What would have to change", metavar="TEXT", help="Of the page.")
 @click.option(
     "--pictures/--no-pictures", default=True, help="Draw the planes of the proofs (the default)."
@@ -61,6 +67,7 @@ def report(
     target: tuple[str, ...],
     rows: tuple[int, ...] | None,
     limit: int | None,
+    names: str | None,
     title: str,
     pictures: bool,
     jobs: int | None,
@@ -95,7 +102,7 @@ def report(
             explainer,
             batch,
             title=title,
-            names=[f"Row {i}" for i in chosen],
+            names=names,
             pictures=pictures,
             limit=len(chosen),
         )
@@ -113,9 +120,9 @@ def _chosen(count: int, rows: tuple[int, ...] | None, limit: int | None) -> tupl
             )
         return rows
     if limit is None and count > _USUAL:
-        click.echo(
+        say(
             f"counterlvq: the page is about the first {_USUAL} of {count:,} rows; choose others "
             f"with --rows or --limit.",
-            err=True,
+            aside=True,
         )
     return tuple(range(min(count, _USUAL if limit is None else limit)))

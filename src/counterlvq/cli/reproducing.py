@@ -8,6 +8,7 @@ import click
 
 from counterlvq.cli.ending import ENDING
 from counterlvq.cli.running import ERROR, debug_option
+from counterlvq.cli.telling import say
 
 __all__ = ["reproduce"]
 
@@ -57,6 +58,6 @@ def reproduce(
     results = paper.reproduce(folder, cache=cache, quick=quick, peers=peers, fresh=fresh, jobs=jobs)
     ENDING.remark = None
     for line in paper.verdict_lines(results):
-        click.echo(line)
-    click.echo(f"Tables and picture: {folder}")
+        say(line)
+    say(f"Tables and picture: {folder}")
     return 0 if results.holds else ERROR

@@ -13,10 +13,15 @@ from click.shell_completion import shell_complete
 
 import counterlvq as clvq
 from counterlvq.cli.ending import ENDING
+from counterlvq.cli.telling import say, write_whatever_comes
+from counterlvq.visible import visible
 
 __all__ = ["COMPLETE", "ERROR", "NO_ANSWER", "debug_option", "run"]
 
 COMPLETE = "_COUNTERLVQ_COMPLETE"  # the variable by which a shell asks for completions
+
+# Letters of one line about an error; foreign errors may quote a whole file.
+_LONGEST = 2500
 
 DONE, ERROR, USAGE, NO_ANSWER, BUG, BROKEN_PIPE = 0, 1, 2, 3, 70, 141
 
@@ -46,6 +51,7 @@ def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
     from counterlvq.cli.app import app
 
+    write_whatever_comes()
     if asked := os.environ.get(COMPLETE):
         return shell_complete(app, {}, "counterlvq", COMPLETE, asked)
     settings = _Settings()
@@ -88,9 +94,9 @@ def _words_of(error: BaseException) -> str:
 
 def _tell(settings: _Settings, text: str, code: int) -> int:
     if settings.debug:
-        traceback.print_exc()
+        say(traceback.format_exc().rstrip("\n"), aside=True)
     if ENDING.came is not None:
         return code
     line = " ".join(text.split())
-    click.echo(f"counterlvq: {line}", err=True)
+    say(f"counterlvq: {visible(line, _LONGEST)}", aside=True)
     return code

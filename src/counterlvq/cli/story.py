@@ -2,7 +2,8 @@
 
 A nearest-prototype model tells houses that sold for 160,000 dollars or more from the rest.
 For one house below that line, find the smallest changes of its areas that would lift it
-above, in square feet: first freely, then with a second floor no larger than the first.
+above, in square feet: first freely, then as a house that could be built: its second floor is no
+larger than the first, and its living area is that of both.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from counterlvq.datasets import AmesHouses, load_ames
 __all__ = ["tell"]
 
 BELOW, ABOVE = "below 160k", "160k or more"
+RULES = ("second_floor <= first_floor", "living_area == first_floor + second_floor")
 FROZEN = ("wood_deck", "open_porch", "three_season_porch", "screen_porch", "pool_area")
 
 
@@ -37,9 +39,9 @@ def tell() -> Iterator[str]:
     yield "feet; decks, porches and pool stay) that would lift it above:\n"
     yield f"{free}\n"
 
-    rule = "second_floor <= first_floor"
-    yield f'A second floor larger than the first is not plausible. With "{rule}":\n'
-    constraints: list[clvq.Constraint | str] = [clvq.Freeze(*FROZEN), rule]
+    yield "There is no such house: its second floor is larger than its first, and its living area"
+    yield f'is not that of its floors. With "{RULES[0]}" and\n"{RULES[1]}":\n'
+    constraints: list[clvq.Constraint | str] = [clvq.Freeze(*FROZEN), *RULES]
     answer = clvq.Explainer(model, cost=cost, constraints=constraints).explain(house, target=ABOVE)
     yield f"{answer}\n"
     yield f"{answer.text()}\n"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import counterlvq as clvq
 from counterlvq.cli.reading import read_table
 from counterlvq.cli.running import debug_option
+from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
 from counterlvq.cli.writing import STDOUT, check_writable, standard_output
 
@@ -82,9 +83,9 @@ def train(
     for name, rows in (("training", ~chosen), ("held out", chosen)):
         if rows.any():
             share = f"{right[rows].mean():6.1%} of {int(rows.sum()):,} rows right"
-            click.echo(f"{name}  {share}", err=aside)
+            say(f"{name}  {share}", aside=aside)
     if output is None:
-        click.echo("the model was not saved; name a file with --output.", err=True)
+        say("the model was not saved; name a file with --output.", aside=True)
         return
     if aside:
         with standard_output() as stream:
@@ -92,7 +93,7 @@ def train(
     else:
         clvq.save(told, output)
     where = "standard output" if aside else os.fspath(output)
-    click.echo(f"saved     {where}: {_described(model, told)}", err=aside)
+    say(f"saved     {where}: {_described(model, told)}", aside=aside)
 
 
 def _described(kind: str, model: clvq.TableModel) -> str:
@@ -190,7 +191,7 @@ def _fitted(steps: list[Any], estimator: Any, X: pd.DataFrame, y: NDArray[Any]) 
                 raise
             raise clvq.InvalidInputError(f"the model cannot be trained: {error}") from None
     for text in dict.fromkeys(str(warning.message) for warning in caught):
-        click.echo(f"counterlvq: warning: {' '.join(text.split())}", err=True)
+        say(f"counterlvq: warning: {' '.join(text.split())}", aside=True)
     return pipeline
 
 

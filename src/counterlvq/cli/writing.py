@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from counterlvq.cli.ending import ENDING
+from counterlvq.cli.formulas import harmless
 from counterlvq.cli.reading import needed
 from counterlvq.files import whole_file
 
@@ -55,14 +57,25 @@ def standard_output() -> Iterator[BinaryIO]:
     ENDING.stdout_done = True
 
 
-def bytes_of_table(table: Any, kind: str) -> bytes:
-    """Turn a DataFrame into the bytes of a CSV or Parquet file."""
+def bytes_of_table(table: Any, kind: str, escape: bool = True) -> bytes:
+    """Turn a DataFrame into the bytes of a CSV or Parquet file.
+
+    In CSV, text that a spreadsheet would run is escaped, unless it is to stay as it is.
+    """
     if kind == "csv":
-        return str(table.to_csv(index=False, lineterminator="\n")).encode()
+        return _csv(harmless(table) if escape else table)
     needed("pyarrow")
     out = io.BytesIO()
     table.to_parquet(out, index=False)
     return out.getvalue()
+
+
+def _csv(table: Any) -> bytes:
+    # A line may end in a carriage return as well, for which Python before 3.13 sets no quotes.
+    text = table.to_csv(index=False, lineterminator="\n")
+    if "\r" in text:
+        text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
+    return str(text).encode()
 
 
 def is_terminal(path: str) -> bool:

@@ -1,4 +1,4 @@
-"""Pictures of answers, drawn with matplotlib (`pip install "counterlvq[plots]"`).
+"""Pictures of answers, drawn with matplotlib (`pip install matplotlib`).
 
 `plot_changes` shows what changes, `plot_plane` the proof that no smaller change would do,
 `plot_batch` which features change in many answers, `plot_image` an image before and after. Each

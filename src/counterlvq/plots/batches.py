@@ -53,33 +53,32 @@ def plot_batch(batch: CounterfactualBatch, ax: Axes | None = None, most: int = 3
     up, down = (delta > 0).mean(axis=0) + switched, (delta < 0).mean(axis=0)
     used = [int(j) for j in np.argsort(-(up + down), kind="stable") if up[j] + down[j] > 0]
     shown = used[:most]
-    if ax is None:
-        _, ax = style.new_figure(7.2, 1.35 + 0.36 * len(shown))
     rows = np.arange(len(shown))
     colours = [style.OTHER if switched[j] else style.UP for j in shown]
-    ax.barh(rows, up[shown], color=colours, height=0.62, zorder=2, label="raised")
-    ax.barh(rows, -down[shown], color=style.DOWN, height=0.62, zorder=2, label="lowered")
-    _write_medians(ax, delta[:, shown], up[shown], down[shown])
-    ax.set_yticks(rows, [style.shortened(batch.feature_names[j]) for j in shown])
-    ax.set_ylim(len(shown) - 0.4, -0.6)
-    _dress(ax, len(used) - len(shown))
     nothing = len(batch) - len(delta)
-    style.title(
-        ax,
-        f"{len(delta):,} answers change {np.count_nonzero(delta, axis=1).mean():.2f} features each"
-        + (f"; {nothing:,} rows have no answer" if nothing else ""),
-    )
-    return ax
+    with style.axes_for(ax, 7.2, 1.35 + 0.36 * len(shown)) as axes:
+        axes.barh(rows, up[shown], color=colours, height=0.62, zorder=2, label="raised")
+        axes.barh(rows, -down[shown], color=style.DOWN, height=0.62, zorder=2, label="lowered")
+        axes.set_yticks(rows, [style.shortened(batch.feature_names[j]) for j in shown])
+        axes.set_ylim(len(shown) - 0.4, -0.6)
+        _write_medians(axes, delta[:, shown], up[shown], down[shown])
+        _dress(axes, len(used) - len(shown))
+        each = np.count_nonzero(delta, axis=1).mean()
+        style.title(
+            axes,
+            f"{len(delta):,} answers change {each:.2f} features each"
+            + (f"; {nothing:,} rows have no answer" if nothing else ""),
+        )
+        return axes
 
 
 def _say_nothing_changes(batch: CounterfactualBatch, ax: Axes | None, answers: int) -> Axes:
-    if ax is None:
-        _, ax = style.new_figure(7.2, 2.0)
-    style.clear_frame(ax)
-    ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
     words = f"{len(batch):,} rows, {answers:,} answers: nothing changes in any of them."
-    ax.text(0.5, 0.5, words, ha="center", va="center", color=style.INK)
-    return ax
+    with style.axes_for(ax, 7.2, 2.0) as axes:
+        style.clear_frame(axes)
+        axes.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
+        axes.text(0.5, 0.5, words, ha="center", va="center", color=style.INK)
+        return axes
 
 
 def _write_medians(ax: Axes, delta: Floats, up: Floats, down: Floats) -> None:
@@ -105,7 +104,7 @@ def _dress(ax: Axes, left_out: int) -> None:
     ax.grid(axis="x", color="#e3e6ea", linewidth=0.8, zorder=0)
     ax.set_axisbelow(True)
     style.clear_frame(ax)
-    words = "share of answers that lower (left) or raise (right) it, and the median change"
+    lines = ["share of answers that lower (left) or raise (right) it, and the median change"]
     if left_out:
-        words += f"\n{left_out} features that change less often are not shown"
-    ax.set_xlabel(words, color=style.MUTED)
+        lines.append(f"{left_out} features that change less often are not shown")
+    style.caption(ax, *lines)

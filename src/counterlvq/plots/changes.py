@@ -8,10 +8,11 @@ import numpy as np
 
 from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
-from counterlvq.planes import feature_scale
+from counterlvq.planes import change_weights
 from counterlvq.plots import style
 from counterlvq.presentation import cost_text
 from counterlvq.results import Change, Counterfactual
+from counterlvq.visible import shown_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,42 +53,40 @@ def plot_changes(
     """
     changes = cf.shown_changes
     shown = min(len(changes), most)
-    if ax is None:
-        _, ax = style.new_figure(7.2, 1.25 + 0.36 * max(shown, 1))
-    if not changes:
-        return style.say(ax, cf)
-    weights = _weights(cf, explainer)
-    ordered = sorted(changes, key=lambda change: -_length(change, weights))[:shown]
-    lengths = np.array([_signed_length(change, weights) for change in ordered])
-    colours = [_colour(change) for change in ordered]
-    ax.barh(np.arange(shown), lengths, color=colours, height=0.62, zorder=2)
-    _write_values(ax, ordered, lengths)
-    ax.set_yticks(np.arange(shown), [style.shortened(change.feature) for change in ordered])
-    ax.set_ylim(shown - 0.4, -0.6)
+    lengths_of = _lengths(cf) if explainer is None else change_weights(explainer, cf)
+    ordered = sorted(changes, key=lambda change: -abs(lengths_of[change.feature]))[:shown]
+    with style.axes_for(ax, 7.2, 1.25 + 0.36 * max(shown, 1)) as axes:
+        if not changes:
+            return style.say(axes, cf)
+        lengths = np.array([lengths_of[change.feature] for change in ordered])
+        _draw(axes, ordered, lengths)
+        style.caption(axes, _axis_words(explainer, ordered, len(changes) - shown))
+        # Words rather than an arrow, on whose sides labels change where they are read from right
+        # to left.
+        before, after = (shown_repr(one, 28) for one in (cf.original_prediction, cf.prediction))
+        style.title(axes, f"from {before} to {after} at cost {cost_text(cf.shown.cost)}")
+        return axes
+
+
+def _draw(ax: Axes, changes: list[Change], lengths: Floats) -> None:
+    rows = np.arange(len(changes))
+    ax.barh(rows, lengths, color=[_colour(change) for change in changes], height=0.62, zorder=2)
+    ax.set_yticks(rows, [style.shortened(change.feature) for change in changes])
+    ax.set_ylim(len(changes) - 0.4, -0.6)
+    _write_values(ax, changes, lengths)
     ax.axvline(0.0, color=style.INK, linewidth=0.9, zorder=3)
     ax.grid(axis="x", color="#e3e6ea", linewidth=0.8, zorder=0)
     style.clear_frame(ax)
     ax.set_axisbelow(True)
-    ax.set_xlabel(_axis_words(explainer, len(changes) - shown), color=style.MUTED)
-    style.title(
-        ax, f"{cf.original_prediction!r} → {cf.prediction!r} at cost {cost_text(cf.shown.cost)}"
-    )
-    return ax
 
 
-def _weights(cf: Counterfactual, explainer: Explainer | None) -> dict[str, float]:
-    if explainer is None:
-        return dict.fromkeys(cf.feature_names, 1.0)
-    return feature_scale(explainer)
-
-
-def _signed_length(change: Change, weights: dict[str, float]) -> float:
-    return float(change.difference * weights[change.feature]) if change.is_number else 0.0
-
-
-def _length(change: Change, weights: dict[str, float]) -> float:
-    """By what changes are ordered: a new level, which has no length, comes first."""
-    return abs(_signed_length(change, weights)) if change.is_number else np.inf
+def _lengths(cf: Counterfactual) -> dict[str, float]:
+    """Take the changes themselves; a new level, which has no length, is as long as the longest."""
+    changes = cf.shown_changes
+    numbers = {c.feature: float(c.difference) for c in changes if c.is_number}
+    longest = max(map(abs, numbers.values()), default=1.0)
+    levels = {c.feature: longest for c in changes if not c.is_number}
+    return levels | numbers
 
 
 def _colour(change: Change) -> str:
@@ -111,8 +110,10 @@ def _words(change: Change) -> str:
     return f"{sign}{shown.by}{behind}  ({shown.before} → {shown.after})"
 
 
-def _axis_words(explainer: Explainer | None, left_out: int) -> str:
+def _axis_words(explainer: Explainer | None, changes: list[Change], left_out: int) -> str:
     words = "change, in the units of each feature"
     if explainer is not None:
         words = "change, as it weighs in the cost"
+    elif any(change.is_number for change in changes) and not all(c.is_number for c in changes):
+        words += "; new levels have none, and are drawn as long as the longest"
     return words + (f"; {left_out} smaller ones are not shown" if left_out else "")

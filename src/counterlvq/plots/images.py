@@ -54,7 +54,13 @@ def plot_image(
             f"shape is {tuple(shape)}; expected (rows, columns) with {cf.original.size} pixels in "
             f"all, one per feature."
         )
-    panels = _panels(axes)
+    if axes is not None:
+        return _draw(_checked(axes), cf, shape)
+    with style.new_figure(7.2, 3.1) as figure:
+        return _draw(np.asarray(figure.subplots(1, 3)), cf, shape)
+
+
+def _draw(panels: NDArray[Any], cf: Counterfactual, shape: Sequence[int]) -> NDArray[Any]:
     before = cf.original.reshape(shape)
     after = cf.x.reshape(shape) if cf.status.has_answer else before
     low, high = min(before.min(), after.min()), max(before.max(), after.max())
@@ -78,11 +84,7 @@ def plot_image(
     return panels
 
 
-def _panels(axes: Sequence[Axes] | None) -> NDArray[Any]:
-    if axes is None:
-        figure, first = style.new_figure(7.2, 3.1)
-        first.remove()
-        return np.asarray(figure.subplots(1, 3))
+def _checked(axes: Sequence[Axes]) -> NDArray[Any]:
     if len(axes) != 3:
         raise InvalidInputError(
             f"axes holds {len(axes)}; expected three, for before, change and after."

@@ -16,6 +16,7 @@ from counterlvq.presentation import bound_text, cost_text
 from counterlvq.results import Counterfactual
 from counterlvq.slices import Slice, slice_of
 from counterlvq.types import Status
+from counterlvq.visible import shown_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,10 +74,8 @@ def plot_plane(
     >>> ax.get_xlabel(), ax.get_ylabel()
     ('x0', 'x1')
     """
-    if ax is not None:
-        return draw_plane(ax, explainer, cf, features, fill_figure=False)
-    _, ax = style.new_figure(*PLANE_SIZE)
-    return draw_plane(ax, explainer, cf, features, fill_figure=True)
+    with style.axes_for(ax, *PLANE_SIZE) as axes:
+        return draw_plane(axes, explainer, cf, features, fill_figure=ax is None)
 
 
 def draw_plane(
@@ -214,12 +213,14 @@ def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
         ax.add_patch(open_gap)
         keys.append(open_gap)
     if len(seen.ball):
-        wish = " or ".join(map(repr, cf.target)) if len(cf.target) < 3 else "counterfactual"
+        wish = "counterfactual"
+        if len(cf.target) < 3:
+            wish = " or ".join(shown_repr(label, 32 // len(cf.target)) for label in cf.target)
         allowed = "allowed " if stepped or (seen.excess > 0).any() else ""
         words = f"cheaper than {bound_text(cf.lower_bound)}: proved to hold no {allowed}{wish}"
         ball = Polygon(
             seen.ball, closed=True, facecolor=(1, 1, 1, 0.62), edgecolor=style.INK, linewidth=1.5,
-            zorder=3.5, joinstyle="miter", label=style.shortened(words, 64),
+            zorder=3.5, joinstyle="miter", label=style.shortened(words, 84),
         )  # fmt: skip
         ax.add_patch(ball)
         keys.insert(0, ball)
@@ -273,7 +274,7 @@ def _draw_points(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     keys: list[Any] = ax.plot(
         *x, marker="o", markersize=9, linestyle="none", zorder=7, markerfacecolor="white",
         markeredgecolor=style.INK, markeredgewidth=1.8,
-        label=style.shortened(f"input{aside}: {cf.original_prediction!r}", 44),
+        label=style.shortened(f"input{aside}: {shown_repr(cf.original_prediction, 28)}", 44),
     )  # fmt: skip
     if not cf.changes:
         return keys
@@ -285,7 +286,9 @@ def _draw_points(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     keys += ax.plot(
         *answer, marker="o", markersize=9, linestyle="none", zorder=7,
         markerfacecolor=style.INK, markeredgecolor="white", markeredgewidth=1.2,
-        label=style.shortened(f"counterfactual: {cf.prediction!r}, cost {cost_text(cf.cost)}", 44),
+        label=style.shortened(
+            f"counterfactual: {shown_repr(cf.prediction, 20)}, cost {cost_text(cf.cost)}", 50
+        ),
     )  # fmt: skip
     return keys
 

@@ -7,10 +7,15 @@ of Paul Tol), and none of them is the only sign of anything: bars have a side, c
 from __future__ import annotations
 
 import textwrap
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from unicodedata import east_asian_width
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.results import Counterfactual
+from counterlvq.visible import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +27,8 @@ __all__ = [
     "MUTED",
     "OTHER",
     "UP",
+    "axes_for",
+    "caption",
     "class_colours",
     "clear_frame",
     "new_figure",
@@ -36,6 +43,8 @@ __all__ = [
 
 # Points of the text beside bars, and the width of its letters in such points.
 _SMALL, _LETTER = 8.5, 0.6
+# Points of what stands above and below.
+_TITLE, _CAPTION = 10.5, 10.0
 
 INK, MUTED = "#1f2328", "#5b6470"
 UP, DOWN, OTHER = "#0072b2", "#d55e00", "#7b6a96"
@@ -46,25 +55,40 @@ _MANY = (
 )  # fmt: skip
 
 
-def require_matplotlib() -> None:
-    """Say what to install if matplotlib is not there."""
-    _pyplot()
+def require_matplotlib(otherwise: str = "") -> None:
+    """Say what to install if matplotlib is not there, and what else can be done."""
+    _pyplot(otherwise)
 
 
-def new_figure(width: float, height: float) -> tuple[Figure, Axes]:
-    """Make a figure with one pair of axes, of so many inches."""
+@contextmanager
+def new_figure(width: float, height: float) -> Iterator[Figure]:
+    """Make a figure of so many inches, of which nothing is left behind if drawing fails."""
     plt = _pyplot()
-    figure, ax = plt.subplots(figsize=(width, height), layout="constrained")
-    return figure, ax
+    figure = plt.figure(figsize=(width, height), layout="constrained")
+    try:
+        yield figure
+    except BaseException:
+        plt.close(figure)
+        raise
 
 
-def _pyplot() -> Any:
+@contextmanager
+def axes_for(ax: Axes | None, width: float, height: float) -> Iterator[Axes]:
+    """Draw into the axes that are given, or into those of a new figure."""
+    if ax is not None:
+        yield ax
+        return
+    with new_figure(width, height) as figure:
+        yield figure.subplots()
+
+
+def _pyplot(otherwise: str = "") -> Any:
     try:
         import matplotlib.pyplot as plt
     except ImportError:
         raise NotSupportedError(
             "pictures need matplotlib, which is not installed; install it with "
-            'pip install "counterlvq[plots]".'
+            f"pip install matplotlib{otherwise}."
         ) from None
     return plt
 
@@ -93,17 +117,39 @@ def clear_frame(ax: Axes, *, keep: tuple[str, ...] = ()) -> None:
 
 def title(ax: Axes, text: str, more: str = "") -> None:
     """Put a title above the left edge, in as many lines as it needs, and a quieter one below."""
-    lines = textwrap.wrap(_literal(text), 74, max_lines=2, placeholder=" …")
-    ax.set_title("\n".join(lines), loc="left", color=INK, fontsize=10.5, pad=24 if more else 10)
+    place = ax.get_position()
+    words = _wrapped(text, min(74, _letters(ax, 1.0 - place.x0, _TITLE)), 2)
+    ax.set_title(words, loc="left", color=INK, fontsize=_TITLE, pad=24 if more else 10)
     if more:
         ax.annotate(
-            _literal(more), (0, 1), (0, 8), xycoords="axes fraction", textcoords="offset points",
-            color=MUTED, fontsize=8.5, annotation_clip=False,
+            _literal(visible(more)), (0, 1), (0, 8), xycoords="axes fraction",
+            textcoords="offset points", color=MUTED, fontsize=8.5, annotation_clip=False,
         )  # fmt: skip
+
+
+def caption(ax: Axes, *lines: str) -> None:
+    """Say below the axes what they measure, in lines that are as wide as the axes."""
+    width = max(30, _letters(ax, ax.get_position().width, _CAPTION))
+    words = "\n".join(_balanced(line, width) for line in lines)
+    ax.set_xlabel(words, color=MUTED, fontsize=_CAPTION)
+
+
+def _balanced(line: str, width: int) -> str:
+    """Wrap into as few lines as the width allows, and these alike in length."""
+    count = len(textwrap.wrap(line, width))
+    while width > 1 and len(textwrap.wrap(line, width - 1)) == count:
+        width -= 1
+    return _wrapped(line, width, count)
+
+
+def _letters(ax: Axes, share: float, size: float) -> int:
+    """How many letters of a size fit into a share of the width of the figure."""
+    return max(20, int(share * ax.figure.bbox.width / ax.figure.dpi * 72.0 / (0.52 * size)))
 
 
 def write_beside_bars(ax: Axes, bars: list[tuple[int, float, str]]) -> None:
     """Write beyond the ends of horizontal bars (row, length, text), and make room for it."""
+    _lay_out(ax)
     left, right = (abs(end(0.0, *(length for _, length, _ in bars))) for end in (min, max))
     if not left:
         right = right or 1.0
@@ -122,23 +168,45 @@ def write_beside_bars(ax: Axes, bars: list[tuple[int, float, str]]) -> None:
     ax.set_xlim(-left - needed[0] * span, right + needed[1] * span)
 
 
+def _lay_out(ax: Axes) -> None:
+    """Let names beside the axes take their room, before anything is measured by the axes."""
+    if hasattr(ax.figure, "draw_without_rendering"):  # a part of a figure has its place
+        with warnings.catch_warnings():
+            # What letters a font lacks is said when they are drawn.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            ax.figure.draw_without_rendering()
+
+
 def say(ax: Axes, cf: Counterfactual) -> Axes:
     """Write in words why there is nothing to draw."""
     clear_frame(ax)
     ax.set(xticks=[], yticks=[], xlim=(0, 1), ylim=(0, 1))
     ax.text(
-        0.5, 0.5, "\n".join(textwrap.wrap(_literal(cf.text()), 52, max_lines=8, placeholder=" …")),
-        ha="center", va="center", color=INK, fontsize=10.5, linespacing=1.5,
+        0.5, 0.5, _wrapped(cf.text(), 52, 8), ha="center", va="center", color=INK, fontsize=10.5,
+        linespacing=1.5,
     )  # fmt: skip
     return ax
 
 
 def shortened(text: str, most: int = 28) -> str:
     """Cut a long name in the middle, where names differ least, and keep it from being read."""
-    if len(text) > most:
-        head = (most - 1) // 2
-        text = f"{text[:head]}…{text[len(text) - (most - 1 - head) :]}"
-    return _literal(text)
+    seen = visible(text, most)
+    wide = sum(map(_width, seen))
+    if wide > 1.2 * most:
+        seen = visible(text, int(1.2 * most * len(seen) / wide))
+    return _literal(seen)
+
+
+def _width(letter: str) -> float:
+    """Measure a letter in usual ones, roughly."""
+    if east_asian_width(letter) in ("W", "F"):
+        return 1.7
+    return 1.4 if letter.isupper() or letter in "mw@%" else 1.0
+
+
+def _wrapped(text: str, width: int, most: int) -> str:
+    lines = textwrap.wrap(visible(text), width, max_lines=most, placeholder=" …")
+    return "\n".join(map(_literal, lines))
 
 
 def number(value: float) -> str:

@@ -1,9 +1,14 @@
-"""Markup that cannot forget to escape: text is escaped unless it was made here."""
+"""Markup that cannot forget to escape: text is escaped unless it was made here.
+
+That goes for what HTML would read as markup, and for what nobody would see or no file could hold.
+"""
 
 from __future__ import annotations
 
 from html import escape
 from typing import final
+
+from counterlvq.visible import visible
 
 __all__ = ["Safe", "tag"]
 
@@ -26,11 +31,13 @@ def tag(
     keeps ``class_`` from being a keyword.
     """
     given = {key.rstrip("_"): value for key, value in more.items()} | (attributes or {})
-    opened = "".join(f' {key}="{escape(value, quote=True)}"' for key, value in given.items())
+    opened = "".join(
+        f' {key}="{escape(visible(value), quote=True)}"' for key, value in given.items()
+    )
     if name in _VOID:
         return Safe(f"<{name}{opened}>")
     inside = "".join(
-        child if isinstance(child, Safe) else escape(child, quote=False)
+        child if isinstance(child, Safe) else escape(visible(child), quote=False)
         for child in children
         if child is not None
     )

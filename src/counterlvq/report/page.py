@@ -22,6 +22,8 @@ _STATUS_WORDS = {
     Status.UNKNOWN: "none found",
 }
 _SHOWN_FEATURES = 12
+# Letters of a value.
+_ONE_LINE = 24
 
 
 @final
@@ -127,7 +129,8 @@ def _contents(sections: Sequence[Section]) -> Safe:
             tag(
                 "tr",
                 tag("th", tag("a", answer.name, href=f"#row-{k}"), scope="row"),
-                tag("td", answer.classes),
+                # Kept apart, so that labels that are read from right to left do not change places.
+                tag("td", tag("bdi", answer.before), " → ", tag("bdi", answer.after)),
                 tag("td", cost, class_="num"),
                 tag("td", str(changed) if answer.status.has_answer else "–", class_="num"),
                 tag("td", _badge(answer.status)),
@@ -202,10 +205,7 @@ def _values(answer: Answer) -> Safe | None:
         listed = _table(
             "Unchanged",
             ("feature", "value"),
-            [
-                tag("tr", tag("th", v.feature, scope="row"), tag("td", v.before, class_="num"))
-                for v in kept
-            ],
+            [tag("tr", tag("th", v.feature, scope="row"), _cell(v.before)) for v in kept],
             "kept",
         )
         rest = tag("details", tag("summary", words), listed)
@@ -217,11 +217,16 @@ def _value_row(value: Value, ends: tuple[float, float]) -> Safe:
     return tag(
         "tr",
         tag("th", value.feature, scope="row"),
-        tag("td", value.before, class_="num"),
-        tag("td", value.after, class_="num"),
+        _cell(value.before),
+        _cell(value.after),
         tag("td", value.change or "→ new level", class_="num"),
         tag("td", _bar(low, high, ends), class_="bar"),
     )
+
+
+def _cell(text: str) -> Safe:
+    """Set a value in one line, unless it is a level that takes more."""
+    return tag("td", text, class_="num" if len(text) <= _ONE_LINE else "num long")
 
 
 def _bar(low: float, high: float, ends: tuple[float, float]) -> Safe:

@@ -14,7 +14,7 @@ from counterlvq.arrays import Floats
 from counterlvq.constraints import Constraint
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
-from counterlvq.planes import feature_scale
+from counterlvq.planes import change_weights
 from counterlvq.plots.style import number
 from counterlvq.presentation import bound_text, cost_text, cost_words, exact_text, gap_text
 from counterlvq.results import Counterfactual
@@ -22,6 +22,7 @@ from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint
 from counterlvq.trees import Forest
 from counterlvq.types import Status
+from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = [
     "Answer",
@@ -40,6 +41,8 @@ __all__ = [
 # A condition that has less than this share of its numbers left is held with equality. It decides
 # which constraints the page speaks of; what each costs is asked anew.
 _TIGHT = 1e-7
+# Letters of one constraint.
+_LONGEST = 1000
 # Seconds that asking again without one constraint may take under local metrics.
 _PATIENCE = 5.0
 
@@ -92,7 +95,8 @@ class Answer:
 
     name: str
     status: Status
-    classes: str
+    before: str  # label
+    after: str  # label, or those that were wished for
     sentence: str
     facts: tuple[Fact, ...]
     values: tuple[Value, ...]
@@ -128,7 +132,7 @@ class Summary:
 
 def words_of(constraint: Constraint | str) -> str:
     """Say a constraint as the user gave it."""
-    return constraint if isinstance(constraint, str) else repr(constraint)
+    return visible(constraint if isinstance(constraint, str) else repr(constraint), _LONGEST)
 
 
 def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary:
@@ -174,7 +178,7 @@ def _feature_counts(found: Sequence[Counterfactual]) -> tuple[FeatureCount, ...]
                 kind = "raised" if change.difference > 0 else "lowered"
             counts.setdefault(change.feature, Counter())[kind] += 1
     listed = [
-        FeatureCount(name, kinds["raised"], kinds["lowered"], kinds["other"])
+        FeatureCount(shown_text(name), kinds["raised"], kinds["lowered"], kinds["other"])
         for name, kinds in counts.items()
     ]
     return tuple(sorted(listed, key=lambda use: -(use.raised + use.lowered + use.other)))
@@ -183,12 +187,13 @@ def _feature_counts(found: Sequence[Counterfactual]) -> tuple[FeatureCount, ...]
 def read_answer(explainer: Explainer, cf: Counterfactual, name: str) -> Answer:
     """Say everything about one row."""
     proof, rivals = _proof(explainer, cf)
-    wish = " or ".join(map(repr, cf.target))
-    to = repr(cf.prediction) if cf.status.has_answer else wish
+    wish = " or ".join(map(shown_repr, cf.target))
+    to = shown_repr(cf.prediction) if cf.status.has_answer else wish
     return Answer(
-        name=name,
+        name=shown_text(name),
         status=cf.status,
-        classes=f"{cf.original_prediction!r} → {to}",
+        before=shown_repr(cf.original_prediction),
+        after=to,
         sentence=cf.text(),
         facts=_facts(cf),
         values=_values(explainer, cf),
@@ -213,41 +218,27 @@ def _facts(cf: Counterfactual) -> tuple[Fact, ...]:
 
 def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
     """Every feature; those that change first, by what the change weighs."""
-    weights = _weights(explainer, cf)
+    weights = change_weights(explainer, cf)
     most = max(map(abs, weights.values()), default=0.0) or 1.0
     out = []
     for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
-        behind = f" {change.unit}" if change.unit else ""
-        values = (str(change.before), str(change.after), "")
+        behind = f" {shown_text(change.unit)}" if change.unit else ""
+        values = (shown_text(change.before), shown_text(change.after), "")
         if change.is_number:
             shown = change.shown
             by = f"{'+' if shown.rises else '−'}{shown.by}{behind}"
             values = (shown.before + behind, shown.after + behind, by)
         weight = weights[change.feature] / most
-        out.append(Value(change.feature, *values, weight=weight, changed=True))
+        name = shown_text(change.feature)
+        out.append(Value(name, *values, weight=weight, changed=True))
     for feature, value in zip(cf.features, cf.original.tolist(), strict=True):
         if feature.name not in weights:
-            same = str(value)
+            same = shown_text(value)
             if feature.is_number:
-                same = exact_text(value, feature) + (f" {feature.unit}" if feature.unit else "")
-            out.append(Value(feature.name, same, same, "", 0.0, changed=False))
+                unit = f" {shown_text(feature.unit)}" if feature.unit else ""
+                same = exact_text(value, feature) + unit
+            out.append(Value(shown_text(feature.name), same, same, "", 0.0, changed=False))
     return tuple(out)
-
-
-def _weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]:
-    """Weigh each change, so that their lengths can be compared; a switch by its price."""
-    scale = feature_scale(explainer)
-    switches = explainer.prices.switches
-    out = {}
-    for change in cf.shown_changes:
-        if change.is_number:
-            out[change.feature] = change.difference * scale[change.feature]
-            continue
-        j = explainer.features.position(change.feature)
-        price = float(switches[j][int(cf.original_values[j]), int(cf.values[j])])
-        # Beside squared distances a price is the square of a length.
-        out[change.feature] = price if isinstance(explainer.cost, Manhattan) else price**0.5
-    return out
 
 
 def _proof(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[str, ...], tuple[Rival, ...]]:
@@ -303,11 +294,12 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     distance = explainer.model.distances(cf.original_values[None, :])[0]
     leads = distance[own.prototype] - distance[own.rivals]
     rivals = tuple(
-        Rival(f"{k}, {labels[k]!r}", number(float(lead)), number(float(price)))
+        Rival(f"{k}, {shown_repr(labels[k])}", number(float(lead)), number(float(price)))
         for k, lead, price in zip(own.rivals.tolist(), leads, own.rival_prices, strict=True)
     )
     words = [
-        f"The answer lies in the cell of prototype {own.prototype} ({labels[own.prototype]!r}). "
+        f"The answer lies in the cell of prototype {own.prototype} "
+        f"({shown_repr(labels[own.prototype])}). "
         f"The rivals below stand in the way; a price says what one unit of squared distance less "
         f"between them would save."
     ]
@@ -411,9 +403,9 @@ def _check(explainer: Explainer, cf: Counterfactual) -> str:
 def _cost_words(cost: Cost) -> str:
     """Say which cost it is, and what other levels cost where that was said."""
     switches = [
-        f"another {name} costs what was said for each pair of levels"
+        f"another {shown_text(name)} costs what was said for each pair of levels"
         if isinstance(price, Mapping)
-        else f"another {name} costs {number(float(price))}"
+        else f"another {shown_text(name)} costs {number(float(price))}"
         for name, price in cost.switches.items()
     ]
     return "; ".join([_distance_words(cost), *switches])
@@ -427,4 +419,4 @@ def _distance_words(cost: Cost) -> str:
     if isinstance(cost, Mahalanobis):
         return f"squared generalised distance, by a matrix of {len(cost.matrix)} features"
     known = {Manhattan: "Manhattan distance", Euclidean: "squared Euclidean distance"}
-    return known.get(type(cost)) or repr(cost)
+    return known.get(type(cost)) or shown_repr(cost, _LONGEST)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from base64 import b64encode
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
@@ -17,12 +18,18 @@ from counterlvq.files import whole_file
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation import bound_text, cost_text
+from counterlvq.report.naming import row_names
 from counterlvq.report.page import Picture, Section, page
 from counterlvq.report.reading import read_answer, read_summary
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = ["report_html", "write_report"]
+
+_NO_GLYPH = re.compile(r"Glyph .* missing from font|.* does not have a glyph")
 
 
 def write_report(
@@ -32,7 +39,7 @@ def write_report(
     *,
     target: Any = None,
     title: str = "What would have to change",
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
 ) -> Path:
@@ -53,8 +60,10 @@ def write_report(
     target : label, labels, or None
         For rows that are explained here, as in `Explainer.explain_batch`.
     title : str
-    names : sequence of str, optional
-        What to call the rows; by default their position.
+    names : str or sequence of str, optional
+        What to call the rows: the name of a column of their table, or a name for each. By
+        default as the index of a pandas frame says, or a column that the model does not see and
+        that tells rows apart, such as ``id`` or ``name``; else by their position.
     pictures : bool, default True
         Whether to draw the planes, for which matplotlib is needed.
     limit : int, default 50
@@ -85,7 +94,7 @@ def report_html(
     *,
     target: Any = None,
     title: str = "What would have to change",
-    names: Sequence[str] | None = None,
+    names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
 ) -> str:
@@ -101,9 +110,10 @@ def report_html(
     True
     """
     if pictures:
-        require_matplotlib()
-    cfs, called = _answers_of(explainer, answers, target)
-    if names is not None:
+        require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
+    column = names if isinstance(names, str) else None
+    cfs, called = _answers_of(explainer, answers, target, column)
+    if names is not None and not isinstance(names, str):
         if len(names) != len(cfs):
             raise InvalidInputError(f"names has {len(names)}; expected {len(cfs)}, one per row.")
         called = [str(name) for name in names]
@@ -123,11 +133,18 @@ def _has_plane(explainer: Explainer) -> bool:
 
 
 def _answers_of(
-    explainer: Explainer, answers: Any, target: Any
+    explainer: Explainer, answers: Any, target: Any, column: str | None
 ) -> tuple[list[Counterfactual], list[str]]:
-    if isinstance(answers, Counterfactual):
+    single = isinstance(answers, Counterfactual)
+    several = isinstance(answers, Sequence) and any(isinstance(a, Counterfactual) for a in answers)
+    if column is not None and (single or several):
+        raise InvalidInputError(
+            f"names is {column!r}, and single answers know no table; expected a list with a name "
+            f"for each answer, or a batch."
+        )
+    if single:
         return [answers], ["Answer"]
-    if isinstance(answers, Sequence) and any(isinstance(cf, Counterfactual) for cf in answers):
+    if several:
         for k, cf in enumerate(answers):
             if not isinstance(cf, Counterfactual):
                 raise InvalidInputError(
@@ -142,26 +159,44 @@ def _answers_of(
             "target is given with answers that are there already; expected rows to explain, or "
             "no target."
         )
-    return list(answers), [f"Row {k}" for k in answers.rows.tolist()]
+    return list(answers), row_names(answers, column)
 
 
 def _picture(explainer: Explainer, cf: Counterfactual) -> Picture:
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     # A figure of our own, which no window and no other drawing knows of. The salt makes the
     # names inside the file, and so the page, the same every time.
     figure = Figure(figsize=PLANE_SIZE, layout="constrained")
     ax = draw_plane(figure.subplots(), explainer, cf, None, fill_figure=True)
-    drawn = BytesIO()
-    with mpl.rc_context({"svg.hashsalt": "counterlvq", "svg.fonttype": "path"}):
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    drawn, lacks = _svg(figure, "path")
+    if lacks:
+        # The browser has, or finds, other fonts than the one that outlines are taken from.
+        drawn, _ = _svg(figure, "none")
     # Axis labels carry no mathematics, so that the escape of the dollar sign is all there is.
     across, up = (text.replace(r"\$", "$") for text in (ax.get_xlabel(), ax.get_ylabel()))
     return Picture(
-        b64encode(_lean(drawn.getvalue())).decode("ascii"),
+        b64encode(_lean(drawn)).decode("ascii"),
         f"Slice through the model's cells; across: {across}; up: {up}. {_seen(cf)}",
     )
+
+
+def _svg(figure: Figure, text: str) -> tuple[bytes, bool]:
+    """Draw text as outlines ("path") or as text ("none"); say whether the font lacks letters."""
+    import matplotlib as mpl
+
+    drawn = BytesIO()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with mpl.rc_context({"svg.hashsalt": "counterlvq", "svg.fonttype": text}):
+            figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
+    missing = [bool(_NO_GLYPH.match(str(warning.message))) for warning in caught]
+    for warning, is_missing in zip(caught, missing, strict=True):
+        if not is_missing:
+            warnings.warn_explicit(
+                warning.message, warning.category, warning.filename, warning.lineno
+            )
+    return drawn.getvalue(), any(missing)
 
 
 def _lean(svg: bytes) -> bytes:

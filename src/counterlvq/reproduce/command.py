@@ -15,6 +15,7 @@ from counterlvq.reproduce.protocol import FULL, QUICK
 from counterlvq.reproduce.report import verdict_lines, write_all
 from counterlvq.reproduce.results import Results, results_of, versions
 from counterlvq.reproduce.runner import finish
+from counterlvq.visible import visible
 
 __all__ = ["main", "reproduce"]
 
@@ -127,5 +128,5 @@ def main(
         sys.stderr.write("\nStopped. The same command goes on from the last finished block.\n")
         return _INTERRUPTED
     sys.stdout.write("\n".join(verdict_lines(results)) + "\n")
-    sys.stdout.write(f"Tables and picture: {folder}\n")
+    sys.stdout.write(f"Tables and picture: {visible(str(folder))}\n")
     return 0 if results.holds else 1

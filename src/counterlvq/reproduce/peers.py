@@ -31,6 +31,7 @@ from counterlvq.reproduce.protocol import DATA_SETS, MODELS, Case, Settings
 from counterlvq.reproduce.runner import Progress, case_at
 from counterlvq.reproduce.tables import Answers, point_matrix
 from counterlvq.reproduce.verdicts import ROUNDING, Verdict
+from counterlvq.visible import visible
 
 __all__ = ["PEER_METHODS", "PeerLine", "ask_peers", "environment", "peer_lines", "peer_verdicts"]
 
@@ -77,7 +78,7 @@ def environment(cache: Path) -> Path:
     wanted = hashlib.sha256("\n".join((_PYTHON, *_ALONE, *_PINS)).encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == wanted:
         return executable
-    sys.stderr.write(f"Building an environment for ceml 0.7 in {folder} ...\n")
+    sys.stderr.write(f"Building an environment for ceml 0.7 in {visible(str(folder))} ...\n")
     shutil.rmtree(folder, ignore_errors=True)
     _run([_python(), "-m", "venv", str(folder)])
     _run([str(executable), "-m", "pip", "install", "--quiet", *_PINS])

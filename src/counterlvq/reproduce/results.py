@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import counterlvq as clvq
 from counterlvq.errors import NotSupportedError
 from counterlvq.reproduce.houses import HouseAnswer, houses_of
 from counterlvq.reproduce.journal import Journal, Record
@@ -23,7 +24,7 @@ from counterlvq.reproduce.verdicts import Verdict, verdicts
 
 __all__ = ["Results", "plain_of", "results_of", "results_of_plain", "versions"]
 
-_PACKAGES = ("counterlvq", "numpy", "scipy", "scikit-learn", "numba", "highspy", "clarabel", "cma")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "clarabel", "cma")
 _PICTURES = ("matplotlib",)  # needed too, but no figure depends on it
 
 
@@ -51,14 +52,14 @@ class Results:
 
 def versions() -> dict[str, str]:
     """Name what the figures depend on."""
-    found = {"python": platform.python_version()}
+    found = {"python": platform.python_version(), "counterlvq": clvq.__version__}
     for name in (*_PACKAGES, *_PICTURES):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
             raise NotSupportedError(
                 f"the paper's tables need {name}, which is not installed; install it with "
-                f'pip install "counterlvq[reproduce]".'
+                f"pip install {name}."
             ) from None
     return {name: number for name, number in found.items() if name not in _PICTURES}
 
