@@ -22,6 +22,7 @@ SOURCE = ROOT / "src" / "counterlvq"
 # A module imports only what stands above it.
 ORDER = [
     "errors",
+    "limits",
     "files",
     "compiling",
     "arrays",

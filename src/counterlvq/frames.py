@@ -8,18 +8,17 @@ arrays and lists of lists are read by position.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, has_names, read_only
+from counterlvq.arrays import Floats, finite_matrix, has_names, read_only, refuse_masked, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Feature, Features
 from counterlvq.records import as_records, typed_like
-from counterlvq.tables import Table, as_frame, is_missing, numbers_among, settled
+from counterlvq.tables import Table, as_frame, closest, is_missing, numbers_among, settled
 from counterlvq.types import Kind
 
 __all__ = ["as_cells", "like", "named_table", "plain_rows", "rows_of", "written"]
@@ -133,6 +132,7 @@ def _as_table(given: Any, names: tuple[str, ...]) -> Table:
 
 def named_table(given: Any) -> Table | None:
     """See whatever has names as a table, or refuse it in words; None for what has none."""
+    refuse_masked("the table", given)  # a structured array may be masked too
     known = settled(given)
     table: Table | None = as_frame(known)
     if table is None:
@@ -218,7 +218,7 @@ def _numbers(table: Table, feature: Feature) -> Floats:
         if is_missing(values[i]):
             _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {values[i]!r}; expected a finite number, "
+            f"column {feature.name!r}, {table.row(i)} is {told(values[i])}; expected a finite number, "
             f"because the feature is {feature.kind}."
         )
     if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
@@ -248,10 +248,10 @@ def _codes(table: Table, feature: Feature) -> Floats:
     if is_missing(values[i]):
         _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
     texts = [level for level in feature.levels if isinstance(level, str)]
-    close = difflib.get_close_matches(str(values[i]), texts, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
+    close = closest(values[i], texts) if isinstance(values[i], str) else None
+    hint = f" Did you mean {close!r}?" if close else ""
     raise InvalidInputError(
-        f"column {feature.name!r}, {table.row(i)} is {values[i]!r}, which is none of its levels; "
+        f"column {feature.name!r}, {table.row(i)} is {told(values[i])}, which is none of its levels; "
         f"expected one of: {_shortened(map(repr, feature.levels))}.{hint}"
     )
 
@@ -287,11 +287,12 @@ def _refuse_missing(table: Table, name: str, i: int, count: int) -> NoReturn:
 
 
 def _refuse_missing_columns(names: Sequence[str], features: Features) -> None:
-    missing = [name for name in features.names if name not in names]
+    there = set(names)
+    missing = [name for name in features.names if name not in there]
     if not missing:
         return
-    close = difflib.get_close_matches(missing[0], names, n=1)
-    hint = f" Did you mean {close[0]!r} by {missing[0]!r}?" if close else ""
+    close = closest(missing[0], names)
+    hint = f" Did you mean {close!r} by {missing[0]!r}?" if close else ""
     raise InvalidInputError(
         f"the table lacks the column(s) {', '.join(map(repr, missing))}; expected one for each of "
         f"the {len(features)} features.{hint}"
