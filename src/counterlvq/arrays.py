@@ -19,8 +19,8 @@ __all__ = [
     "has_names",
     "plain",
     "read_only",
-    "refuse_masked",
     "real_number",
+    "refuse_masked",
     "told",
 ]
 
@@ -71,7 +71,7 @@ def refuse_masked(name: str, value: Any) -> None:
             refuse_masked(f"{name}[{k}]", part)
     if not isinstance(value, np.ma.MaskedArray):
         return
-    mask = np.ma.getmaskarray(value)
+    mask: NDArray[Any] = np.ma.getmaskarray(value)
     masks = [mask] if mask.dtype.names is None else [mask[name] for name in mask.dtype.names]
     count = sum(int(part.sum()) for part in masks)
     if count:
@@ -160,7 +160,8 @@ def finite_scalar(name: str, value: float) -> float:
 def real_number(name: str, value: float) -> float:
     """Return `value` as a float that may be infinite but not NaN."""
     try:
-        if isinstance(value, np.timedelta64 | np.datetime64):
+        given: Any = value
+        if isinstance(given, np.timedelta64 | np.datetime64):
             raise TypeError("a duration is no number before its unit is said")
         number = float(operator.pos(value))  # text has no sign, so "5" is refused
     except OverflowError:
@@ -213,7 +214,7 @@ _OTHER_TYPES = {str: "U", bytes: "S", np.datetime64: "M", np.timedelta64: "m", c
 
 def _refuse_other_kinds(array: NDArray[Any]) -> None:
     """Text that reads like a number is no number, and a date is none since some day."""
-    kind = array.dtype.kind
+    kind: str = array.dtype.kind
     if kind == "O":
         types = set(map(type, array.flat))
         told_by = (_OTHER_TYPES[t] for t in _OTHER_TYPES if any(issubclass(u, t) for u in types))

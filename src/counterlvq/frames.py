@@ -218,8 +218,8 @@ def _numbers(table: Table, feature: Feature) -> Floats:
         if is_missing(values[i]):
             _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {told(values[i])}; expected a finite number, "
-            f"because the feature is {feature.kind}."
+            f"column {feature.name!r}, {table.row(i)} is {told(values[i])}; expected a finite "
+            f"number, because the feature is {feature.kind}."
         )
     if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
         i = int(np.abs(numbers).argmax())
@@ -251,8 +251,8 @@ def _codes(table: Table, feature: Feature) -> Floats:
     close = closest(values[i], texts) if isinstance(values[i], str) else None
     hint = f" Did you mean {close!r}?" if close else ""
     raise InvalidInputError(
-        f"column {feature.name!r}, {table.row(i)} is {told(values[i])}, which is none of its levels; "
-        f"expected one of: {_shortened(map(repr, feature.levels))}.{hint}"
+        f"column {feature.name!r}, {table.row(i)} is {told(values[i])}, which is none of its "
+        f"levels; expected one of: {_shortened(map(repr, feature.levels))}.{hint}"
     )
 
 

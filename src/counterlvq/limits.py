@@ -6,7 +6,11 @@ None of that is believed beyond a multiple of its own size.
 
 from __future__ import annotations
 
-__all__ = ["MOST_BYTES", "MOST_WIDE", "allowed_bytes", "is_wide"]
+from typing import BinaryIO
+
+from counterlvq.errors import InvalidInputError
+
+__all__ = ["MOST_BYTES", "MOST_WIDE", "allowed_bytes", "is_wide", "read_at_most"]
 
 # What the smallest file may ask for, what each of its bytes adds, and what the largest may have.
 _BASE = 16 << 20
@@ -15,6 +19,7 @@ MOST_BYTES = 1 << 30
 # Whole numbers beyond 64 bits can be chosen so that their hashes are all equal, and then a set of
 # n of them takes time in n squared; a file may hold no more of them in one list.
 MOST_WIDE = 64
+_CHUNK = 1 << 20
 
 
 def allowed_bytes(size: int, max_bytes: int | None = None) -> int:
@@ -39,3 +44,26 @@ def is_wide(value: object) -> bool:
     (True, False, False)
     """
     return type(value) is int and not -(1 << 63) <= value < 1 << 64
+
+
+def read_at_most(file: BinaryIO, count: int) -> bytes:
+    """Read up to `count` bytes, without making room for more than there are.
+
+    Examples
+    --------
+    >>> import io
+    >>> read_at_most(io.BytesIO(b"short"), 10**12)
+    b'short'
+    """
+    parts = []
+    while count > 0:
+        part = file.read(min(count, _CHUNK))
+        if not part:
+            break
+        if not isinstance(part, bytes):
+            raise InvalidInputError(
+                'it is open as text; expected bytes. Open it with open(path, "rb").'
+            )
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

@@ -484,7 +484,7 @@ def numbers_among(values: Iterable[Any]) -> Floats:
 def _number(value: Any) -> float:
     kinds = (int, float, bool, np.number, np.bool_)
     # A duration of NumPy is one of its numbers, and means nothing without its unit.
-    if not isinstance(value, kinds) or isinstance(value, np.timedelta64):
+    if isinstance(value, np.timedelta64) or not isinstance(value, kinds):
         return np.nan
     try:
         return float(value)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.limits import MOST_BYTES
+from counterlvq.limits import MOST_BYTES, read_at_most
 from counterlvq.persistence.json_reading import Fields, digits, parse
 from counterlvq.persistence.refusals import Refusal
 
@@ -30,7 +30,6 @@ _ENTRY = "counterlvq"
 _METADATA = "__metadata__"
 # Names of columns and classes; numbers are not in the header.
 _MOST_HEADER = 1 << 24
-_CHUNK = 1 << 20
 _TYPES = {"F64": np.dtype("<f8"), "I64": np.dtype("<i8")}
 
 
@@ -62,12 +61,12 @@ def pack(contents: Contents) -> bytes:
 def unpack(file: BinaryIO, max_bytes: int | None) -> Contents:
     """Read the contents of a file, or say in a `Refusal` why there are none."""
     most = MOST_BYTES if max_bytes is None else max_bytes
-    prefix = _read(file, 8)
+    prefix = read_at_most(file, 8)
     size = _header_size(prefix)
     if len(prefix) < 8 or not 2 <= size <= _MOST_HEADER:
         raise Refusal("this is no safetensors file.")
     _check_size(file, 8 + size, most)
-    header = _read(file, size)
+    header = read_at_most(file, size)
     if len(header) < size:
         raise Refusal(f"the file ends after {8 + len(header)} bytes, within its header.")
     table = parse(header, "the header")
@@ -78,7 +77,7 @@ def unpack(file: BinaryIO, max_bytes: int | None) -> Contents:
     expected = _extent(entries)
     whole = 8 + size + expected
     _check_size(file, whole, most)
-    numbers = _read(file, expected + 1)
+    numbers = read_at_most(file, expected + 1)
     if len(numbers) != expected:
         more = "more" if len(numbers) > expected else f"{len(numbers)}"
         raise Refusal(
@@ -86,20 +85,6 @@ def unpack(file: BinaryIO, max_bytes: int | None) -> Contents:
             f"off or has been added to."
         )
     return Contents(document, {entry.name: entry.array(numbers) for entry in entries}, whole)
-
-
-def _read(file: BinaryIO, count: int) -> bytes:
-    """Read up to `count` bytes, without making room for more than there are."""
-    parts = []
-    while count > 0:
-        part = file.read(min(count, _CHUNK))
-        if not part:
-            break
-        if not isinstance(part, bytes):
-            raise Refusal("it is open as text.", 'Open it as bytes, with open(path, "rb").')
-        parts.append(part)
-        count -= len(part)
-    return b"".join(parts)
 
 
 def _header_size(prefix: bytes) -> int:

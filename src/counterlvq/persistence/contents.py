@@ -213,8 +213,9 @@ def _scalar(value: Any, what: str) -> Scalar:
         )
     if found is not None and type(found) not in (str, int, float, bool):
         raise NotSupportedError(
-            f"{what} is {told(found)} of type {type(found).__name__}, which a model file cannot hold; "
-            f"expected text, whole numbers, floats or booleans. Convert it, with str() for example."
+            f"{what} is {told(found)} of type {type(found).__name__}, which a model file cannot "
+            f"hold; expected text, whole numbers, floats or booleans. Convert it, with str() for "
+            f"example."
         )
     return cast(Scalar, found)
 
@@ -254,7 +255,8 @@ class _Room(NamedTuple):
 def _check_version(version: int) -> None:
     if version > VERSION:
         raise Refusal(
-            f"it has version {digits(version)} of the format, and this counterlvq reads up to {VERSION}.",
+            f"it has version {digits(version)} of the format, and this counterlvq reads up to "
+            f"{VERSION}.",
             "Update counterlvq.",
         )
     if version < 1:
