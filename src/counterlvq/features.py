@@ -409,7 +409,7 @@ class Features:
         shown = ", ".join(self.names[:8]) + (", ..." if len(self) > 8 else "")
         hint = f" Did you mean {close!r}?" if close else ""
         raise UnknownFeatureError(
-            f"feature {name!r} does not exist; expected one of: {shown}.{hint}"
+            f"feature {told(name)} does not exist; expected one of: {shown}.{hint}"
         ) from None
 
     def vector(self, name: str, value: ArrayLike | Mapping[str, float]) -> Floats:
