@@ -8,9 +8,11 @@ here and nowhere else.
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import json
 import re
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
@@ -40,6 +42,9 @@ _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 _BASE = 256 << 20
 _TIMES = 64
 _CELL = 8
+# As many cells as a column of a table takes by itself.
+_COLUMN = 256
+_MOST_NAMELESS = 1000
 _MOST_WHOLE = 1 << 63
 _SHOWN = 60
 
@@ -110,13 +115,13 @@ def _read(
         ) from None
 
 
-def _check_room(cells: int, name: str, whole: bytes, how: Reading) -> None:
-    room = how.room(len(whole))
+def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) -> None:
+    room, cells = how.room(len(whole)), columns * max(rows, _COLUMN)
     if cells * _CELL > room:
         raise clvq.InvalidInputError(
-            f"{name} has {len(whole):,} bytes and announces {cells:,} cells, which need "
-            f"{cells * _CELL:,} bytes of memory; expected at most {room:,}. Allow more with "
-            f"--max-memory if you trust the file."
+            f"{name} has {len(whole):,} bytes and announces {columns:,} columns and {rows:,} rows, "
+            f"which need {cells * _CELL:,} bytes of memory; expected at most {room:,}. Allow more "
+            f"with --max-memory if you trust the file."
         )
 
 
@@ -132,10 +137,24 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
             f"--delimiter and --decimal are both {delimiter!r}; expected two different signs."
         )
     lines = text.count(b"\n") + text.count(b"\r") + 1
-    _check_room((first.count(delimiter) + 1) * lines, name, whole, how)
+    _check_room(first.count(delimiter) + 1, lines, name, whole, how)
+    _check_names(first, delimiter, name)
     return needed("pandas").read_csv(
         io.BytesIO(text), sep=delimiter, decimal=how.decimal, encoding="utf-8-sig"
     )
+
+
+def _check_names(first: str, delimiter: str, name: str) -> None:
+    """Refuse columns of the same name: pandas would rename them, and be slow about many."""
+    names = next(csv.reader([first], delimiter=delimiter), [])
+    counts = Counter(names)
+    counts[""] = max(0, counts[""] - _MOST_NAMELESS)  # spreadsheets write some
+    twice = [known for known, count in counts.items() if count > 1]
+    if twice:
+        raise clvq.InvalidInputError(
+            f"{name} has {Counter(names)[twice[0]]} columns named {twice[0][:_SHOWN]!r}; expected "
+            f"one of each name. Rename or remove the others."
+        )
 
 
 def _in_utf8(whole: bytes, name: str, how: Reading) -> bytes:
@@ -182,7 +201,7 @@ def _json(whole: bytes, name: str, how: Reading) -> Any:
         names.update(dict.fromkeys(row))
         for key, value in row.items():
             _check_value(i, key, value)
-    _check_room(len(names) * len(rows), name, whole, how)
+    _check_room(len(names), len(rows), name, whole, how)
     columns = {key: [row.get(key) for row in rows] for key in names}
     return needed("pandas").DataFrame(columns)
 
@@ -206,16 +225,52 @@ def _check_value(i: int, key: str, value: Any) -> None:
 
 # --- Parquet --------------------------------------------------------------------------------------
 
+# Ways of writing text in which a value may be longer than all bytes that stand for it.
+_REPEATING = ("PLAIN_DICTIONARY", "RLE_DICTIONARY", "DELTA_BYTE_ARRAY")
+
 
 def _parquet(whole: bytes, name: str, how: Reading) -> Any:
     needed("pyarrow")
-    parquet = import_module("pyarrow.parquet")
-    told = parquet.read_metadata(io.BytesIO(whole))
-    cells = 0
+    told = import_module("pyarrow.parquet").read_metadata(io.BytesIO(whole))
+    cells, texts = 0, Counter[int]()
     for k in range(told.num_row_groups):
         group = told.row_group(k)
-        values = sum(group.column(j).num_values for j in range(group.num_columns))
-        unpacked = sum(group.column(j).total_uncompressed_size for j in range(group.num_columns))
-        cells += max(values, group.num_rows * group.num_columns, unpacked // _CELL)
-    _check_room(max(cells, told.num_rows * told.num_columns), name, whole, how)
+        own = 0
+        for j in range(group.num_columns):
+            chunk, width = group.column(j), told.schema.column(j).length or _CELL
+            size = max(chunk.num_values * width, chunk.total_uncompressed_size)
+            own += -(-size // _CELL)
+            if chunk.physical_type == "BYTE_ARRAY" and {*_REPEATING} & {*chunk.encodings}:
+                texts[j] += chunk.num_values * chunk.total_uncompressed_size
+        cells += max(own, group.num_rows * group.num_columns)
+    rows = max(told.num_rows, cells // max(told.num_columns, 1))
+    _check_room(told.num_columns, rows, name, whole, how)
+    room = how.room(len(whole))
+    _check_texts([j for j, size in texts.items() if size > room], told, name, whole, room)
     return needed("pandas").read_parquet(io.BytesIO(whole))
+
+
+def _check_texts(suspects: list[int], told: Any, name: str, whole: bytes, room: int) -> None:
+    """Measure columns of text whose values could be far longer than the file says."""
+    paths = [told.schema.column(j).path for j in suspects]
+    size = sum(_size_of_text(whole, path) for path in paths)
+    if size > room:
+        raise clvq.InvalidInputError(
+            f"{name} has {len(whole):,} bytes, and the text in {paths[0][:_SHOWN]!r} and other "
+            f"columns would need {size:,} bytes of memory; expected at most {room:,}. Allow more "
+            f"with --max-memory if you trust the file."
+        )
+
+
+def _size_of_text(whole: bytes, path: str) -> int:
+    """How long all values of a column are together; each distinct one is read only once."""
+    compute, parquet = import_module("pyarrow.compute"), import_module("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(whole), columns=[path], read_dictionary=[path])
+    size = 0
+    for chunk in table.column(0).chunks:
+        if hasattr(chunk, "dictionary"):
+            lengths = compute.binary_length(chunk.dictionary)
+            size += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
+        else:
+            size += chunk.nbytes  # of lists: they are as large as they are
+    return size
