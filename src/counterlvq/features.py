@@ -436,7 +436,7 @@ def _read_column(table: Frame, name: str, wished: Kind | str | None) -> Feature:
     kind = table.kind(name) if wished is None else _checked_kind(name, wished)
     if kind is None:
         raise NotSupportedError(
-            f"column {name!r} has the dtype {table.dtype(name)} and cannot be read as numbers, "
+            f"column {told(name)} has the dtype {table.dtype(name)} and cannot be read as numbers, "
             f"booleans or levels. Convert it, to days since a date for example, or leave it out "
             f"with only=[...] if the model does not see it."
         )

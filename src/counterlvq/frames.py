@@ -218,19 +218,19 @@ def _numbers(table: Table, feature: Feature) -> Floats:
         if is_missing(values[i]):
             _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {told(values[i])}; expected a finite "
+            f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a finite "
             f"number, because the feature is {feature.kind}."
         )
     if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
         i = int(np.abs(numbers).argmax())
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
             f"expected whole numbers of at most 2**53, which floats hold exactly."
         )
     if feature.kind is Kind.WHOLE and (numbers != np.rint(numbers)).any():
         i = int((numbers != np.rint(numbers)).argmax())
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
             f"expected a whole number. Call the feature real, with decimals=... if it has a grid, "
             f"to allow others."
         )
@@ -251,7 +251,7 @@ def _codes(table: Table, feature: Feature) -> Floats:
     close = closest(values[i], texts) if isinstance(values[i], str) else None
     hint = f" Did you mean {close!r}?" if close else ""
     raise InvalidInputError(
-        f"column {feature.name!r}, {table.row(i)} is {told(values[i])}, which is none of its "
+        f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}, which is none of its "
         f"levels; expected one of: {_shortened(map(repr, feature.levels))}.{hint}"
     )
 

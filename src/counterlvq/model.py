@@ -224,6 +224,8 @@ class PrototypeModel:
 
     def nearest_of_checked(self, rows: Floats) -> NDArray[np.intp]:
         """As `nearest`, for rows that are known to be finite and of the right width."""
+        if not len(rows):
+            return np.zeros(0, dtype=np.intp)
         found = [self._nearest(block) for block in self._blocks(rows)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 

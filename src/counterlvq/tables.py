@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, plain
+from counterlvq.arrays import Floats, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.types import Kind
 
@@ -152,7 +152,7 @@ class _Pandas(Frame):
 
     def row(self, i: int) -> str:
         label = plain(self.frame.index[i])
-        return f"row {i}" if label == i else f"row {i} (index {label!r})"
+        return f"row {i}" if label == i else f"row {i} (index {told(label)})"
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         out = self.frame.copy(deep=False)  # columns are replaced, never written into

@@ -39,11 +39,13 @@ _OTHERS = {
 }
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 # Memory that the smallest table may take, and what each byte of a larger one adds.
-_BASE = 256 << 20
+_BASE = 128 << 20
 _TIMES = 64
 _CELL = 8
 # As many cells as a column of a table takes by itself.
 _COLUMN = 256
+# As many cells as a value takes while it is none of a column yet.
+_OBJECTS = 4
 _MOST_NAMELESS = 1000
 _MOST_WHOLE = 1 << 63
 _SHOWN = 60
@@ -201,7 +203,7 @@ def _json(whole: bytes, name: str, how: Reading) -> Any:
         names.update(dict.fromkeys(row))
         for key, value in row.items():
             _check_value(i, key, value)
-    _check_room(len(names), len(rows), name, whole, how)
+    _check_room(len(names), _OBJECTS * len(rows), name, whole, how)
     columns = {key: [row.get(key) for row in rows] for key in names}
     return needed("pandas").DataFrame(columns)
 
