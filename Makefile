@@ -62,8 +62,11 @@ reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --pee
 FUZZ_CASES ?= 1000
 FUZZ_SEED ?= 0
 FUZZ ?=
-fuzz: $(DEV) ## Look for false claims; FUZZ_CASES=14000 FUZZ_SEED=1 FUZZ="--kind local"
+FUZZ_FILES ?= 3000
+fuzz: $(DEV) ## Look for false claims and for files that do harm; FUZZ_CASES=14000 FUZZ_FILES=15000 FUZZ_SEED=1
 	$(BIN)/python -m fuzz truth --cases $(FUZZ_CASES) --seed $(FUZZ_SEED) --jobs $(WORKERS) $(FUZZ)
+	@for target in model-files exports tables constraints; do \
+	  $(BIN)/python -m fuzz $$target --cases $(FUZZ_FILES) --seed $(FUZZ_SEED) --jobs $(WORKERS) || exit 1; done
 
 KILLS ?= 200
 kills: $(DEV) ## Kill the command at random moments and look at what is left; KILLS=40

@@ -5,13 +5,31 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fuzz import truth
+from fuzz import constraint_texts, exports, model_files, table_files, truth
+from fuzz.files import Draw, Readers
 from fuzz.running import Target, report, run
+
+# Files that one process reads: it takes seconds to start, and ends with the first that hangs.
+_TOGETHER = 1000
+
+
+def _reading(name: str, words: str, draw: Draw) -> Target:
+    readers = Readers(draw)
+    return Target(name, words, readers.run_case, readers.run_many, _TOGETHER)
+
 
 TARGETS = {
     target.name: target
     for target in [
         Target("truth", "claims about counterfactuals, judged in rational numbers", truth.run_case),
+        _reading("model-files", "model files (.clvq), read or refused in words", model_files.draw),
+        _reading("exports", "exported models (.npz), read or refused in words", exports.draw),
+        _reading(
+            "tables", "CSV, JSON, Parquet and Excel as the shell reads them", table_files.draw
+        ),
+        _reading(
+            "constraints", "constraint strings, read or refused in words", constraint_texts.draw
+        ),
     ]
 }
 

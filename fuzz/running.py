@@ -5,7 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from time import perf_counter
@@ -22,33 +22,47 @@ class Target:
     name: str
     words: str
     run_case: Callable[[int, int, str | None], Outcome]
+    # Where cases share what is dear to set up: the same for many of them, so many at once.
+    run_many: Callable[[int, Sequence[int], str | None], Outcome] | None = None
+    together: int = 1
 
 
 def run(
     target: Target, numbers: Iterable[int], seed: int, jobs: int, kind: str | None, say: bool
 ) -> Outcome:
     """Run cases; the outcome does not depend on how many jobs there are."""
-    one = partial(_run_one, target, seed, kind)
+    one = partial(_run_group, target, seed, kind)
     total, start = Outcome(), perf_counter()
+    listed = list(numbers)
+    groups = [listed[k : k + target.together] for k in range(0, len(listed), target.together)]
     if jobs == 1:
-        found: Iterable[Outcome] = map(one, numbers)
+        found: Iterable[Outcome] = map(one, groups)
         return _gathered(total, found, start, say)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     with multiprocessing.get_context("spawn").Pool(jobs) as pool:
-        return _gathered(total, pool.imap(one, numbers, chunksize=_CASES_AT_ONCE), start, say)
+        size = _CASES_AT_ONCE if target.together == 1 else 1
+        return _gathered(total, pool.imap(one, groups, chunksize=size), start, say)
 
 
-def _run_one(target: Target, seed: int, kind: str | None, number: int) -> Outcome:
-    return target.run_case(seed, number, kind)
+def _run_group(target: Target, seed: int, kind: str | None, numbers: Sequence[int]) -> Outcome:
+    if target.run_many is not None:
+        return target.run_many(seed, numbers, kind)
+    out = Outcome()
+    for number in numbers:
+        out.add(target.run_case(seed, number, kind))
+    return out
 
 
 def _gathered(total: Outcome, found: Iterable[Outcome], start: float, say: bool) -> Outcome:
-    for k, outcome in enumerate(found, 1):
+    said = 0
+    for outcome in found:
         total.add(outcome)
-        if say and k % 500 == 0:
+        cases = total.counts["cases"]
+        if say and cases // 500 > said:
+            said = cases // 500
             asked, failed = total.counts["questions"], len(total.failures)
-            print(f"{k} cases, {asked} questions, {failed} failures, "
+            print(f"{cases} cases, {asked} questions, {failed} failures, "
                   f"{perf_counter() - start:.0f} s", flush=True)  # fmt: skip
     return total
 

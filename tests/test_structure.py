@@ -23,6 +23,7 @@ SOURCE = ROOT / "src" / "counterlvq"
 ORDER = [
     "visible",
     "errors",
+    "limits",
     "files",
     "interrupts",
     "turns",

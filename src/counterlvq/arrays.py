@@ -20,6 +20,8 @@ __all__ = [
     "plain",
     "read_only",
     "real_number",
+    "refuse_masked",
+    "told",
 ]
 
 Floats = NDArray[np.float64]
@@ -34,8 +36,49 @@ def read_only(array: NDArray[Any]) -> NDArray[Any]:
 def plain(value: Any) -> Any:
     """Turn a scalar of NumPy or Arrow into the value it stands for; leave the rest alone."""
     if isinstance(value, np.generic):
-        return value.item()
+        found = value.item()
+        # Of dates and durations to the nanosecond NumPy makes a count, which is no date.
+        is_count = isinstance(found, int) and isinstance(value, np.datetime64 | np.timedelta64)
+        return value if is_count else found
     return value.as_py() if hasattr(value, "as_py") else value
+
+
+def told(value: Any, most: int = 80) -> str:
+    """Show a value in an error: never longer than a line, whatever it is.
+
+    Python refuses to write whole numbers of thousands of digits, and a name may have a million
+    letters.
+
+    Examples
+    --------
+    >>> told("yes"), told("ab" * 500, most=12), told(10**5000)
+    ("'yes'", "'abababab...", 'a whole number of 16,610 bits')
+    """
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 4 * most:
+        return f"a whole number of {value.bit_length():,} bits"
+    try:
+        shown = repr(value[:most] if isinstance(value, str | bytes) else value)
+    except ValueError:  # a container of such numbers
+        return f"a {type(value).__name__} that is too long to show"
+    is_whole = len(shown) <= most and not (isinstance(value, str | bytes) and len(value) > most)
+    return shown if is_whole else f"{shown[: most - 3]}..."
+
+
+def refuse_masked(name: str, value: Any) -> None:
+    """Refuse values that are masked out: an array made of them would hold what they hide."""
+    if isinstance(value, list | tuple) and np.ma.MaskedArray in set(map(type, value)):
+        for k, part in enumerate(value):
+            refuse_masked(f"{name}[{k}]", part)
+    if not isinstance(value, np.ma.MaskedArray):
+        return
+    mask: NDArray[Any] = np.ma.getmaskarray(value)
+    masks = [mask] if mask.dtype.names is None else [mask[name] for name in mask.dtype.names]
+    count = sum(int(part.sum()) for part in masks)
+    if count:
+        raise InvalidInputError(
+            f"{name} is a masked array with {count} masked value(s); expected a value everywhere. "
+            f"Fill them in with `.filled(...)`, or remove them first."
+        )
 
 
 def has_names(value: Any) -> bool:
@@ -117,9 +160,16 @@ def finite_scalar(name: str, value: float) -> float:
 def real_number(name: str, value: float) -> float:
     """Return `value` as a float that may be infinite but not NaN."""
     try:
+        given: Any = value
+        if isinstance(given, np.timedelta64 | np.datetime64):
+            raise TypeError("a duration is no number before its unit is said")
         number = float(operator.pos(value))  # text has no sign, so "5" is refused
+    except OverflowError:
+        raise InvalidInputError(
+            f"{name} is {told(value)}; expected a number of at most 1.8e308, which floats hold."
+        ) from None
     except (TypeError, ValueError):
-        raise InvalidInputError(f"{name} is {value!r}; expected a number.") from None
+        raise InvalidInputError(f"{name} is {told(value)}; expected a number.") from None
     if np.isnan(number):
         raise InvalidInputError(f"{name} is NaN; expected a number.")
     return number
@@ -132,16 +182,45 @@ def _floats(name: str, value: ArrayLike) -> Floats:
             f"position; expected a plain array. Bring the entries into the order of the features "
             f"and pass their values alone, as `.to_numpy()` gives them."
         )
+    refuse_masked(name, value)
     try:
-        if np.iscomplexobj(value):
-            raise TypeError("it holds complex numbers")
-        array = np.array(value, dtype=np.float64, order="C")
+        found = np.array(value, order="C", subok=False)
+        _refuse_other_kinds(found)
+        with np.errstate(over="ignore"):  # then it is infinite, and said to be
+            array = found.astype(np.float64, copy=False)
+    except OverflowError:
+        raise InvalidInputError(
+            f"{name} holds a whole number above 1.8e308, which no float can hold; expected smaller "
+            f"numbers."
+        ) from None
     except (TypeError, ValueError) as error:
         raise InvalidInputError(
             f"{name} cannot be read as an array of numbers ({error}); expected real numbers "
             f"only. Encode text and categories first."
         ) from None
     return read_only(array)
+
+
+# Kinds of NumPy types that would pass for numbers, and mean something else.
+_OTHER_KINDS = {
+    "c": "complex numbers",
+    "U": "text",
+    "S": "bytes",
+    "M": "dates",
+    "m": "durations",
+}
+_OTHER_TYPES = {str: "U", bytes: "S", np.datetime64: "M", np.timedelta64: "m", complex: "c"}
+
+
+def _refuse_other_kinds(array: NDArray[Any]) -> None:
+    """Text that reads like a number is no number, and a date is none since some day."""
+    kind: str = array.dtype.kind
+    if kind == "O":
+        types = set(map(type, array.flat))
+        told_by = (_OTHER_TYPES[t] for t in _OTHER_TYPES if any(issubclass(u, t) for u in types))
+        kind = next(told_by, "O")
+    if kind in _OTHER_KINDS:
+        raise TypeError(f"it holds {_OTHER_KINDS[kind]}")
 
 
 def _refuse_non_finite(name: str, array: Floats) -> None:

@@ -19,7 +19,7 @@ from counterlvq.answers import (
     conflict,
     judge_by,
 )
-from counterlvq.arrays import Floats, finite_scalar, plain, read_only
+from counterlvq.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
@@ -620,10 +620,10 @@ def _checked_cost(cost: Cost | None) -> Cost:
 def _checked_constraints(
     constraints: Sequence[Constraint | str],
 ) -> tuple[Constraint | str, ...]:
-    if isinstance(constraints, str | Constraint):
+    if isinstance(constraints, str | bytes | Constraint):
         raise InvalidInputError(
             f"constraints is a single {type(constraints).__name__}; expected a list. "
-            f"Write constraints=[{constraints!r}]."
+            f"Write constraints=[{told(constraints)}]."
         )
     try:
         return tuple(constraints)

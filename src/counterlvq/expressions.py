@@ -21,16 +21,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import isfinite
+from math import frexp, inf, isfinite, ldexp
 from typing import NamedTuple, NoReturn, final
 
+from counterlvq.arrays import told
 from counterlvq.errors import ConstraintSyntaxError
 
-__all__ = ["Comparison", "LevelTest", "LinearForm", "Promise", "parse"]
+__all__ = ["Comparison", "LevelTest", "LinearForm", "Promise", "parse", "quoted"]
 
+# Quantifiers take all they can and give nothing back (++): a number that is followed by a letter is
+# none at the first look, rather than after as many as it has digits.
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))
+      (?P<number>(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.]))
     | (?P<name>[^\W\d][\w.]*)
     | `(?P<quoted>[^`]*)`
     | '(?P<single>[^']*)'
@@ -41,6 +44,9 @@ _TOKEN = re.compile(
 )
 _SENSES = ("<=", ">=", "==")
 _BOOLEANS = {"True": True, "False": False}
+# Longer than any list of levels that people write; the time to read is proportional to it.
+_LENGTH = 100_000
+_QUOTED = 300
 # Parentheses and signs within each other: far more than anyone writes, far less than the stack.
 _DEPTH = 100
 
@@ -64,29 +70,67 @@ class LinearForm:
         """Whether no number has left the range of floating point."""
         return all(map(isfinite, (self.constant, *self.new.values(), *self.old.values())))
 
-    def plus(self, other: LinearForm, sign: float = 1.0) -> LinearForm:
-        """Add ``sign * other``."""
+    def negated(self) -> LinearForm:
+        """Change the sign."""
         return LinearForm(
-            _merged(self.new, other.new, sign),
-            _merged(self.old, other.old, sign),
-            self.constant + sign * other.constant,
+            {name: -value for name, value in self.new.items()},
+            {name: -value for name, value in self.old.items()},
+            -self.constant,
         )
 
-    def times(self, number: float) -> LinearForm:
-        """Multiply by a number."""
+    def times(self, factor: _Factor) -> LinearForm:
+        """Multiply by a number, or divide by one."""
         return LinearForm(
-            {name: number * value for name, value in self.new.items()},
-            {name: number * value for name, value in self.old.items()},
-            number * self.constant,
+            {name: factor.times(value) for name, value in self.new.items()},
+            {name: factor.times(value) for name, value in self.old.items()},
+            factor.times(self.constant),
         )
 
-    def over(self, number: float) -> LinearForm:
-        """Divide by a number."""
-        return LinearForm(
-            {name: value / number for name, value in self.new.items()},
-            {name: value / number for name, value in self.old.items()},
-            self.constant / number,
-        )
+
+@dataclass
+class _Sum:
+    """A linear form in the making; a term costs what it holds, however much is there already."""
+
+    new: dict[str, float] = field(default_factory=dict)
+    old: dict[str, float] = field(default_factory=dict)
+    constant: float = 0.0
+
+    def add(self, term: LinearForm, sign: float = 1.0) -> None:
+        """Add ``sign * term``."""
+        for mine, its in ((self.new, term.new), (self.old, term.old)):
+            for name, value in its.items():
+                mine[name] = mine.get(name, 0.0) + sign * value
+        self.constant += sign * term.constant
+
+    def form(self) -> LinearForm:
+        return LinearForm(self.new, self.old, self.constant)
+
+
+@dataclass
+class _Factor:
+    """What a product multiplies a form by: many numbers, gathered and then applied once.
+
+    Numerators and denominators are apart, so that ``49 * a / 49`` is a, and powers of two are
+    apart from both, so that ``a * 1e200 * 1e200 / 1e300`` does not leave the floats on its way.
+    """
+
+    above: float = 1.0
+    below: float = 1.0
+    exponent: int = 0
+
+    def multiply(self, number: float) -> None:
+        self.above, power = frexp(self.above * frexp(number)[0])
+        self.exponent += power + frexp(number)[1]
+
+    def divide(self, number: float) -> None:
+        self.below, power = frexp(self.below * frexp(number)[0])
+        self.exponent -= power + frexp(number)[1]
+
+    def times(self, value: float) -> float:
+        try:
+            return ldexp(value * self.above / self.below, self.exponent)
+        except OverflowError:
+            return inf
 
 
 class Comparison(NamedTuple):
@@ -131,17 +175,33 @@ def parse(text: str) -> Comparison | LevelTest | Promise:
     return _Parser(text).constraint()
 
 
-def _merged(one: dict[str, float], two: dict[str, float], sign: float) -> dict[str, float]:
-    out = dict(one)
-    for name, value in two.items():
-        out[name] = out.get(name, 0.0) + sign * value
-    return out
+def quoted(text: str) -> str:
+    """Quote a constraint in an error; the beginning of a long one.
+
+    Examples
+    --------
+    >>> quoted("a <= b")
+    "'a <= b'"
+    """
+    if len(text) <= _QUOTED:
+        return repr(text)
+    return f"{text[:_QUOTED]!r}... ({len(text):,} characters)"
 
 
 class _Parser:
     """Recursive descent over the tokens of one constraint."""
 
     def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ConstraintSyntaxError(
+                f"a constraint is {type(text).__name__}; expected a string such as 'a <= b'."
+                + (" Decode it first." if isinstance(text, bytes | bytearray) else "")
+            )
+        if len(text) > _LENGTH:
+            raise ConstraintSyntaxError(
+                f"constraint {quoted(text)} is too long; expected at most {_LENGTH:,} characters. "
+                f"Write several constraints, or use Linear and OneOf."
+            )
         self._text = text
         self._tokens = list(self._tokenise())
         self._next = 0
@@ -154,7 +214,7 @@ class _Parser:
             when = self._condition()
             word = self._take()
             if (word.kind, word.text) != ("name", "then"):
-                shown = "the end" if word.kind == "end" else repr(word.text)
+                shown = "the end" if word.kind == "end" else told(word.text)
                 self._refuse(word, shown, "'then' and what has to hold")
             found = Promise(when, self._condition())
         else:
@@ -199,13 +259,13 @@ class _Parser:
             sign, token = -1.0, self._take()
         if token.kind == "number":
             return sign * self._number(token).constant
-        shown = "the end" if token.kind == "end" else repr(token.text)
+        shown = "the end" if token.kind == "end" else told(token.text)
         return self._refuse(token, shown, "a level: 'text' in quotes, a number, True or False")
 
     def _levels(self) -> tuple[str | float | bool, ...]:
         token = self._take()
         if (token.kind, token.text) != ("symbol", "["):
-            shown = "the end" if token.kind == "end" else repr(token.text)
+            shown = "the end" if token.kind == "end" else told(token.text)
             self._refuse(token, shown, "a list of levels such as ['clerk', 'nurse']")
         found = [self._level()]
         while self._sees(","):
@@ -213,7 +273,7 @@ class _Parser:
             found.append(self._level())
         token = self._take()
         if (token.kind, token.text) != ("symbol", "]"):
-            shown = "the end" if token.kind == "end" else repr(token.text)
+            shown = "the end" if token.kind == "end" else told(token.text)
             self._refuse(token, shown, "a comma or the closing bracket of the list")
         return tuple(found)
 
@@ -222,8 +282,10 @@ class _Parser:
         sense = self._take()
         if sense.text not in _SENSES or sense.kind != "symbol":
             self._refuse_sense(sense)
-        right = self._sum()
-        return Comparison(self._finite(left.plus(right, -1.0), sense), sense.text)
+        total = _Sum()
+        total.add(left)
+        total.add(self._sum(), -1.0)
+        return Comparison(self._finite(total.form(), sense), sense.text)
 
     def _expect_end(self) -> None:
         end = self._take()
@@ -234,34 +296,43 @@ class _Parser:
                 "one comparison per constraint. Write two strings",
             )
         if end.kind != "end":
-            self._refuse(end, repr(end.text), "an operator (+ - * /) or the end")
+            self._refuse(end, told(end.text), "an operator (+ - * /) or the end")
 
     def _sum(self) -> LinearForm:
-        start, total = self._peek(), self._product()
+        start, first = self._peek(), self._product()
+        if not self._sees("+", "-"):
+            return first
+        total = _Sum()
+        total.add(first)
         while self._sees("+", "-"):
             sign = 1.0 if self._take().text == "+" else -1.0
-            total = total.plus(self._product(), sign)
-        return self._finite(total, start)
+            total.add(self._product(), sign)
+        return self._finite(total.form(), start)
 
     def _product(self) -> LinearForm:
-        result = self._factor()
+        form, factor, operator = self._factor(), _Factor(), None
         while self._sees("*", "/"):
             operator = self._take()
-            result = self._finite(self._combined(result, operator, self._factor()), operator)
-        return result
+            form = self._combined(form, operator, self._factor(), factor)
+        return form if operator is None else self._finite(form.times(factor), operator)
 
-    def _combined(self, left: LinearForm, operator: _Token, right: LinearForm) -> LinearForm:
+    def _combined(
+        self, left: LinearForm, operator: _Token, right: LinearForm, factor: _Factor
+    ) -> LinearForm:
+        """Put the number among the two into the factor, and return the other one."""
         if operator.text == "*":
-            if right.is_number:
-                return left.times(right.constant)
-            if left.is_number:
-                return right.times(left.constant)
-            self._refuse(operator, "a product of two features", "a linear expression")
+            if not right.is_number:
+                if not left.is_number:
+                    self._refuse(operator, "a product of two features", "a linear expression")
+                left, right = right, left
+            factor.multiply(right.constant)
+            return left
         if not right.is_number:
             self._refuse(operator, "a division by a feature", "a linear expression")
         if right.constant == 0:
             self._refuse(operator, "a division by zero", "a number other than 0 below")
-        return left.over(right.constant)
+        factor.divide(right.constant)
+        return left
 
     def _factor(self) -> LinearForm:
         self._depth += 1
@@ -284,7 +355,8 @@ class _Parser:
         if token.kind in ("name", "quoted"):
             return LinearForm(new={token.text: 1.0})
         if token.text in ("+", "-"):
-            return self._factor().times(1.0 if token.text == "+" else -1.0)
+            form = self._factor()
+            return form if token.text == "+" else form.negated()
         if token.text == "(":
             inner = self._sum()
             self._expect_closing()
@@ -292,20 +364,20 @@ class _Parser:
         expected = "a number, a feature or original(feature)"
         if token.kind == "text":
             expected += ". Put the name of a feature in `backticks`; text is for levels"
-        shown = "the end" if token.kind == "end" else repr(token.text)
+        shown = "the end" if token.kind == "end" else told(token.text)
         return self._refuse(token, shown, expected)
 
     def _number(self, token: _Token) -> LinearForm:
         number = LinearForm(constant=float(token.text))
         if not number.is_finite:
-            self._refuse(token, repr(token.text), "a finite number")
+            self._refuse(token, told(token.text), "a finite number")
         return number
 
     def _original(self) -> LinearForm:
         self._take()
         token = self._take()
         if token.kind not in ("name", "quoted"):
-            shown = "the end" if token.kind == "end" else repr(token.text)
+            shown = "the end" if token.kind == "end" else told(token.text)
             self._refuse(token, shown, "the name of a feature inside original(...)")
         self._expect_closing()
         return LinearForm(old={token.text: 1.0})
@@ -318,7 +390,7 @@ class _Parser:
     def _expect_closing(self) -> None:
         token = self._take()
         if token.text != ")" or token.kind != "symbol":
-            shown = "the end" if token.kind == "end" else repr(token.text)
+            shown = "the end" if token.kind == "end" else told(token.text)
             self._refuse(token, shown, "a closing parenthesis")
 
     def _tokenise(self) -> Iterator[_Token]:
@@ -330,7 +402,7 @@ class _Parser:
                 start = position + len(stripped[position:]) - len(stripped[position:].lstrip())
                 bad = _Token("symbol", stripped[start], start)
                 self._refuse(
-                    bad, repr(bad.text), "numbers, features, + - * / ( ) and one of <= >= =="
+                    bad, told(bad.text), "numbers, features, + - * / ( ) and one of <= >= =="
                 )
             group = match.lastgroup
             kind = "text" if group in ("single", "double") else group
@@ -357,12 +429,13 @@ class _Parser:
             "=": "==",
         }
         if token.kind == "symbol" and token.text in advice:
-            self._refuse(token, repr(token.text), advice[token.text])
-        shown = "no comparison" if token.kind == "end" else repr(token.text)
+            self._refuse(token, told(token.text), advice[token.text])
+        shown = "no comparison" if token.kind == "end" else told(token.text)
         hint = ". Put a feature name with spaces or signs in `backticks`"
         self._refuse(token, shown, "one of <= >= ==" + (hint if token.kind != "end" else ""))
 
     def _refuse(self, token: _Token, came: str, expected: str) -> NoReturn:
         raise ConstraintSyntaxError(
-            f"constraint {self._text!r}: {came} at position {token.start}; expected {expected}."
+            f"constraint {quoted(self._text)}: {came} at position {token.start}; expected "
+            f"{expected}."
         )

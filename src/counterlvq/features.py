@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil, floor, inf
 from typing import Any, SupportsIndex, final
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_vector, plain, real_number
+from counterlvq.arrays import Floats, finite_vector, plain, real_number, told
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
-from counterlvq.tables import Frame, as_frame, is_missing, settled
+from counterlvq.tables import Frame, as_frame, closest, is_missing, settled
 from counterlvq.types import Kind
-from counterlvq.visible import LONGEST, shown_repr, shown_text
+from counterlvq.visible import shown_repr, shown_text
 
-__all__ = ["Feature", "FeatureKey", "Features", "similar"]
+__all__ = ["Feature", "FeatureKey", "Features"]
 
 FeatureKey = str | SupportsIndex
 
 # A double has no more digits than this after the point that anyone could mean.
 _MOST_DECIMALS = 12
-# Names that a misspelt one is compared with.
-_MOST_COMPARED = 10_000
+# From here on all floats are whole numbers.
+_WHOLE = 2.0**52
 
 
 @final
@@ -122,9 +122,14 @@ class Feature:
 
     def code(self, value: Any) -> int:
         """Position of a value among the levels; -1 for a value that is none of them."""
-        if not isinstance(value, Hashable):
+        try:
+            return self._codes.get(value, -1)
+        except TypeError:  # it does not hash, or holds something that does not
             return -1
-        return next((k for k, level in enumerate(self.levels) if level == value), -1)
+
+    @cached_property
+    def _codes(self) -> Mapping[Any, int]:
+        return {level: k for k, level in enumerate(self.levels)}
 
     def __repr__(self) -> str:
         shown = [repr(self.name)]
@@ -158,9 +163,11 @@ class Feature:
                 f"expected lower <= upper."
             )
         if self.grid is not None and lower > -inf and upper < inf:
-            # In units of the grid, where decimals such as 0.1 are whole numbers again.
-            ends = [round(end / self.grid, 9) for end in (lower, upper)]
-            if ceil(ends[0]) > floor(ends[1]):
+            # In units of the grid, where decimals such as 0.1 are whole numbers again; so far out
+            # that floats are whole numbers themselves, every end is one.
+            ends = [end / self.grid for end in (lower, upper)]
+            is_near = max(map(abs, ends)) < _WHOLE
+            if is_near and ceil(round(ends[0], 9)) > floor(round(ends[1], 9)):
                 raise InvalidInputError(
                     f"feature {self.name!r}: the range [{lower:g}, {upper:g}] holds no multiple "
                     f"of {self.grid:g}; expected room for one."
@@ -331,10 +338,18 @@ class Features:
     def sees(self, key: FeatureKey) -> bool:
         """Whether a column of the table is one of these; others do not exist or never change."""
         name = key if isinstance(key, str) else self._table[self._place(key)]
-        return name in self.names or name not in self._table
+        return name in self._places or name not in self._table
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
 
     def __len__(self) -> int:
         return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a feature has this name, or is this one."""
+        return name in self._places if isinstance(name, str) else name in self.columns
 
     def __iter__(self) -> Iterator[Feature]:
         return iter(self.columns)
@@ -366,7 +381,7 @@ class Features:
         count = len(self._table)
         if not -count <= position < count:
             raise UnknownFeatureError(
-                f"feature {position} does not exist; expected a position from 0 to "
+                f"feature {told(position)} does not exist; expected a position from 0 to "
                 f"{count - 1}, for {count} features."
             )
         return position
@@ -384,16 +399,14 @@ class Features:
         return position
 
     def _position_of_name(self, name: str) -> int:
-        try:
-            return self.names.index(name)
-        except ValueError:
-            pass
+        if name in self._places:
+            return self._places[name]
         if name in self._table:
             raise UnknownFeatureError(
                 f"feature {name!r} is a column that the model does not see: no answer changes "
                 f"it, and its value is not looked at; expected one that it sees. Check it before."
             ) from None
-        close = similar(name, self.names)
+        close = closest(name, self.names)
         shown = ", ".join(map(shown_text, self.names[:8])) + (", ..." if len(self) > 8 else "")
         hint = f" Did you mean {close!r}?" if close is not None else ""
         raise UnknownFeatureError(
@@ -412,18 +425,10 @@ class Features:
                     f"value for each of the {len(self)} features."
                 )
             value = [plain(value[feature]) for feature in self.names]
-        array = np.asarray(value)
+        array = value if isinstance(value, np.ndarray) else np.asarray(value)
         if array.ndim == 2 and array.shape[0] == 1:
             array = array[0]
         return finite_vector(name, array, len(self))
-
-
-def similar(text: str, names: Sequence[str]) -> str | None:
-    """Find the name that was meant; names too long or too many to compare are left out."""
-    if len(text) > LONGEST:
-        return None
-    short = [name for name in names[:_MOST_COMPARED] if len(name) <= LONGEST]
-    return next(iter(difflib.get_close_matches(text, short, n=1)), None)
 
 
 def _read_column(table: Frame, name: str, wished: Kind | str | None) -> Feature:
@@ -432,7 +437,7 @@ def _read_column(table: Frame, name: str, wished: Kind | str | None) -> Feature:
     kind = table.kind(name) if wished is None else _checked_kind(name, wished)
     if kind is None:
         raise NotSupportedError(
-            f"column {name!r} has the dtype {table.dtype(name)} and cannot be read as numbers, "
+            f"column {told(name)} has the dtype {table.dtype(name)} and cannot be read as numbers, "
             f"booleans or levels. Convert it, to days since a date for example, or leave it out "
             f"with only=[...] if the model does not see it."
         )
@@ -492,13 +497,13 @@ def _checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tupl
     for level in listed:
         if is_missing(level) or not isinstance(level, Hashable):
             raise InvalidInputError(
-                f"feature {name!r} has the level {level!r}; expected strings, numbers or other "
+                f"feature {name!r} has the level {told(level)}; expected strings, numbers or other "
                 f"values that hash, and no missing ones."
             )
     if len(set(listed)) < len(listed):
         twice = next(level for level, count in Counter(listed).items() if count > 1)
         raise InvalidInputError(
-            f"feature {name!r} has the level {twice!r} twice; expected each level once."
+            f"feature {name!r} has the level {told(twice)} twice; expected each level once."
         )
     return listed
 
@@ -514,7 +519,7 @@ def _checked_step(name: str, kind: Kind, step: int | None) -> int:
     number = real_number(f"feature {name!r}: step", step)
     if number < 1 or number != int(number):
         raise InvalidInputError(
-            f"feature {name!r} has the step {step!r}; expected a whole number of at least 1."
+            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1."
         )
     return int(number)
 
@@ -535,7 +540,7 @@ def _checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None
     number = real_number(f"feature {name!r}: decimals", decimals)
     if not 0 <= number <= _MOST_DECIMALS or number != int(number):
         raise InvalidInputError(
-            f"feature {name!r} has decimals={decimals!r}; expected a whole number from 0 to "
+            f"feature {name!r} has decimals={told(decimals)}; expected a whole number from 0 to "
             f"{_MOST_DECIMALS}."
         )
     return int(number)

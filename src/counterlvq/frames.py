@@ -14,11 +14,11 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, has_names, read_only
+from counterlvq.arrays import Floats, finite_matrix, has_names, read_only, refuse_masked, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.features import Feature, Features, similar
+from counterlvq.features import Feature, Features
 from counterlvq.records import as_records, typed_like
-from counterlvq.tables import Table, as_frame, is_missing, numbers_among, settled
+from counterlvq.tables import Table, as_frame, closest, is_missing, numbers_among, settled
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
@@ -133,6 +133,7 @@ def _as_table(given: Any, names: tuple[str, ...]) -> Table:
 
 def named_table(given: Any) -> Table | None:
     """See whatever has names as a table, or refuse it in words; None for what has none."""
+    refuse_masked("the table", given)  # a structured array may be masked too
     known = settled(given)
     table: Table | None = as_frame(known)
     if table is None:
@@ -218,19 +219,19 @@ def _numbers(table: Table, feature: Feature) -> Floats:
         if is_missing(values[i]):
             _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {values[i]!r}; expected a finite number, "
-            f"because the feature is {feature.kind}."
+            f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a finite "
+            f"number, because the feature is {feature.kind}."
         )
     if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
         i = int(np.abs(numbers).argmax())
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
             f"expected whole numbers of at most 2**53, which floats hold exactly."
         )
     if feature.kind is Kind.WHOLE and (numbers != np.rint(numbers)).any():
         i = int((numbers != np.rint(numbers)).argmax())
         raise InvalidInputError(
-            f"column {feature.name!r}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
             f"expected a whole number. Call the feature real, with decimals=... if it has a grid, "
             f"to allow others."
         )
@@ -248,7 +249,7 @@ def _codes(table: Table, feature: Feature) -> Floats:
     if is_missing(values[i]):
         _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
     texts = [level for level in feature.levels if isinstance(level, str)]
-    close = similar(str(values[i]), texts)
+    close = closest(values[i], texts) if isinstance(values[i], str) else None
     hint = f" Did you mean {close!r}?" if close is not None else ""
     raise InvalidInputError(
         f"column {shown_repr(feature.name)}, {table.row(i)} is {shown_repr(values[i])}, which is "
@@ -287,10 +288,11 @@ def _refuse_missing(table: Table, name: str, i: int, count: int) -> NoReturn:
 
 
 def _refuse_missing_columns(names: Sequence[str], features: Features) -> None:
-    missing = [name for name in features.names if name not in names]
+    there = set(names)
+    missing = [name for name in features.names if name not in there]
     if not missing:
         return
-    close = similar(missing[0], names)
+    close = closest(missing[0], names)
     hint = f" Did you mean {close!r} by {missing[0]!r}?" if close is not None else ""
     raise InvalidInputError(
         f"the table lacks the column(s) {', '.join(map(shown_repr, missing))}; expected one for "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -13,12 +13,21 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, read_only
+from counterlvq.arrays import (
+    Floats,
+    finite_matrix,
+    finite_vector,
+    plain,
+    read_only,
+    refuse_masked,
+    told,
+)
 from counterlvq.errors import InvalidInputError
 from counterlvq.exact import squared_distance
 from counterlvq.features import Features
 from counterlvq.frames import plain_rows
 from counterlvq.restating import Blur
+from counterlvq.tables import is_missing
 
 __all__ = ["PrototypeModel"]
 
@@ -42,6 +51,8 @@ _TINY = 2.0**-1000
 # Between two models that are the same up to rounding, distances that differ by less than this
 # share of themselves are a close call: the model behind is asked, and nothing is claimed.
 _CLOSE = 2.0**-30
+# Python writes no whole number of more than 4,300 digits, and nobody reads one of a thousand.
+_LABEL_BITS = 1 << 12
 
 
 @final
@@ -213,6 +224,8 @@ class PrototypeModel:
 
     def nearest_of_checked(self, rows: Floats) -> NDArray[np.intp]:
         """As `nearest`, for rows that are known to be finite and of the right width."""
+        if not len(rows):
+            return np.zeros(0, dtype=np.intp)
         found = [self._nearest(block) for block in self._blocks(rows)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
@@ -395,16 +408,25 @@ def _column_lengths(factor: Floats) -> Floats:
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
-    array = np.array(labels)
+    refuse_masked("labels", labels)
+    try:
+        array = np.array(labels)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(
+            f"labels cannot be read as an array ({error}); expected one label per prototype."
+        ) from None
     if array.shape != (count,):
         raise InvalidInputError(
             f"labels has shape {array.shape}; expected ({count},), one label per prototype."
         )
+    if array.dtype.kind in "Mm" and np.isnat(array).any():
+        k = int(np.isnat(array).argmax())
+        raise InvalidInputError(f"labels[{k}] is NaT; expected a label for each prototype.")
     if array.dtype.kind in "fO":
         _refuse_unusable_labels(array.tolist())
     if len(_distinct(array)) < 2:
         raise InvalidInputError(
-            f"every prototype carries the label {plain(array[0])!r}; expected at least two "
+            f"every prototype carries the label {told(plain(array[0]))}; expected at least two "
             f"classes. With one class no decision can change."
         )
     return read_only(array)
@@ -412,13 +434,31 @@ def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
 
 def _refuse_unusable_labels(labels: list[Any]) -> None:
     for k, label in enumerate(labels):
+        if not _hashes(label):
+            raise InvalidInputError(
+                f"labels[{k}] is {told(label)} of type {type(label).__name__}; expected labels "
+                f"that hash, such as numbers or strings."
+            )
         if isinstance(label, float) and np.isnan(label):
             raise InvalidInputError(f"labels[{k}] is NaN; expected a label for each prototype.")
-        if not isinstance(label, Hashable):
+        if label is not None and (is_missing(label) or label != label):  # noqa: PLR0124
             raise InvalidInputError(
-                f"labels[{k}] is {label!r} of type {type(label).__name__}; expected labels that "
-                f"hash, such as numbers or strings."
+                f"labels[{k}] is {told(label)}, which stands for none; expected a label for each "
+                f"prototype."
             )
+        if isinstance(label, int) and label.bit_length() > _LABEL_BITS:
+            raise InvalidInputError(
+                f"labels[{k}] is {told(label)}; expected labels that can be written out. Convert "
+                f"them to text that is shorter."
+            )
+
+
+def _hashes(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:  # a tuple may hold a list
+        return False
+    return True
 
 
 def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
@@ -452,20 +492,42 @@ def _checked_omegas(
 ) -> Floats | tuple[Floats, ...] | None:
     if omegas is None:
         return None
-    parts = list(omegas) if isinstance(omegas, Sequence) else None
     if isinstance(omegas, np.ndarray) and omegas.ndim == 3:
-        parts = list(omegas)
+        return _checked_stack(omegas, count, width)
+    parts = list(omegas) if isinstance(omegas, Sequence) else None
     if parts is None or not parts or not _is_matrix(parts[0]):
         return finite_matrix("omegas", omegas, width)  # type: ignore[arg-type]
-    if len(parts) != count:
+    _check_count(len(parts), count)
+    # A matrix that many prototypes share is looked at once, and shared here too.
+    read: dict[int, Floats] = {}
+    for k, part in enumerate(parts):
+        if id(part) not in read:
+            read[id(part)] = finite_matrix(f"omegas[{k}]", part, width)
+    if all(np.array_equal(read[id(parts[0])], other) for other in read.values()):
+        return read[id(parts[0])]
+    return tuple(read[id(part)] for part in parts)
+
+
+def _checked_stack(omegas: NDArray[Any], count: int, width: int) -> Floats | tuple[Floats, ...]:
+    """As `_checked_omegas`, for an array (p, r, d): as a whole, without a step per matrix."""
+    _check_count(len(omegas), count)
+    rank = omegas.shape[1]
+    if rank == 0 or omegas.shape[2] != width:
+        finite_matrix("omegas[0]", omegas[0], width)  # says what is wrong with its shape
+    if omegas.dtype.kind == "f" and not np.isfinite(omegas).all():
+        k = int(np.isfinite(omegas).all(axis=(1, 2)).argmin())
+        finite_matrix(f"omegas[{k}]", omegas[k], width)  # says where
+    matrix = finite_matrix("omegas", omegas.reshape(count * rank, width), width)
+    stack = matrix.reshape(count, rank, width)
+    return read_only(stack[0].copy()) if (stack == stack[0]).all() else tuple(stack)
+
+
+def _check_count(found: int, count: int) -> None:
+    if found != count:
         raise InvalidInputError(
-            f"omegas holds {len(parts)} matrices; expected {count}, one per prototype, or a "
-            f"single matrix shared by all. Repeat a matrix per class for each prototype of it."
+            f"omegas holds {found} matrices; expected {count}, one per prototype, or a single "
+            f"matrix shared by all. Repeat a matrix per class for each prototype of it."
         )
-    local = tuple(finite_matrix(f"omegas[{k}]", part, width) for k, part in enumerate(parts))
-    if all(np.array_equal(local[0], other) for other in local[1:]):
-        return local[0]
-    return local
 
 
 def _with_blank_row(omega: Floats | None, width: int) -> Floats:

@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, has_names, plain
+from counterlvq.arrays import Floats, has_names, plain, refuse_masked
 from counterlvq.errors import InvalidInputError
 from counterlvq.tables import Table, checked_names, numbers_among
 
@@ -93,10 +93,9 @@ class _Records(Table):
         self.given, self.is_single = given, is_single
         self.entries = [_entries(record) or {} for record in given]
         self.names = checked_names(self.entries[0])
+        known = self.entries[0].keys()
         for i, entries in enumerate(self.entries):
-            missing = [name for name in self.names if name not in entries]
-            unknown = [name for name in entries if name not in self.names]
-            if missing or unknown:
+            if entries.keys() != known:
                 raise InvalidInputError(
                     f"row {i} of the table is {given[i]!r}; expected the names of row 0: "
                     f"{', '.join(map(repr, self.names))}."
@@ -129,6 +128,8 @@ class _Columns(Table):
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.names = checked_names(given)
+        for name, column in given.items():
+            refuse_masked(f"column {name!r}", column)
         self.columns = {
             name: column if isinstance(column, np.ndarray) else [plain(v) for v in column]
             for name, column in given.items()

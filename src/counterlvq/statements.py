@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 
 from counterlvq import expressions
-from counterlvq.arrays import Floats, plain
+from counterlvq.arrays import Floats, plain, told
 from counterlvq.constraints import Condition, Constraint, comparison, shown_call
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
 from counterlvq.features import Feature, FeatureKey, Features
@@ -81,6 +81,13 @@ class Expression(Constraint):
 
     text: str
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise InvalidInputError(
+                f"Expression got {told(self.text)} of type {type(self.text).__name__}; expected a "
+                f"string such as 'a <= b'."
+            )
+
     def __repr__(self) -> str:
         return repr(self.text)
 
@@ -92,8 +99,9 @@ class Expression(Constraint):
         when = self._condition(parsed.when, features)
         if not isinstance(when, LevelRule):
             raise ConstraintSyntaxError(
-                f"constraint {self.text!r}: what stands behind 'if' is about a number; expected a "
-                f"test of levels, such as \"if student == 'yes' then age <= 30\"."
+                f"constraint {expressions.quoted(self.text)}: what stands behind 'if' is about a "
+                f"number; expected a test of levels, such as "
+                f"\"if student == 'yes' then age <= 30\"."
             )
         return (Implication(when, self._condition(parsed.then, features)),)
 
@@ -105,14 +113,14 @@ class Expression(Constraint):
         form, sense = parsed
         if sense == "==" and len(form.new) == 1 and not form.old:
             ((name, factor),) = form.new.items()
-            if not features.columns[self._position(name, features)].is_number:
+            if factor and not features.columns[self._position(name, features)].is_number:
                 return self._test(name, (-form.constant / factor,), False, features)
         new = self._row(form.new, features)
         old = self._row(form.old, features)
         if not new.any():
             raise ConstraintSyntaxError(
-                f"constraint {self.text!r} names no feature of the counterfactual; expected "
-                f"at least one feature outside original(...)."
+                f"constraint {expressions.quoted(self.text)} names no feature of the "
+                f"counterfactual; expected at least one feature outside original(...)."
             )
         return comparison(new, old, -form.constant, sense)
 
@@ -120,21 +128,23 @@ class Expression(Constraint):
         self, name: str, levels: tuple[Any, ...], negated: bool, features: Features
     ) -> LevelRule:
         at = self._position(name, features)
-        asked = f"constraint {self.text!r}"
+        asked = f"constraint {expressions.quoted(self.text)}"
         return _level_rule(features.columns[at], at, levels, negated=negated, asked=asked)
 
     def _row(self, named: Mapping[str, float], features: Features) -> Floats:
         row = np.zeros(len(features))
         for name, coefficient in named.items():
             self._position(name, features)
-            row[features.number(name, f"constraint {self.text!r}")] += coefficient
+            row[features.number(name, f"constraint {expressions.quoted(self.text)}")] += coefficient
         return row
 
     def _position(self, name: str, features: Features) -> int:
         try:
             return features.position(name)
         except UnknownFeatureError as error:
-            raise UnknownFeatureError(f"constraint {self.text!r}: {error}") from None
+            raise UnknownFeatureError(
+                f"constraint {expressions.quoted(self.text)}: {error}"
+            ) from None
 
 
 def _level_rule(
@@ -151,7 +161,7 @@ def _level_rule(
         if code < 0:
             shown = ", ".join(map(repr, feature.levels[:8]))
             raise InvalidInputError(
-                f"{asked}: {level!r} is no level of {feature.name!r}; expected one of: {shown}."
+                f"{asked}: {told(level)} is no level of {feature.name!r}; expected one of: {shown}."
             )
         codes.add(code)
     every = set(range(len(feature.levels)))
@@ -165,6 +175,6 @@ def as_constraint(item: Constraint | str) -> Constraint:
     if isinstance(item, Constraint):
         return item
     raise InvalidInputError(
-        f"constraint {item!r} has type {type(item).__name__}; expected a constraint such as "
+        f"constraint {told(item)} has type {type(item).__name__}; expected a constraint such as "
         f"Freeze('age') or a string such as 'a <= b'."
     )

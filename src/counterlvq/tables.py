@@ -6,15 +6,18 @@ by `features` and turned into numbers by `frames`.
 
 from __future__ import annotations
 
+import difflib
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from types import ModuleType
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, plain
+from counterlvq.arrays import Floats, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.types import Kind
 
@@ -23,6 +26,7 @@ __all__ = [
     "Table",
     "as_frame",
     "checked_names",
+    "closest",
     "distinct",
     "is_missing",
     "new_frame",
@@ -148,7 +152,7 @@ class _Pandas(Frame):
 
     def row(self, i: int) -> str:
         label = plain(self.frame.index[i])
-        return f"row {i}" if label == i else f"row {i} (index {label!r})"
+        return f"row {i}" if label == i else f"row {i} (index {told(label)})"
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         out = self.frame.copy(deep=False)  # columns are replaced, never written into
@@ -442,8 +446,10 @@ def _fits(values: NDArray[Any], dtype: Any) -> bool:
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for none: None, NaN, NaT or NA."""
-    if value is None or type(value).__name__ == "NAType":
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return bool(np.isnat(value))
     return isinstance(value, float | np.floating) and bool(np.isnan(value))
 
 
@@ -456,10 +462,39 @@ def distinct(values: Iterable[Any]) -> list[Any]:
         return seen
 
 
+# Longer names take long to compare, and whoever mistypes one of so many looks at the list.
+_LONGEST_COMPARED = 100
+_MOST_COMPARED = 2000
+
+
+def closest(name: str, names: Iterable[str]) -> str | None:
+    """Find the name that was meant by one that does not exist; None if none is like it.
+
+    Examples
+    --------
+    >>> closest("incom", ["age", "income"])
+    'income'
+    """
+    if len(name) > _LONGEST_COMPARED:
+        return None
+    short = (known for known in names if len(known) <= _LONGEST_COMPARED)
+    return next(iter(difflib.get_close_matches(name, islice(short, _MOST_COMPARED), n=1)), None)
+
+
 def numbers_among(values: Iterable[Any]) -> Floats:
     """Read numbers off a list; NaN where something else stands."""
+    return np.array([_number(value) for value in values], dtype=float)
+
+
+def _number(value: Any) -> float:
     kinds = (int, float, bool, np.number, np.bool_)
-    return np.array([float(v) if isinstance(v, kinds) else np.nan for v in values], dtype=float)
+    # A duration of NumPy is one of its numbers, and means nothing without its unit.
+    if isinstance(value, np.timedelta64) or not isinstance(value, kinds):
+        return np.nan
+    try:
+        return float(value)
+    except (OverflowError, TypeError):  # beyond all floats, or complex
+        return np.nan
 
 
 def _kind_of_values(values: list[Any]) -> Kind | None:
@@ -481,7 +516,7 @@ def _kind_of_values(values: list[Any]) -> Kind | None:
 
 def _plain_type(kind: type) -> type | None:
     """Name the Python type behind a type of values; None for what stands for no value."""
-    if kind is type(None) or kind.__name__ == "NAType":
+    if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
         return None
     known = {bool: np.bool_, int: np.integer, float: np.floating, str: np.str_}
     return next((base for base, twin in known.items() if issubclass(kind, (base, twin))), kind)
@@ -496,7 +531,7 @@ def checked_names(columns: Iterable[Any]) -> tuple[str, ...]:
                 f"the table has a column named {name!r} of type {type(name).__name__}; expected "
                 f"names that are strings. Rename the columns first."
             )
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise InvalidInputError(
             f"the table has two columns named {repeated[0]!r}; expected one of each name."

@@ -8,13 +8,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import plain
+from counterlvq.arrays import plain, told
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.model import PrototypeModel
+from counterlvq.tables import is_missing
 
 __all__ = ["RowTargets", "labels_of", "targets_per_row", "wished_prototypes"]
 
 _SHOWN_ROWS = 5
+_SHOWN_LABELS = 20
 
 
 def wished_prototypes(model: PrototypeModel, target: Any, nearest: int) -> NDArray[np.bool_]:
@@ -71,7 +73,7 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | 
         rows = ", ".join(str(i) for i in bad[:_SHOWN_ROWS])
         more = ", ..." if bad.size > _SHOWN_ROWS else ""
         raise UnknownLabelError(
-            f"target names {found.of(int(bad[0]))!r} in row {bad[0]}, which is no label of the "
+            f"target names {told(found.of(int(bad[0])))} in row {bad[0]}, which is no label of the "
             f"model; expected {_shown(model)}. {bad.size} row(s) in all: {rows}{more}."
         )
     return found
@@ -111,10 +113,14 @@ def _listed(target: Any) -> list[Any]:
 
 def _class_of(model: PrototypeModel, wish: Any) -> int:
     for c, label in enumerate(model.classes):
-        if wish == plain(label):
+        # What stands for no value, such as NA, is equal to nothing and says so by raising.
+        if (wish is None or not is_missing(wish)) and wish == plain(label):
             return c
-    raise UnknownLabelError(f"target {wish!r} is no label of the model; expected {_shown(model)}.")
+    raise UnknownLabelError(
+        f"target {told(wish)} is no label of the model; expected {_shown(model)}."
+    )
 
 
 def _shown(model: PrototypeModel) -> str:
-    return "one of: " + ", ".join(repr(plain(label)) for label in model.classes)
+    shown = ", ".join(told(plain(label)) for label in model.classes[:_SHOWN_LABELS])
+    return f"one of: {shown}" + (", ..." if len(model.classes) > _SHOWN_LABELS else "")

@@ -344,7 +344,7 @@ BAD = {
     "probe columns": ({"probe": np.ones((1, 3)), "told": ["no"]}, "probe has 3 columns; expected"),
     "objects": (
         {"labels": np.array(["a", {}], dtype=object)},
-        "the file cannot be read as an exported model (ValueError: labels.npy holds pickled objec",
+        "the file cannot be read as an exported model (labels.npy holds pickled objects, which",
     ),
 }
 
@@ -381,12 +381,16 @@ def test_other_predictions_there_than_here_are_refused() -> None:
 
 
 def test_a_file_that_needs_too_much_memory_is_refused() -> None:
-    file = written()
-    with pytest.raises(clvq.InvalidInputError) as raised:
-        load_exported(file, max_bytes=800)
-    assert "bytes of memory; expected at most 800. Pass a larger `max_bytes` if you trust" in str(
-        raised.value
-    )
+    file = written(omegas=np.zeros((200, 2)))
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **np.load(file))
+    for most, words in ((800, "has more than 800 bytes"), (4000, "needs 4324 bytes of memory")):
+        with pytest.raises(clvq.ModelFileError) as raised:
+            load_exported(packed, max_bytes=most)
+        assert words in str(raised.value)
+        assert f"expected at most {most}. Pass a larger `max_bytes` if you trust" in str(
+            raised.value
+        )
 
 
 def test_an_array_that_promises_more_than_it_has_makes_no_room_for_it() -> None:

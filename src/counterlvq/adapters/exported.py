@@ -21,22 +21,18 @@ Local metrics of different rank are filled up with rows of zeros, which change n
 
 from __future__ import annotations
 
-import math
 import os
-import struct
-import tokenize
-import zipfile
-import zlib
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack
-from io import BytesIO
 from typing import Any, BinaryIO
 
-from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from counterlvq.adapters.archives import Archive, Damage
 from counterlvq.adapters.probing import refuse_disagreement
-from counterlvq.arrays import finite_matrix
-from counterlvq.errors import InvalidInputError
+from counterlvq.arrays import finite_matrix, told
+from counterlvq.errors import InvalidInputError, ModelFileError
+from counterlvq.limits import MOST_BYTES, allowed_bytes, read_at_most
 from counterlvq.model import PrototypeModel
 
 __all__ = ["load_exported"]
@@ -64,45 +60,39 @@ _KINDS = {
 # decides which probe rows are too close to a boundary to tell, and so whether a file is refused.
 _EPSILON = {"prototorch-models": 2.0**-24}
 
-_HEADERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
-# What damaged bytes make the readers of archives and arrays raise.
-_DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    tokenize.TokenError,
-    ValueError,
-    TypeError,
-    SyntaxError,
-    EOFError,
-    KeyError,
-    IndexError,
-    OverflowError,
-    RecursionError,
-    NotImplementedError,
-    RuntimeError,
-    UserWarning,  # where the caller has turned warnings into errors
-)
+# What a feature takes in memory, beside its numbers.
+_FEATURE_BYTES = 512
+# Multiplications that the comparison with the probe rows may take.
+_COMPARED = 1 << 27
 
 
 def load_exported(
-    path: str | os.PathLike[str] | BinaryIO, max_bytes: int = 1 << 30
+    path: str | os.PathLike[str] | BinaryIO, max_bytes: int | None = None
 ) -> PrototypeModel:
     """Load a model that `export_lvq.py` wrote in the environment of another library.
 
     Nothing in the file is run: it holds plain arrays, and each is checked. Where the file holds
-    probe rows, the model is compared with what the foreign `predict` said about them.
+    probe rows, the model is compared with what the foreign `predict` said about them; of very many
+    rows, with the first ones.
 
     Parameters
     ----------
     path : str, path or binary file
         The ``.npz`` file.
-    max_bytes : int, default 1 GiB
-        Files whose arrays need more memory are refused.
+    max_bytes : int, optional
+        Files whose arrays need more memory are refused. By default 16 MiB and 64 times the size
+        of the file, and 1 GiB at most.
 
     Returns
     -------
     PrototypeModel
+
+    Raises
+    ------
+    ModelFileError
+        If the file is damaged, too large, or no exported model.
+    NotSupportedError
+        If the model does not say what the foreign one said about the probe rows.
 
     Examples
     --------
@@ -126,136 +116,161 @@ def load_exported(
         file = (
             stack.enter_context(open(path, "rb")) if isinstance(path, str | os.PathLike) else path
         )
-        arrays = _read(file, str(name), max_bytes)
-    names = arrays.get("names")
-    model = PrototypeModel(
-        arrays["prototypes"],
-        arrays["labels"],
-        arrays.get("omegas"),
-        None if names is None else [str(feature) for feature in names.tolist()],
-    )
-    _compare(arrays, model)
-    return model
-
-
-def _read(file: BinaryIO, name: str, max_bytes: int) -> dict[str, NDArray[Any]]:
+        whole = _whole(file, str(name), max_bytes)
     try:
-        with zipfile.ZipFile(file) as archive:
-            entries = {entry.filename.removesuffix(".npy"): entry for entry in archive.infolist()}
-            # The version comes first: it says which of the other arrays to expect.
-            for keys, check in ((_HEAD, _check_head), (tuple(entries), _check_body)):
-                _check_entries(entries, keys, name, max_bytes)
-                arrays = {key: _array(archive, entries[key]) for key in keys}
-                check(arrays, name)
-            return arrays
-    except InvalidInputError:
-        raise
-    except _DAMAGE as error:
-        raise InvalidInputError(
-            f"{name} cannot be read as an exported model ({type(error).__name__}: {error}); "
-            f"expected a .npz file written by export_lvq.py. Export the model again."
+        return _model(whole, str(name), allowed_bytes(len(whole), max_bytes))
+    except Damage as error:
+        raise ModelFileError(
+            f"{name} cannot be read as an exported model ({error}); expected a .npz file written "
+            f"by export_lvq.py. Export the model again."
+        ) from None
+    except MemoryError:
+        raise ModelFileError(
+            f"{name} needs more memory than there is. Free some, or export a smaller model."
         ) from None
 
 
-def _check_entries(
-    entries: dict[str, zipfile.ZipInfo], keys: tuple[str, ...], name: str, max_bytes: int
-) -> None:
-    missing = [key for key in (_HEAD if keys == _HEAD else _REQUIRED) if key not in entries]
-    if missing:
+def _whole(file: BinaryIO, name: str, max_bytes: int | None) -> bytes:
+    most = MOST_BYTES if max_bytes is None else max_bytes
+    if not hasattr(file, "read"):
         raise InvalidInputError(
+            f"path is {told(file)} of type {type(file).__name__}; expected the name of a file, or "
+            f"a file that is open for reading bytes."
+        )
+    if hasattr(file, "seekable") and file.seekable():
+        file.seek(0)  # an archive is read from its end, so that it never mattered where one stood
+    whole = read_at_most(file, most + 1)
+    if len(whole) > most:
+        raise ModelFileError(
+            f"{name} has more than {most} bytes; expected at most {most}. Pass a larger "
+            f"`max_bytes` if you trust the file."
+        )
+    return whole
+
+
+def _model(whole: bytes, name: str, room: int) -> PrototypeModel:
+    arrays = _read(Archive(whole), name, room)
+    names = arrays.get("names")
+    try:
+        model = PrototypeModel(
+            arrays["prototypes"],
+            arrays["labels"],
+            arrays.get("omegas"),
+            None if names is None else [str(feature) for feature in names.tolist()],
+        )
+    except InvalidInputError as error:
+        raise ModelFileError(f"{name} holds no model: {error} Export the model again.") from None
+    _compare(arrays, model, name, room)
+    return model
+
+
+def _read(archive: Archive, name: str, room: int) -> Mapping[str, NDArray[Any]]:
+    # The version comes first: it says which of the other arrays to expect.
+    _check_entries(archive, _HEAD, name, room)
+    _check_head(archive.read(_HEAD), name)
+    unknown = sorted(set(archive.names) - set(_REQUIRED) - set(_OPTIONAL))
+    if unknown:
+        raise ModelFileError(
+            f"{name} holds {', '.join(repr(key[:80]) for key in unknown[:5])}, which this version "
+            f"of the format does not have. Export the model again."
+        )
+    _check_entries(archive, archive.names, name, room)
+    arrays = archive.read(archive.names)
+    _check_body(arrays, name, room)
+    return arrays
+
+
+def _check_entries(archive: Archive, keys: Collection[str], name: str, room: int) -> None:
+    missing = [key for key in (_HEAD if keys == _HEAD else _REQUIRED) if key not in archive.names]
+    if missing:
+        raise ModelFileError(
             f"{name} lacks {', '.join(map(repr, missing))}; expected a .npz file written by "
             f"export_lvq.py."
         )
-    size = sum(entries[key].file_size for key in keys)
-    if size > max_bytes:
-        raise InvalidInputError(
-            f"{name} needs {size} bytes of memory; expected at most {max_bytes}. Pass a larger "
+    _check_room(name, archive.size(keys), room)
+
+
+def _check_room(name: str, needed: int, room: int) -> None:
+    if needed > room:
+        raise ModelFileError(
+            f"{name} needs {needed} bytes of memory; expected at most {room}. Pass a larger "
             f"`max_bytes` if you trust the file."
         )
 
 
-def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> NDArray[Any]:
-    """Read one array, without making room for more numbers than the file holds."""
-    with archive.open(entry) as stream:
-        content = BytesIO(stream.read(entry.file_size))
-    version = npy.read_magic(content)
-    if version not in _HEADERS:
-        raise ValueError(f"{entry.filename} has version {version} of the array format")
-    shape, _, dtype = _HEADERS[version](content)
-    if dtype.hasobject:
-        raise ValueError(f"{entry.filename} holds pickled objects")
-    left = len(content.getvalue()) - content.tell()
-    if math.prod(shape) * dtype.itemsize != left:
-        raise ValueError(f"{entry.filename} has {left} bytes for an array of shape {shape}")
-    content.seek(0)
-    array: NDArray[Any] = npy.read_array(content, allow_pickle=False)
-    return array
-
-
-def _check_head(arrays: dict[str, NDArray[Any]], name: str) -> None:
+def _check_head(arrays: Mapping[str, NDArray[Any]], name: str) -> None:
     for key in _HEAD:
         _check_single(arrays[key], name, key)
     if arrays["format"].item() != _FORMAT:
-        raise InvalidInputError(
+        raise ModelFileError(
             f"{name} has the format {arrays['format'].item()!r}; expected {_FORMAT!r}, as written "
             f"by export_lvq.py."
         )
     if arrays["version"].item() != _VERSION:
-        raise InvalidInputError(
+        raise ModelFileError(
             f"{name} has version {arrays['version'].item()} of the format; expected {_VERSION}. "
             f"Update counterlvq, or export the model with the export_lvq.py that came with it."
         )
 
 
-def _check_body(arrays: dict[str, NDArray[Any]], name: str) -> None:
-    unknown = sorted(set(arrays) - set(_REQUIRED) - set(_OPTIONAL))
-    if unknown:
-        raise InvalidInputError(
-            f"{name} holds {', '.join(map(repr, unknown))}, which this version of the format does "
-            f"not have. Export the model again."
-        )
+def _check_body(arrays: Mapping[str, NDArray[Any]], name: str, room: int) -> None:
     for key, array in arrays.items():
         _check_kind(array, name, key)
     for key in ("library", "kind"):
         _check_single(arrays[key], name, key)
     if ("probe" in arrays) != ("told" in arrays):
-        raise InvalidInputError(
+        raise ModelFileError(
             f"{name} holds only one of 'probe' and 'told'; expected both or neither. Export the "
             f"model again."
+        )
+    width = arrays["prototypes"].shape[-1:]
+    _check_room(name, _FEATURE_BYTES * sum(width), room)
+    if "names" in arrays and arrays["names"].shape != width:
+        raise ModelFileError(
+            f"{name}: feature_names has {len(arrays['names'])} names; expected {sum(width)}, one "
+            f"per column of prototypes. Export the model again."
         )
 
 
 def _check_single(array: NDArray[Any], name: str, key: str) -> None:
     _check_kind(array, name, key)
     if array.size != 1:
-        raise InvalidInputError(
-            f"{key!r} in {name} has shape {array.shape}; expected a single value."
-        )
+        raise ModelFileError(f"{key!r} in {name} has shape {array.shape}; expected a single value.")
 
 
 def _check_kind(array: NDArray[Any], name: str, key: str) -> None:
     if array.dtype.kind not in _KINDS[key]:
         words = {_TEXT: "text", _WHOLE: "whole numbers", _NUMBERS: "numbers"}
-        raise InvalidInputError(
+        raise ModelFileError(
             f"{key!r} in {name} has the type {array.dtype}; expected "
             f"{words.get(_KINDS[key], 'numbers, text or truth values')}. Export the model again."
         )
     if key == "names" and array.ndim != 1:
-        raise InvalidInputError(
+        raise ModelFileError(
             f"'names' in {name} has shape {array.shape}; expected one name per feature."
         )
 
 
-def _compare(arrays: dict[str, NDArray[Any]], model: PrototypeModel) -> None:
+def _compare(
+    arrays: Mapping[str, NDArray[Any]], model: PrototypeModel, name: str, room: int
+) -> None:
     if "probe" not in arrays:
         return
-    rows = finite_matrix("probe", arrays["probe"], model.n_features)
-    told = arrays["told"]
-    if told.shape != (rows.shape[0],):
-        raise InvalidInputError(
-            f"told has shape {told.shape}; expected ({rows.shape[0]},), one label per probe row. "
-            f"Export the model again."
+    try:
+        rows = finite_matrix("probe", arrays["probe"], model.n_features)
+    except InvalidInputError as error:
+        raise ModelFileError(f"{name}: {error} Export the model again.") from None
+    said = arrays["told"]
+    if said.shape != (rows.shape[0],):
+        raise ModelFileError(
+            f"{name}: told has shape {said.shape}; expected ({rows.shape[0]},), one label per "
+            f"probe row. Export the model again."
         )
+    rank = 1 if model.omegas is None else len(model.factors[0])
+    # Prototypes are taken to the space of the metric, which may be wider than that of the inputs.
+    _check_room(name, 8 * rank * model.n_prototypes, room)
+    enough = max(1, _COMPARED // (model.n_prototypes * model.n_features * rank))
     library = str(arrays["library"].item())
     source = f"{arrays['kind'].item()} of {library}"
-    refuse_disagreement(source, model, rows, told, _EPSILON.get(library, 2.0**-53))
+    epsilon = _EPSILON.get(library, 2.0**-53)
+    refuse_disagreement(source, model, rows[:enough], said[:enough], epsilon)

@@ -12,7 +12,7 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.listing import listing
 from counterlvq.cli.questions import explainer_from, question_options, targets_from
-from counterlvq.cli.reading import STDIN, read_model, read_table
+from counterlvq.cli.reading import STDIN, read_model, read_table, table_options
 from counterlvq.cli.running import NO_ANSWER, debug_option
 from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
@@ -23,6 +23,12 @@ __all__ = ["explain"]
 
 FORMATS = ("table", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
+# Endings that promise something else than text for people.
+_NOT_WRITTEN = (
+    ".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers", ".tsv", ".jsonl", ".ndjson", ".feather",
+    ".arrow", ".orc", ".h5", ".hdf5", ".db", ".sqlite", ".dta", ".sav", ".pkl", ".pickle", ".npy",
+    ".npz", ".html", ".htm", ".pdf", ".xml", ".yaml", ".yml", ".zip", ".gz", ".clvq",
+)  # fmt: skip
 # What is said of each row, beside the columns of the table.
 _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_prediction")
 
@@ -31,6 +37,7 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @click.argument("model")
 @click.argument("table")
 @question_options
+@table_options
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
 @click.option(
     "--format", "kind", type=click.Choice(FORMATS), help="By default, as --output ends; else table."
@@ -54,7 +61,7 @@ def explain(
     escape: bool,
     **question: Any,
 ) -> int:
-    """Find the closest counterfactual of each row of TABLE (CSV or Parquet).
+    """Find the closest counterfactual of each row of TABLE (CSV, JSON or Parquet).
 
     MODEL is a file of `counterlvq train` or `counterlvq.save`; either may be - for stdin. The rows
     come back with the columns that had to change, the cost, a lower bound for every other
@@ -62,7 +69,7 @@ def explain(
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
-    kind = kind or _ENDINGS.get(Path(output).suffix.lower(), "table")
+    kind = kind or _kind_by_ending(output)
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
     check_writable(output)
@@ -81,6 +88,17 @@ def explain(
         told = _told(batch, kind, escape)
     _put(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
+
+
+def _kind_by_ending(output: str) -> str:
+    """Say what a file of that name holds: text for people, if the name promises nothing else."""
+    ending = Path(output).suffix.lower()
+    if ending in _NOT_WRITTEN:
+        raise click.UsageError(
+            f"--output ends in {ending}, which is not written; expected .csv, .parquet or .json, "
+            f"or say what the file is to hold with --format"
+        )
+    return _ENDINGS.get(ending, "table")
 
 
 def _told(batch: clvq.CounterfactualBatch, kind: str, escape: bool) -> bytes | str:

@@ -2,24 +2,109 @@
 
 from __future__ import annotations
 
-import io
+import codecs
 import sys
-from importlib import import_module
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
 
 import counterlvq as clvq
-from counterlvq.cli.formulas import restored
+from counterlvq.cli.tables import Reading, needed, table_from
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STDIN", "Model", "needed", "read_model", "read_table"]
+__all__ = ["STDIN", "Model", "needed", "read_model", "read_table", "table_options"]
 
 STDIN = "-"
 Model = clvq.PrototypeModel | clvq.TableModel
 
-_PARQUET = b"PAR1"
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KEY = f"{__name__}.reading"
+_NAMED = {"tab": "\t", "\\t": "\t", "space": " "}
+
+
+def _sign(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    if value is None:
+        return None
+    sign = _NAMED.get(value, value)
+    is_sign = sign == "\t" or (sign.isprintable() and not sign.isalnum() and sign not in "\"'\\")
+    if len(sign) != 1 or not is_sign:
+        raise click.BadParameter(
+            f"{value!r} is no {parameter.human_readable_name}; expected one sign, such as ; , | or "
+            f"tab."
+        )
+    return sign
+
+
+def _encoding(_: click.Context, __: click.Parameter, value: str) -> str:
+    try:
+        "".encode(value)  # some codecs are of bytes, not of text
+        return codecs.lookup(value).name
+    except (LookupError, ValueError, TypeError):
+        raise click.BadParameter(
+            f"{value!r} is no encoding of text; expected one such as utf-8, cp1252, latin-1 or "
+            f"utf-16."
+        ) from None
+
+
+def _kept(check: Callable[[click.Context, click.Parameter, Any], Any]) -> Any:
+    """Check an option, and keep it for whoever reads a table."""
+
+    def keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+        ctx.meta.setdefault(_KEY, {})[parameter.name] = check(ctx, parameter, value)
+
+    return keep
+
+
+def _bytes(_: click.Context, __: click.Parameter, value: int | None) -> int | None:
+    return None if value is None else value << 20
+
+
+_OPTIONS = (
+    click.option(
+        "--delimiter",
+        metavar="SIGN",
+        callback=_kept(_sign),
+        expose_value=False,
+        help="Between columns of CSV: ; or tab, say; a comma by default.",
+    ),
+    click.option(
+        "--decimal",
+        metavar="SIGN",
+        default=".",
+        callback=_kept(_sign),
+        expose_value=False,
+        help="In numbers of CSV, before their decimals; a point by default.",
+    ),
+    click.option(
+        "--encoding",
+        metavar="NAME",
+        default="utf-8",
+        callback=_kept(_encoding),
+        expose_value=False,
+        help="Of text in CSV: cp1252 or latin-1, say; utf-8 by default.",
+    ),
+    click.option(
+        "--max-memory",
+        "memory",
+        type=click.IntRange(1),
+        metavar="MB",
+        callback=_kept(_bytes),
+        expose_value=False,
+        help="For the cells of a table; by default as its size allows.",
+    ),
+)
+
+
+def table_options(command: F) -> F:
+    """Add the options that say how tables are read."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
 
 
 def read_model(path: str) -> Model:
@@ -28,46 +113,16 @@ def read_model(path: str) -> Model:
 
 
 def read_table(path: str) -> pd.DataFrame:
-    """Read a table in CSV or Parquet, told apart by how it begins; `-` is standard input."""
+    """Read a table in CSV, JSON or Parquet, told apart by how it begins; `-` is standard input."""
     name = "standard input" if path == STDIN else path
     whole = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
-    table: pd.DataFrame = _parquet(whole, name) if whole.startswith(_PARQUET) else _csv(whole, name)
+    context = click.get_current_context(silent=True)
+    table: pd.DataFrame = table_from(
+        whole, name, Reading(**context.meta.get(_KEY, {})) if context else Reading()
+    )
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise clvq.InvalidInputError(
             f"{name} has {table.shape[0]} rows and {table.shape[1]} columns; expected a line with "
             f"the names of the columns, and at least one row."
         )
     return table
-
-
-def needed(library: str) -> Any:
-    """Import what only the command line needs, or say how to get it."""
-    try:
-        return import_module(library)
-    except ImportError:
-        raise clvq.NotSupportedError(
-            f"tables at the command line need {library}, which is not installed; install it with "
-            f"pip install {library}."
-        ) from None
-
-
-def _csv(whole: bytes, name: str) -> Any:
-    pandas = needed("pandas")
-    damage = (pandas.errors.ParserError, pandas.errors.EmptyDataError, UnicodeDecodeError)
-    try:
-        return restored(pandas.read_csv(io.BytesIO(whole), encoding="utf-8-sig"))
-    except damage as error:
-        raise clvq.InvalidInputError(
-            f"{name} cannot be read as CSV ({error}); expected UTF-8 text with commas between "
-            f"columns and their names in the first line, or a Parquet file."
-        ) from None
-
-
-def _parquet(whole: bytes, name: str) -> Any:
-    pandas, pyarrow = needed("pandas"), needed("pyarrow")
-    try:
-        return pandas.read_parquet(io.BytesIO(whole))
-    except (pyarrow.ArrowException, OSError) as error:
-        raise clvq.InvalidInputError(
-            f"{name} cannot be read as Parquet ({error}); expected a whole file. Write it again."
-        ) from None

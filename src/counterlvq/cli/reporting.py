@@ -9,7 +9,7 @@ import click
 
 import counterlvq as clvq
 from counterlvq.cli.questions import explainer_from, question_options, targets_from
-from counterlvq.cli.reading import STDIN, read_model, read_table
+from counterlvq.cli.reading import STDIN, read_model, read_table, table_options
 from counterlvq.cli.running import NO_ANSWER, debug_option
 from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
@@ -38,6 +38,7 @@ def _positions(text: str) -> tuple[int, ...]:
 @click.argument("model")
 @click.argument("table")
 @question_options
+@table_options
 @click.option(
     "--rows", type=_positions, metavar="LIST", help="Which rows, counted from 0, such as 0,3,7."
 )
@@ -74,7 +75,7 @@ def report(
     output: str,
     **question: Any,
 ) -> int:
-    """Write a page in HTML about some rows of TABLE (CSV or Parquet).
+    """Write a page in HTML about some rows of TABLE (CSV, JSON or Parquet).
 
     MODEL and TABLE are as for `counterlvq explain`. For each row there are the values before and
     after, the changes as bars, a picture of the proof, and the certificate in plain words; for a

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
-from counterlvq.cli.reading import read_table
+from counterlvq.cli.reading import read_table, table_options
 from counterlvq.cli.running import debug_option
 from counterlvq.cli.telling import say
 from counterlvq.cli.waiting import working
@@ -46,6 +46,7 @@ _MOST_LEVELS = 64
     help="Rows held out to measure accuracy; 0 for none.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
+@table_options
 @click.option(
     "--output", "-o", metavar="FILE", help="Where the model goes, say model.clvq; - for stdout."
 )
@@ -62,7 +63,7 @@ def train(
     seed: int,
     output: str | None,
 ) -> None:
-    """Fit a model to the rows of INPUT, in CSV or Parquet (- for stdin).
+    """Fit a model to the rows of INPUT, in CSV, JSON or Parquet (- for stdin).
 
     Columns of text become categories, one indicator per level. The accuracy is measured on rows
     that the model has not seen; the model that is saved is the one that was measured.

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from counterlvq.cli.ending import ENDING
 from counterlvq.cli.formulas import harmless
-from counterlvq.cli.reading import needed
+from counterlvq.cli.tables import needed
 from counterlvq.files import whole_file
 
 __all__ = [

@@ -16,19 +16,21 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain
+from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Feature, Features
+from counterlvq.limits import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
 from counterlvq.model import PrototypeModel
 from counterlvq.persistence.container import Contents
-from counterlvq.persistence.json_reading import Fields, Scalar
+from counterlvq.persistence.json_reading import Fields, Scalar, digits
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.types import Kind
@@ -36,6 +38,10 @@ from counterlvq.types import Kind
 __all__ = ["VERSION", "contents_of", "model_from"]
 
 VERSION = 1
+# How often labels stand in memory while a model is made of them: sorting takes copies.
+_LABEL_COPIES = 4
+# Python reads no whole number of more than 4,300 digits.
+_MOST_BITS = 1 << 12
 
 # Truth values, whole numbers, floats, text, and objects of those kinds.
 _LABEL_TYPES = re.compile(r"\|b1|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U[1-9][0-9]{0,7}|\|O")
@@ -110,7 +116,7 @@ def _put_labels(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> dict[
             f"labels of the type {dtype} cannot be saved; expected text, whole numbers, floats or "
             f"booleans. Convert them, with .astype(str) for example."
         )
-    values = [_scalar(value, "a label") for value in model.labels.tolist()]
+    values = _scalars(model.labels.tolist(), "a label")
     # By type and text: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0.
     keys = [(type(value), repr(value)) for value in values]
     distinct = dict(zip(keys, values, strict=True))
@@ -147,7 +153,7 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
             parts.append({"column": part.column})
         else:
             arrays[f"table.levels.{len(parts) - len(numbers)}"] = part.weights
-            levels = [_scalar(level, f"a level of column {part.column!r}") for level in part.levels]
+            levels = _scalars(part.levels, f"a level of column {part.column!r}")
             parts.append({"column": part.column, "levels": levels})
     if numbers:
         arrays["table.numbers"] = np.stack(numbers)
@@ -172,7 +178,7 @@ def _description(feature: Feature) -> dict[str, Any]:
     out: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
     if feature.kind is Kind.CATEGORICAL:
         where = f"a level of feature {feature.name!r}"
-        out["levels"] = [_scalar(level, where) for level in feature.levels]
+        out["levels"] = _scalars(feature.levels, where)
     if feature.step != 1:
         out["step"] = feature.step
     if feature.unit:
@@ -186,14 +192,30 @@ def _description(feature: Feature) -> dict[str, Any]:
     return out
 
 
+def _scalars(values: Sequence[Any], what: str) -> list[Scalar]:
+    found = [_scalar(value, what) for value in values]
+    count = len({str(value) for value in found if is_wide(value)})
+    if count > MOST_WIDE:
+        raise NotSupportedError(
+            f"{what} is a whole number beyond 64 bits, one of {count}; expected at most "
+            f"{MOST_WIDE} of them in a model file. Convert them, with str() for example."
+        )
+    return found
+
+
 def _scalar(value: Any, what: str) -> Scalar:
     found = plain(value)
     if isinstance(found, float) and not np.isfinite(found):
         raise NotSupportedError(f"{what} is {found}; expected finite numbers in a model file.")
+    if isinstance(found, int) and found.bit_length() > _MOST_BITS:
+        raise NotSupportedError(
+            f"{what} is {told(found)}; expected at most {_MOST_BITS} bits in a model file."
+        )
     if found is not None and type(found) not in (str, int, float, bool):
         raise NotSupportedError(
-            f"{what} is {found!r} of type {type(found).__name__}, which a model file cannot hold; "
-            f"expected text, whole numbers, floats or booleans. Convert it, with str() for example."
+            f"{what} is {told(found)} of type {type(found).__name__}, which a model file cannot "
+            f"hold; expected text, whole numbers, floats or booleans. Convert it, with str() for "
+            f"example."
         )
     return cast(Scalar, found)
 
@@ -201,7 +223,7 @@ def _scalar(value: Any, what: str) -> Scalar:
 # --- from contents to a model ---------------------------------------------------------------------
 
 
-def model_from(contents: Contents, max_bytes: int) -> PrototypeModel | TableModel:
+def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | TableModel:
     """Build the model, or say what does not fit together."""
     document = Fields(contents.document, "the document")
     _check_version(document.take("version", int))
@@ -210,7 +232,8 @@ def model_from(contents: Contents, max_bytes: int) -> PrototypeModel | TableMode
     table = document.take("table", dict, type(None))
     document.done()
     arrays = _Arrays(contents.arrays)
-    model = _model(described, arrays, max_bytes)
+    room = _Room(allowed_bytes(contents.size, max_bytes), max_bytes or MOST_BYTES)
+    model = _model(described, arrays, room)
     if table is None:
         arrays.done()
         return model
@@ -222,14 +245,22 @@ def model_from(contents: Contents, max_bytes: int) -> PrototypeModel | TableMode
     return TableModel(table_map, model, features)
 
 
+class _Room(NamedTuple):
+    """How much memory may be taken: at once, and by all that is made of a model later on."""
+
+    now: int
+    later: int
+
+
 def _check_version(version: int) -> None:
     if version > VERSION:
         raise Refusal(
-            f"it has version {version} of the format, and this counterlvq reads up to {VERSION}.",
+            f"it has version {digits(version)} of the format, and this counterlvq reads up to "
+            f"{VERSION}.",
             "Update counterlvq.",
         )
     if version < 1:
-        raise Refusal(f"it has version {version} of the format; expected 1 to {VERSION}.")
+        raise Refusal(f"it has version {digits(version)} of the format; expected 1 to {VERSION}.")
 
 
 class _Arrays:
@@ -256,17 +287,20 @@ class _Arrays:
             raise Refusal(f"the array {name!r} has the type {array.dtype}; wanted {wanted}.")
         return array
 
+    def count(self, begin: str) -> int:
+        return sum(name.startswith(begin) for name in self._left)
+
     def done(self) -> None:
         if self._left:
             names = ", ".join(repr(name[:80]) for name in sorted(self._left)[:5])
             raise Refusal(f"it holds the arrays {names}, which this format does not have.")
 
 
-def _model(described: Fields, arrays: _Arrays, max_bytes: int) -> PrototypeModel:
+def _model(described: Fields, arrays: _Arrays, room: _Room) -> PrototypeModel:
     prototypes = finite_matrix("prototypes", arrays.doubles("prototypes"))
     count = len(prototypes)
-    labels = _labels(Fields(described.take("labels", dict), "labels"), arrays, count, max_bytes)
-    omegas = _omegas(described, arrays, count, max_bytes)
+    labels = _labels(Fields(described.take("labels", dict), "labels"), arrays, count, room.now)
+    omegas = _omegas(described, arrays, count, room.later)
     offsets = arrays.doubles("offsets") if "offsets" in arrays else None
     if offsets is not None and omegas is None:
         raise Refusal("it has offsets and no omegas; expected both.")
@@ -279,16 +313,16 @@ def _model(described: Fields, arrays: _Arrays, max_bytes: int) -> PrototypeModel
     return PrototypeModel(prototypes, labels, omegas, names, offsets)
 
 
-def _labels(fields: Fields, arrays: _Arrays, count: int, max_bytes: int) -> NDArray[Any]:
+def _labels(fields: Fields, arrays: _Arrays, count: int, room: int) -> NDArray[Any]:
     told = fields.take("type", str)
     if not _LABEL_TYPES.fullmatch(told):
         raise Refusal(f"labels have the type {told[:80]!r}, which this format does not have.")
     dtype = np.dtype(told)
-    values = fields.items("values", *_VALUES[dtype.kind])
+    values = fields.scalars("values", *_VALUES[dtype.kind])
     fields.done()
-    if dtype.itemsize * max(count, len(values)) > max_bytes:
-        needed = dtype.itemsize * max(count, len(values))
-        raise Refusal.too_large(f"labels of the type {told!r} need", needed, max_bytes)
+    needed = _LABEL_COPIES * dtype.itemsize * max(count, len(values))
+    if needed > room:
+        raise Refusal.too_large(f"labels of the type {told!r} need", needed, room)
     places = arrays.whole("labels")
     if places.shape != (count,):
         raise Refusal(
@@ -312,23 +346,30 @@ def _typed_values(values: list[Scalar], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _omegas(
-    described: Fields, arrays: _Arrays, count: int, max_bytes: int
+    described: Fields, arrays: _Arrays, count: int, most: int
 ) -> Floats | list[Floats] | None:
     if described.is_null("omegas"):
         return None
     places: list[int] = described.items("omegas", int)
-    stored = range(max(places, default=-1) + 1)
-    if len(places) not in (1, count) or set(places) != set(stored):
+    stored = range(arrays.count("omega."))
+    for k, place in enumerate(places):
+        if place < 0 or place >= max(len(stored), 1):
+            raise Refusal(
+                f"model.omegas[{k}] is {digits(place)}, and {len(stored)} arrays 'omega.0', ... "
+                f"are stored; expected one of them."
+            )
+    if len(places) not in (1, count) or len(set(places)) < len(stored):
         raise Refusal(
             f"omegas are listed for {len(places)} prototypes, with {len(stored)} of them stored; "
             f"expected one for all, or one for each of {count} and none unused."
         )
-    omegas = [finite_matrix(f"omega.{k}", arrays.doubles(f"omega.{k}")) for k in stored]
+    at = range(max(len(stored), 1))  # where there is none, that is said of the first
+    omegas = [finite_matrix(f"omega.{k}", arrays.doubles(f"omega.{k}")) for k in at]
     if len(places) == 1:
         return omegas[0]
     needed = sum(omegas[k].nbytes for k in places)
-    if needed > max_bytes:
-        raise Refusal.too_large(f"a metric for each of {count} prototypes needs", needed, max_bytes)
+    if needed > most:
+        raise Refusal.too_large(f"a metric for each of {count} prototypes needs", needed, most)
     return [omegas[k] for k in places]
 
 
@@ -347,11 +388,12 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int) -> TableMap:
     numbers = iter(_numbers(arrays, count, width))
     base, units = (iter(_per_number(arrays, name, count)) for name in ("table.base", "table.units"))
     parts: list[NumericPart | LevelsPart] = []
+    numbered = itertools.count()
     for name, levels in read:
         if levels is None:
             parts.append(NumericPart(name, next(numbers), next(base), next(units)))
             continue
-        at = f"table.levels.{sum(isinstance(part, LevelsPart) for part in parts)}"
+        at = f"table.levels.{next(numbered)}"
         weights = finite_matrix(at, arrays.doubles(at), width)
         if len(weights) != len(levels):
             raise Refusal(f"{at} has {len(weights)} rows for {len(levels)} levels.")
@@ -401,4 +443,7 @@ def _feature(fields: Fields) -> Feature:
     }
     name, kind = fields.take("name", str), fields.take("kind", str)
     fields.done()
-    return Feature(name, kind, **{key: value for key, value in told.items() if value is not None})
+    try:
+        return Feature(name, kind, **{key: v for key, v in told.items() if v is not None})
+    except InvalidInputError as error:
+        raise Refusal(f"{fields.where}: {error}") from None

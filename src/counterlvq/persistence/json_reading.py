@@ -7,9 +7,10 @@ from collections import Counter
 from math import isfinite
 from typing import Any, NoReturn
 
+from counterlvq.limits import MOST_WIDE, is_wide
 from counterlvq.persistence.refusals import Refusal
 
-__all__ = ["Fields", "Scalar", "parse"]
+__all__ = ["Fields", "Scalar", "digits", "parse"]
 
 Scalar = str | int | float | bool | None
 
@@ -27,6 +28,8 @@ _NAMES = {
 def parse(text: bytes | str, where: str) -> Any:
     """Parse strictly: no key twice, no NaN, no infinity, no endless nesting."""
     try:
+        if isinstance(text, bytes):
+            text = text.decode("utf-8")  # by itself, json would try other encodings as well
         return json.loads(
             text,
             object_pairs_hook=_object,
@@ -37,6 +40,12 @@ def parse(text: bytes | str, where: str) -> Any:
         raise Refusal(f"{where} is nested too deeply; expected a flat object.") from None
     except ValueError as error:
         raise Refusal(f"{where} is no JSON ({error}).") from None
+
+
+def digits(number: int) -> str:
+    """Write a whole number of a file, shortened if it is a long one."""
+    text = str(number)
+    return text if len(text) <= 30 else f"{text[:20]}... ({len(text)} digits)"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -83,7 +92,18 @@ class Fields:
 
     def levels(self) -> list[Any] | None:
         """Read the levels of a column, of which there may be none."""
-        return self.items("levels", str, int, float, bool) if "levels" in self._left else None
+        return self.scalars("levels", str, int, float, bool) if "levels" in self._left else None
+
+    def scalars(self, key: str, *kinds: type) -> list[Any]:
+        """Read a list of values that are to be told apart: labels, or levels."""
+        values = self.items(key, *kinds)
+        count = sum(map(is_wide, values))
+        if count > MOST_WIDE:
+            raise Refusal(
+                f"{self.where}.{key} holds {count} whole numbers beyond 64 bits; expected at most "
+                f"{MOST_WIDE}."
+            )
+        return values
 
     def items(self, key: str, *kinds: type) -> list[Any]:
         """Read a list, each item of one of the given types."""

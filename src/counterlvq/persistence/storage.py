@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO
 
 from counterlvq.adapters import as_prototype_model
+from counterlvq.arrays import told
 from counterlvq.errors import InvalidInputError, ModelFileError
 from counterlvq.features import Features
 from counterlvq.files import whole_file
@@ -56,18 +57,20 @@ def save(
 
 
 def load(
-    path: str | os.PathLike[str] | BinaryIO, max_bytes: int = 1 << 30
+    path: str | os.PathLike[str] | BinaryIO, max_bytes: int | None = None
 ) -> PrototypeModel | TableModel:
     """Load a model that `save` wrote.
 
-    Nothing in the file is run or believed: lengths, types, shapes and values are checked before
-    they are used.
+    Nothing in the file is run or believed: lengths, types, shapes and values are checked against
+    the bytes that are there before anything is made of them, and time and memory are bounded by
+    a multiple of the size of the file.
 
     Parameters
     ----------
     path : str, path or binary file
-    max_bytes : int, default 1 GiB
-        Files that need more memory are refused.
+    max_bytes : int, optional
+        Files that need more memory are refused. By default 1 GiB, and no more than 16 MiB and
+        64 times the size of the file for what the file only announces.
 
     Returns
     -------
@@ -78,7 +81,8 @@ def load(
     Raises
     ------
     ModelFileError
-        If the file is damaged, too new, too large, or no model at all.
+        If the file is damaged, too new, too large, or no model at all; with the place in the
+        file.
 
     Examples
     --------
@@ -95,19 +99,27 @@ def load(
     >>> loaded.predict([[11.0], [29.0]]).tolist()
     ['no', 'yes']
     """
+    if not isinstance(path, str | os.PathLike) and not hasattr(path, "read"):
+        raise InvalidInputError(
+            f"path is {told(path)} of type {type(path).__name__}; expected the name of a file, or "
+            f"a file that is open for reading bytes."
+        )
     if not isinstance(path, str | os.PathLike):
         return _loaded(path, str(getattr(path, "name", "the file")), max_bytes)
     with open(path, "rb") as file:
         return _loaded(file, str(os.fspath(path)), max_bytes)
 
 
-def _loaded(file: BinaryIO, name: str, max_bytes: int) -> PrototypeModel | TableModel:
+def _loaded(file: BinaryIO, name: str, max_bytes: int | None) -> PrototypeModel | TableModel:
     try:
         return model_from(unpack(file, max_bytes), max_bytes)
     except Refusal as error:
-        raise ModelFileError(f"{name} cannot be loaded: {error}") from None
+        refusal = error
     except InvalidInputError as error:
-        raise ModelFileError(f"{name} cannot be loaded: {Refusal(str(error))}") from None
+        refusal = Refusal(str(error))
+    except MemoryError:
+        refusal = Refusal("it needs more memory than there is.", "Free some, or use less of it.")
+    raise ModelFileError(f"{name} cannot be loaded: {refusal}")
 
 
 def _storable(model: Any) -> PrototypeModel | TableModel:

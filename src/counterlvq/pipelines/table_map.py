@@ -142,12 +142,13 @@ class TableMap:
         >>> table_map.described(Features([Feature("x0", levels=["yes", "no"])])).parts[0].levels
         ('yes', 'no')
         """
-        strangers = [name for name in features.names if name not in self.columns]
+        there = set(self.columns)
+        strangers = [name for name in features.names if name not in there]
         if strangers:
             Features(self.columns).position(strangers[0])  # says which names there are
         parts, known = [], []
         for part in self.parts:
-            said = features[part.column] if part.column in features.names else _feature(part)
+            said = features[part.column] if part.column in features else _feature(part)
             parts.append(_matched(part, said))
             known.append(said)
         return replace(self, parts=tuple(parts), described_as=Features(known))
@@ -331,7 +332,7 @@ def _or_zeros(blur: Floats | None, like: Floats) -> Floats:
 
 def levels_of_numbers(part: NumericPart, levels: tuple[Any, ...]) -> LevelsPart:
     """Take a column of numbers that has a few values only as one of levels."""
-    numbers = np.array(levels, dtype=np.float64)
+    numbers = finite_vector(f"the levels of column {part.column!r}", levels)
     away, blur = numbers - part.base, _or_zeros(part.blur, part.weights)
     weights = np.outer(away, part.weights)
     # The difference and the product are rounded once each.

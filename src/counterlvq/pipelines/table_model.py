@@ -122,10 +122,12 @@ def _described(table_map: TableMap, features: Features | None) -> Features:
     known = table_map.features
     if features is None:
         return known
+    there = set(table_map.columns)
     for name in features.names:
-        if name not in table_map.columns:
+        if name not in there:
             Features(table_map.columns).position(name)  # says which names there are
-    said = [features[told.name] if told.name in features.names else told for told in known]
+    described = {feature.name: feature for feature in features}
+    said = [described.get(told.name, told) for told in known]
     for feature, told in zip(said, known, strict=True):
         if not _fits(feature, told):
             raise InvalidInputError(

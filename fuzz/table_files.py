@@ -1,0 +1,148 @@
+"""Tables in CSV, JSON, Parquet and Excel as strangers might make them."""
+
+from __future__ import annotations
+
+import io
+import json
+import random
+import zipfile
+from functools import cache
+from typing import Any
+
+from fuzz.mutations import FLOATS, NUMBERS, TEXTS, any_value, mutated_bytes, mutated_value
+from fuzz.sandbox import File
+
+READER, WITH_OPTIONS = "table", "table with options"
+_CSV = b'a,b,c,d\n1,2.5,"x, y",True\n-3,1e3,,False\n0,0,"say ""no""",True\n'
+_ROWS = [{"a": 1, "b": 2.5, "c": "x"}, {"a": -3, "b": 1000.0, "c": None}, {"a": 0, "b": 0.5}]
+
+
+@cache
+def parquet() -> tuple[bytes, ...]:
+    import pandas as pd
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    frame = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.0, 2.0], "c": ["x", "y", None]})
+    frame["d"] = pd.Categorical(["u", "v", "u"])
+    frame["e"] = pd.array([1, None, 3], dtype="Int64")
+    frame["f"] = pd.to_datetime(["2020", "2021", None])
+    table = pa.Table.from_pandas(frame.set_index("c"))
+    out = []
+    for way in ("none", "snappy", "zstd", "gzip"):
+        file = io.BytesIO()
+        pq.write_table(table, file, compression=way, use_dictionary=way != "gzip")
+        out.append(file.getvalue())
+    return tuple(out)
+
+
+def good() -> list[bytes]:
+    return [_CSV, json.dumps(_ROWS).encode(), *parquet()]
+
+
+def draw(rng: random.Random) -> File:
+    """Draw a table of one format, damaged or announcing much."""
+    format_, maker = rng.choice(list(_FORMATS.items()))
+    reader = WITH_OPTIONS if format_ == "csv" and rng.random() < 0.2 else READER
+    return File(reader, format_, maker(rng))
+
+
+def _csv(rng: random.Random) -> bytes:
+    way = rng.randrange(8)
+    if way < 3:
+        return mutated_bytes(rng, _CSV)
+    if way == 3:
+        sign = rng.choice((b";", b"\t", b"|", b"\x00", b"\r"))
+        return mutated_bytes(rng, _CSV.replace(b",", sign), 1)
+    if way == 4:
+        return (
+            _CSV.decode()
+            .replace("x", rng.choice(("é", "\u20ac", "\U0001f600")))
+            .encode(rng.choice(("latin-1", "cp1252", "utf-16", "utf-8-sig", "utf-32")), "replace")
+        )
+    if way == 5:  # many columns, few values
+        names = b",".join(rng.choice((b"a", b"c%d" % j, b"")) for j in range(rng.choice((5, 3000))))
+        return names + b"\n" + rng.choice((b"1\n", b"\n", b",\n")) * rng.choice((1, 100, 20_000))
+    if way == 6:
+        cell = rng.choice((b"9" * 5000, b"1e999", b'"', b'""', b"nan", b"-inf", b"\xff", b"0x1p3"))
+        return b"a,b\n" + b",".join([cell] * rng.choice((1, 2, 3))) + b"\n" + cell * 10
+    return rng.choice((b"", b"\n" * 10**5, b"a", b"a,b", b'"', b"," * 5000, bytes(10**5),
+                       b"\xef\xbb\xbf", rng.randbytes(300), b'"' + b"x" * 10**5))  # fmt: skip
+
+
+def _json(rng: random.Random) -> bytes:
+    way = rng.randrange(6)
+    if way == 0:
+        return mutated_bytes(rng, json.dumps(_ROWS).encode())
+    if way == 1:
+        return json.dumps([{f"k{k}": k} for k in range(rng.choice((10, 300, 5000)))]).encode()
+    if way == 2:
+        return b"[{" + rng.choice((b'"a":[', b'"a":{', b"[")) * rng.choice((10, 10**5))
+    if way == 3:
+        values = (*NUMBERS, *FLOATS, *TEXTS, None, True)
+        rows = [
+            {"a": rng.choice(values), "b": rng.choice(values)} for _ in range(rng.randint(1, 9))
+        ]
+        return json.dumps(rows).encode()
+    if way == 4:
+        return json.dumps([{"a": any_value(rng), "b": any_value(rng)}, *_ROWS]).encode()
+    value = mutated_value(rng, _ROWS)
+    return json.dumps(value if isinstance(value, list) else [value]).encode()
+
+
+def _parquet(rng: random.Random) -> bytes:
+    whole = rng.choice(parquet())
+    way = rng.randrange(6)
+    if way < 3:  # the end of the file says what is where, and damage there goes deepest
+        begin = rng.choice((4, len(whole) // 2, max(4, len(whole) - 1500)))
+        return whole[:begin] + mutated_bytes(rng, whole[begin:-8], 1) + whole[-8:]
+    if way == 3:
+        return mutated_bytes(rng, whole)
+    return _other_parquet(rng)
+
+
+def _other_parquet(rng: random.Random) -> bytes:
+    """Tables whose own metadata lie, whose values repeat, or whose types are no numbers."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    way = rng.randrange(4)
+    file = io.BytesIO()
+    if way < 2:
+        table = pq.read_table(io.BytesIO(rng.choice(parquet())))
+        told = dict(table.schema.metadata)
+        if way == 0:
+            told[b"pandas"] = mutated_bytes(rng, told[b"pandas"])
+        else:
+            value = mutated_value(rng, json.loads(told[b"pandas"]))
+            told[b"pandas"] = json.dumps(value).encode()
+        table = table.replace_schema_metadata(told)
+    elif way == 2:
+        # One long text, and thousands of rows that have it.
+        rows, text = pa.array([0] * rng.choice((2, 3000)), pa.int32()), "x" * rng.choice((9, 10**6))
+        table = pa.table({"a": pa.DictionaryArray.from_arrays(rows, pa.array([text]))})
+    else:
+        count = rng.choice((2, 1000, 20_000))
+        value, kind = rng.choice((
+            (0.0, pa.float64()), ([1], pa.list_(pa.int64())), ({"x": "y"}, None), (b"z", None),
+            (1, pa.decimal128(38, 2)), (1, pa.duration("ns")), (None, pa.null()), (1, pa.float16()),
+        ))  # fmt: skip
+        column: Any = pa.array([value] * count, kind)
+        table = pa.table({"a": column, "b": column})
+    # Without Arrow's own schema, repeated text comes back written out.
+    pq.write_table(table, file, compression=rng.choice(("none", "zstd")), store_schema=way < 2)
+    return file.getvalue()
+
+
+def _excel(rng: random.Random) -> bytes:
+    if rng.random() < 0.3:
+        return b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + rng.randbytes(500)
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/workbook.xml", b"<workbook/>")
+        archive.writestr("xl/worksheets/sheet1.xml", b"<a>" * rng.choice((1, 10**5)))
+    whole = file.getvalue()
+    return whole[:4] + mutated_bytes(rng, whole[4:])
+
+
+_FORMATS = {"csv": _csv, "json": _json, "parquet": _parquet, "excel": _excel}

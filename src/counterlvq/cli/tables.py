@@ -1,0 +1,280 @@
+"""Tables of strangers: bytes in, a DataFrame out, or one error of ours.
+
+CSV, JSON and Parquet are told apart by how they begin. What a file announces is compared with its
+size before it is read, and whatever the libraries raise that read it becomes an error in words,
+here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import io
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import counterlvq as clvq
+from counterlvq.cli.formulas import restored
+
+__all__ = ["Reading", "needed", "table_from"]
+
+_PARQUET = b"PAR1"
+_RECORDS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*[\{\]]")
+# How files begin that are often taken for tables, and what to do with them.
+_OTHERS = {
+    b"PK\x03\x04": "an Excel workbook or another zip file; save the sheet as CSV",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    b"\x1f\x8b": "compressed; unpack it first, with gunzip for example",
+    b"BZh": "compressed; unpack it first, with bunzip2 for example",
+    b"\xfd7zXZ\x00": "compressed; unpack it first, with unxz for example",
+    b"\x28\xb5\x2f\xfd": "compressed; unpack it first, with unzstd for example",
+    b"\x93NUMPY": "an array of NumPy; write it with numpy.savetxt and names for its columns",
+    b"ARROW1": "an Arrow file; write it as Parquet",
+    b"SQLite format 3\x00": "a database; write the table as CSV",
+    b"%PDF": "a PDF",
+}
+_MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
+# Memory that the smallest table may take, and what each byte of a larger one adds.
+_BASE = 128 << 20
+_TIMES = 64
+_CELL = 8
+# As many cells as a column of a table takes by itself.
+_COLUMN = 256
+# As many cells as a value takes while it is none of a column yet.
+_OBJECTS = 4
+_MOST_NAMELESS = 1000
+_MOST_WHOLE = 1 << 63
+_SHOWN = 60
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a table is to be read, where it does not say so itself."""
+
+    delimiter: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    memory: int | None = None  # bytes
+
+    def room(self, size: int) -> int:
+        """How much memory the cells of a file of so many bytes may take."""
+        return _BASE + _TIMES * size if self.memory is None else self.memory
+
+
+def needed(library: str) -> Any:
+    """Import what only the command line needs, or say how to get it."""
+    try:
+        return import_module(library)
+    except ImportError:
+        raise clvq.NotSupportedError(
+            f"tables at the command line need {library}, which is not installed; install it with "
+            f'pip install "counterlvq[cli]".'
+        ) from None
+
+
+def table_from(whole: bytes, name: str, how: Reading) -> Any:
+    """Read a table in CSV, JSON or Parquet; `name` is what errors call it."""
+    for begin, words in _OTHERS.items():
+        if whole.startswith(begin):
+            raise clvq.InvalidInputError(
+                f"{name} is {words}; expected a table in CSV, JSON or Parquet."
+            )
+    if whole.startswith(_PARQUET):
+        return _read(_parquet, "Parquet", "a whole file. Write it again", whole, name, how)
+    if how.encoding == "utf-8" and _RECORDS.match(whole[:4096]):
+        expected = 'a list of rows such as [{"age": 44, "job": "clerk"}]'
+        return _read(_json, "JSON", expected, whole, name, how)
+    expected = "text with commas between columns and their names in the first line"
+    return _read(_csv, "CSV", expected, whole, name, how)
+
+
+def _read(
+    reader: Callable[[bytes, str, Reading], Any],
+    kind: str,
+    expected: str,
+    whole: bytes,
+    name: str,
+    how: Reading,
+) -> Any:
+    """Read a table; all errors that are not ours become one that is."""
+    needed("pandas")
+    try:
+        return reader(whole, name, how)
+    except clvq.CounterlvqError:
+        raise
+    except MemoryError:
+        raise clvq.InvalidInputError(
+            f"{name} needs more memory than there is; expected a smaller table. Read it in parts."
+        ) from None
+    except Exception as error:  # noqa: BLE001 - readers of tables do not say what they raise
+        words = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        raise clvq.InvalidInputError(
+            f"{name} cannot be read as {kind} ({words}); expected {expected}."
+        ) from None
+
+
+def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) -> None:
+    room, cells = how.room(len(whole)), columns * max(rows, _COLUMN)
+    if cells * _CELL > room:
+        raise clvq.InvalidInputError(
+            f"{name} has {len(whole):,} bytes and announces {columns:,} columns and {rows:,} rows, "
+            f"which need {cells * _CELL:,} bytes of memory; expected at most {room:,}. Allow more "
+            f"with --max-memory if you trust the file."
+        )
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def _csv(whole: bytes, name: str, how: Reading) -> Any:
+    text = _in_utf8(whole, name, how)
+    first = re.match(rb"[^\r\n]*", text)[0].decode("utf-8-sig", "replace")  # type: ignore[index]
+    delimiter = _delimiter(first, name) if how.delimiter is None else how.delimiter
+    if delimiter == how.decimal:
+        raise clvq.InvalidInputError(
+            f"--delimiter and --decimal are both {delimiter!r}; expected two different signs."
+        )
+    lines = text.count(b"\n") + text.count(b"\r") + 1
+    _check_room(first.count(delimiter) + 1, lines, name, whole, how)
+    _check_names(first, delimiter, name)
+    table = needed("pandas").read_csv(
+        io.BytesIO(text), sep=delimiter, decimal=how.decimal, encoding="utf-8-sig"
+    )
+    return restored(table)
+
+
+def _check_names(first: str, delimiter: str, name: str) -> None:
+    """Refuse columns of the same name: pandas would rename them, and be slow about many."""
+    names = next(csv.reader([first], delimiter=delimiter), [])
+    counts = Counter(names)
+    counts[""] = max(0, counts[""] - _MOST_NAMELESS)  # spreadsheets write some
+    twice = [known for known, count in counts.items() if count > 1]
+    if twice:
+        raise clvq.InvalidInputError(
+            f"{name} has {Counter(names)[twice[0]]} columns named {twice[0][:_SHOWN]!r}; expected "
+            f"one of each name. Rename or remove the others."
+        )
+
+
+def _in_utf8(whole: bytes, name: str, how: Reading) -> bytes:
+    for mark, encoding in _MARKS.items():
+        if whole.startswith(mark) and how.encoding == "utf-8":
+            raise clvq.InvalidInputError(
+                f"{name} is text in UTF-16; expected UTF-8. Read it with --encoding {encoding}."
+            )
+    try:
+        text = whole.decode(how.encoding)
+    except UnicodeDecodeError as error:
+        raise clvq.InvalidInputError(
+            f"{name} cannot be read as CSV in {how.encoding} (byte {error.start} is "
+            f"{whole[error.start]:#04x}); expected UTF-8. Other text, as Excel writes it, is read "
+            f"with --encoding cp1252 or --encoding latin-1."
+        ) from None
+    return whole if how.encoding == "utf-8" else text.encode("utf-8")
+
+
+def _delimiter(first: str, name: str) -> str:
+    """Commas, unless the names of the columns have other signs between them."""
+    others = {";": "';'", "\t": "tab", "|": "'|'"}
+    found = [sign for sign in others if sign in first]
+    if "," not in first and found:
+        shown = first[:_SHOWN] + ("..." if len(first) > _SHOWN else "")
+        sign = max(found, key=first.count)
+        more = " (and --decimal , if numbers are written 1,5)" if sign == ";" else ""
+        raise clvq.InvalidInputError(
+            f"{name} has no comma in its first line, {shown!r}; expected commas between columns. "
+            f"Read it with --delimiter {others[sign]}{more}."
+        )
+    return ","
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def _json(whole: bytes, name: str, how: Reading) -> Any:
+    rows = json.loads(whole.decode("utf-8-sig"), object_pairs_hook=_row)
+    names: dict[str, None] = {}
+    for i, row in enumerate(rows):
+        if not isinstance(row, dict):
+            raise ValueError(f"row {i} is no object")
+        names.update(dict.fromkeys(row))
+        for key, value in row.items():
+            _check_value(i, key, value)
+    _check_room(len(names), _OBJECTS * len(rows), name, whole, how)
+    columns = {key: [row.get(key) for row in rows] for key in names}
+    return needed("pandas").DataFrame(columns)
+
+
+def _row(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    row = dict(pairs)
+    if len(row) < len(pairs):
+        raise ValueError("a row has the same name twice")
+    return row
+
+
+def _check_value(i: int, key: str, value: Any) -> None:
+    if isinstance(value, list | dict):
+        kind = "a list" if isinstance(value, list) else "an object"
+        raise ValueError(f"row {i}, {key[:_SHOWN]!r} is {kind}; expected text, numbers, true, "
+                         f"false or null")  # fmt: skip
+    # Larger ones are no numbers to any table, and can be chosen to be slow to tell apart.
+    if isinstance(value, int) and not -_MOST_WHOLE <= value < _MOST_WHOLE:
+        raise ValueError(f"row {i}, {key[:_SHOWN]!r} is a whole number beyond 64 bits")
+
+
+# --- Parquet --------------------------------------------------------------------------------------
+
+# Ways of writing text in which a value may be longer than all bytes that stand for it.
+_REPEATING = ("PLAIN_DICTIONARY", "RLE_DICTIONARY", "DELTA_BYTE_ARRAY")
+
+
+def _parquet(whole: bytes, name: str, how: Reading) -> Any:
+    needed("pyarrow")
+    told = import_module("pyarrow.parquet").read_metadata(io.BytesIO(whole))
+    cells, texts = 0, Counter[int]()
+    for k in range(told.num_row_groups):
+        group = told.row_group(k)
+        own = 0
+        for j in range(group.num_columns):
+            chunk, width = group.column(j), told.schema.column(j).length or _CELL
+            size = max(chunk.num_values * width, chunk.total_uncompressed_size)
+            own += -(-size // _CELL)
+            if chunk.physical_type == "BYTE_ARRAY" and {*_REPEATING} & {*chunk.encodings}:
+                texts[j] += chunk.num_values * chunk.total_uncompressed_size
+        cells += max(own, group.num_rows * group.num_columns)
+    rows = max(told.num_rows, cells // max(told.num_columns, 1))
+    _check_room(told.num_columns, rows, name, whole, how)
+    room = how.room(len(whole))
+    _check_texts([j for j, size in texts.items() if size > room], told, name, whole, room)
+    return needed("pandas").read_parquet(io.BytesIO(whole))
+
+
+def _check_texts(suspects: list[int], told: Any, name: str, whole: bytes, room: int) -> None:
+    """Measure columns of text whose values could be far longer than the file says."""
+    paths = [told.schema.column(j).path for j in suspects]
+    size = sum(_size_of_text(whole, path) for path in paths)
+    if size > room:
+        raise clvq.InvalidInputError(
+            f"{name} has {len(whole):,} bytes, and the text in {paths[0][:_SHOWN]!r} and other "
+            f"columns would need {size:,} bytes of memory; expected at most {room:,}. Allow more "
+            f"with --max-memory if you trust the file."
+        )
+
+
+def _size_of_text(whole: bytes, path: str) -> int:
+    """How long all values of a column are together; each distinct one is read only once."""
+    compute, parquet = import_module("pyarrow.compute"), import_module("pyarrow.parquet")
+    table = parquet.read_table(io.BytesIO(whole), columns=[path], read_dictionary=[path])
+    size = 0
+    for chunk in table.column(0).chunks:
+        if hasattr(chunk, "dictionary"):
+            lengths = compute.binary_length(chunk.dictionary)
+            size += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
+        else:
+            size += chunk.nbytes  # of lists: they are as large as they are
+    return size
