@@ -42,6 +42,9 @@ def losing_exceptions():
         except BaseException:
             pass
 
+def in_a_string():  # as dataclasses are made: Python remembers the interrupt until its exit
+    exec("while True: time.sleep(0.01)")
+
 def stay(*args, **kws):
     os.write(1, b"here\\n")
     manner()
@@ -53,7 +56,8 @@ class Finder:
             stay()
 
 where, manner = sys.argv.pop(1), sys.argv.pop(1)
-manner = {"python": in_python, "library": in_a_library, "losing": losing_exceptions}[manner]
+manner = {"python": in_python, "library": in_a_library, "losing": losing_exceptions,
+          "string": in_a_string}[manner]
 if where == "import":
     sys.meta_path.insert(0, Finder)
 else:
@@ -76,11 +80,11 @@ STAGES = {
     "write": "os:fsync",
     "written": "counterlvq.files:_sync_folder",
 }
-MANNERS = ("python", "library", "losing")
+MANNERS = ("python", "library", "losing", "string")
 SIGNS = {signal.SIGINT: "interrupted", signal.SIGTERM: "ended by SIGTERM"}
 CASES = [(stage, manner, sign) for stage in STAGES for manner in MANNERS for sign in SIGNS]
 # Of all combinations, one for each stage in which all manners and both signals occur.
-QUICK = [CASES[(6 * k) + (k % 6)] for k in range(len(STAGES))]
+QUICK = [CASES[8 * k + (3 * k) % 8] for k in range(len(STAGES))]
 
 
 @pytest.fixture(scope="module")
@@ -100,11 +104,16 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def staying(local: Path, out: Path, stage: str, manner: str) -> subprocess.Popen[bytes]:
-    """Start the command and wait until it stays in a stage."""
+def staying(
+    local: Path, out: Path, stage: str, manner: str, code: str = STAYING
+) -> subprocess.Popen[bytes]:
+    """Start the command, by -m as users do, and wait until it stays in a stage."""
+    name = f"staying_{len(os.listdir(local))}"
+    (local / f"{name}.py").write_text(code, encoding="utf-8")
     words = ["explain", str(local / "m.clvq"), str(local / "few.csv"), "-o", str(out / "told.csv")]
     running = subprocess.Popen(
-        [sys.executable, "-c", STAYING, STAGES[stage], manner, *words],
+        [sys.executable, "-m", name, STAGES[stage], manner, *words],
+        cwd=local,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,
@@ -134,13 +143,10 @@ def test_signal_ends_every_stage(
 
 
 @pytest.mark.parametrize("sign", SIGNS)
-def test_second_signal_ends_at_once(
-    local: Path, tmp_path: Path, sign: signal.Signals, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_second_signal_ends_at_once(local: Path, tmp_path: Path, sign: signal.Signals) -> None:
     """Patience is without end here, so that nothing but the second signal ends the command."""
     code = "import counterlvq.cli.ending as e\ne._PATIENCE = 1e6\n" + STAYING
-    monkeypatch.setitem(globals(), "STAYING", code)
-    with staying(local, tmp_path, "write", "losing") as running:
+    with staying(local, tmp_path, "write", "losing", code) as running:
         running.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
             running.wait(timeout=1.5)
@@ -160,15 +166,7 @@ def test_errors_that_an_interrupt_turns_into_are_interrupts(local: Path, tmp_pat
         "            raise ImportError('numpy._core.multiarray failed to import') from None\n",
     )
     assert code != STAYING
-    words = ["explain", str(local / "m.clvq"), str(local / "few.csv"), "-o", str(tmp_path / "out")]
-    with subprocess.Popen(
-        [sys.executable, "-c", code, STAGES["search"], "losing", *words],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=ENVIRONMENT,
-    ) as running:
-        assert running.stdout is not None
-        assert running.stdout.readline() == b"here\n"
+    with staying(local, tmp_path, "search", "losing", code) as running:
         running.send_signal(signal.SIGINT)
         _, err = running.communicate(timeout=SOON)
     assert running.returncode == 130

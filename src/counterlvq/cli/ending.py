@@ -51,7 +51,7 @@ class Ending:
         except OSError:  # there is no such stream
             self._stderr = None
         self._silence_leftovers()
-        atexit.register(self._ignore_signals)
+        atexit.register(self._close)
         if os.name == "posix":
             ours, theirs = os.pipe()
             os.set_blocking(theirs, False)
@@ -171,9 +171,14 @@ class Ending:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
 
-    @staticmethod
-    def _ignore_signals() -> None:
-        """Let the interpreter close down undisturbed: the last thing it does of ours."""
+    def _close(self) -> None:
+        """Let the interpreter close down undisturbed: the last thing it does of ours.
+
+        Told to end, it would end itself by SIGINT instead of an exit code, if the exception has
+        passed through code that was made from a string, as that of dataclasses is.
+        """
+        if self.came is not None:
+            os._exit(self.code)
         for name in _WORDS:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
