@@ -20,6 +20,7 @@ from typing import Any
 
 import counterlvq as clvq
 from counterlvq.cli.formulas import restored
+from counterlvq.cli.parquet_sizes import sizes_of
 
 __all__ = ["Reading", "needed", "table_from"]
 
@@ -229,34 +230,13 @@ def _check_value(i: int, key: str, value: Any) -> None:
 
 # --- Parquet --------------------------------------------------------------------------------------
 
-# Ways of writing text in which a value may be longer than all bytes that stand for it.
-_REPEATING = ("PLAIN_DICTIONARY", "RLE_DICTIONARY", "DELTA_BYTE_ARRAY")
-
 
 def _parquet(whole: bytes, name: str, how: Reading) -> Any:
     needed("pyarrow")
-    told = import_module("pyarrow.parquet").read_metadata(io.BytesIO(whole))
-    cells, texts = 0, Counter[int]()
-    for k in range(told.num_row_groups):
-        group = told.row_group(k)
-        own = 0
-        for j in range(group.num_columns):
-            chunk, width = group.column(j), told.schema.column(j).length or _CELL
-            size = max(chunk.num_values * width, chunk.total_uncompressed_size)
-            own += -(-size // _CELL)
-            if chunk.physical_type == "BYTE_ARRAY" and {*_REPEATING} & {*chunk.encodings}:
-                texts[j] += chunk.num_values * chunk.total_uncompressed_size
-        cells += max(own, group.num_rows * group.num_columns)
-    rows = max(told.num_rows, cells // max(told.num_columns, 1))
-    _check_room(told.num_columns, rows, name, whole, how)
-    room = how.room(len(whole))
-    _check_texts([j for j, size in texts.items() if size > room], told, name, whole, room)
-    return needed("pandas").read_parquet(io.BytesIO(whole))
-
-
-def _check_texts(suspects: list[int], told: Any, name: str, whole: bytes, room: int) -> None:
-    """Measure columns of text whose values could be far longer than the file says."""
-    paths = [told.schema.column(j).path for j in suspects]
+    told, room = sizes_of(whole), how.room(len(whole))
+    rows = max(told.rows, told.cells // max(told.columns, 1))
+    _check_room(told.columns, rows, name, whole, how)
+    paths = [text.path for text in told.texts if text.most > room]
     size = sum(_size_of_text(whole, path) for path in paths)
     if size > room:
         raise clvq.InvalidInputError(
@@ -264,6 +244,7 @@ def _check_texts(suspects: list[int], told: Any, name: str, whole: bytes, room: 
             f"columns would need {size:,} bytes of memory; expected at most {room:,}. Allow more "
             f"with --max-memory if you trust the file."
         )
+    return needed("pandas").read_parquet(io.BytesIO(whole))
 
 
 def _size_of_text(whole: bytes, path: str) -> int:

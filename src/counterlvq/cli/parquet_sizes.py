@@ -1,0 +1,185 @@
+"""How large a Parquet file is once it is read, from its own words, without a library.
+
+pyarrow ends the process, rather than raising an error, when it is asked about the parts of some
+damaged files, and it does not say how far the pages of a file unpack. So the footer and the head of
+each page are read here: they are structs of Thrift in its compact form, of which a few fields are
+looked at and all others are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+__all__ = ["Sizes", "Text", "sizes_of"]
+
+_MAGIC = b"PAR1"
+_TRUE, _FALSE, _BYTE, _WHOLE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
+    1, 2, 3, (4, 5, 6), 7, 8, 9, 10, 11, 12,
+)  # fmt: skip
+_DEEPEST = 24
+_LONGEST_NUMBER = 10
+
+# Which fields are looked at, by their numbers: None for a value, the fields of a struct, or of each
+# struct in a list.
+_PAGES = {1: None, 2: None, 3: None, 5: {1: None}, 8: {1: None}}
+_CHUNK = dict.fromkeys((1, 2, 3, 5, 6, 7, 9, 11))
+_FOOTER: Mapping[int, Any] = {2: {2: None}, 3: None, 4: {1: {3: _CHUNK}, 3: None}}
+
+_BYTE_ARRAY, _FIXED = 6, 7
+# Ways of writing text in which a value may be longer than all bytes that stand for it.
+_REPEATING = {2, 7, 8}
+_CELL = 8
+
+
+class Text(NamedTuple):
+    """A column of text whose values may be far longer than what stands for them."""
+
+    path: str
+    most: int  # bytes that it could take
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a file announces, and what its pages unpack to."""
+
+    columns: int
+    rows: int
+    cells: int
+    texts: tuple[Text, ...]
+
+
+def sizes_of(whole: bytes) -> Sizes:
+    """Read the sizes of a file; a ValueError says what is damaged, and where."""
+    if len(whole) < 12 or not whole.endswith(_MAGIC):
+        raise ValueError("the file does not end as a Parquet file does")
+    size = int.from_bytes(whole[-8:-4], "little")
+    if size > len(whole) - 12:
+        raise ValueError(f"the footer announces {size} bytes, and there are {len(whole) - 12}")
+    footer = _Thrift(whole, len(whole) - 8 - size, len(whole) - 8).struct(_FOOTER)
+    widths = [_number(part, 2, 0) for part in footer.get(2, [])]
+    columns, cells, texts = 0, 0, dict[str, int]()
+    for group in footer.get(4, []):
+        chunks = [chunk.get(3, {}) for chunk in group.get(1, [])]
+        columns = max(columns, len(chunks))
+        own = 0
+        for chunk in chunks:
+            values, unpacked = _number(chunk, 5), _unpacked(whole, chunk)
+            width = max([_CELL, *widths]) if chunk.get(1) == _FIXED else _CELL
+            own += -(-max(values * width, unpacked) // _CELL)
+            if chunk.get(1) == _BYTE_ARRAY and _REPEATING & {*chunk.get(2, [])}:
+                path = ".".join(part.decode("utf-8") for part in chunk.get(3, []))
+                texts[path] = texts.get(path, 0) + values * unpacked
+        cells += max(own, _number(group, 3) * len(chunks))
+    found = tuple(Text(path, most) for path, most in texts.items())
+    return Sizes(columns or max(0, len(widths) - 1), _number(footer, 3), cells, found)
+
+
+def _number(fields: Mapping[int, Any], at: int, default: int | None = None) -> int:
+    value = fields.get(at, default)
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"the footer has {value} where a count belongs")
+    return value
+
+
+def _unpacked(whole: bytes, chunk: Mapping[int, Any]) -> int:
+    """Walk over the pages of a column, and add up what they unpack to."""
+    start = _number(chunk, 9)
+    if _number(chunk, 11, 0) > 0:
+        start = min(start, _number(chunk, 11))
+    end = min(start + _number(chunk, 7), len(whole))
+    left, size = _number(chunk, 5), 0
+    while start < end and left > 0:
+        reader = _Thrift(whole, start, len(whole))
+        page = reader.struct(_PAGES)
+        size += _number(page, 2)
+        left -= max(_number(page.get(kind, {1: 0}), 1) for kind in (5, 8))
+        start = reader.at + _number(page, 3)
+    return max(size, _number(chunk, 6))
+
+
+class _Thrift:
+    """Reads structs of Thrift's compact protocol between two places of a file."""
+
+    def __init__(self, whole: bytes, start: int, end: int) -> None:
+        self._whole, self.at, self._end = whole, start, end
+
+    def struct(self, wanted: Mapping[int, Any] | None, depth: int = 0) -> dict[int, Any]:
+        """Read the wanted fields, and skip the others; None skips them all."""
+        if depth > _DEEPEST:
+            raise ValueError(f"byte {self.at} is nested too deeply")
+        out: dict[int, Any] = {}
+        field = 0
+        while head := self._byte():
+            field = field + (head >> 4) if head >> 4 else self._whole_number()
+            kind = head & 15
+            if wanted is not None and field in wanted:
+                out[field] = self._value(kind, wanted[field], depth)
+            elif kind not in (_TRUE, _FALSE):  # which are all in their head
+                self._skip(kind, depth)
+        return out
+
+    def _value(self, kind: int, wanted: Any, depth: int) -> Any:
+        if kind in _WHOLE and wanted is None:
+            return self._whole_number()
+        if kind == _BINARY and wanted is None:
+            return self._binary()
+        if kind == _STRUCT and wanted is not None:
+            return self.struct(wanted, depth + 1)
+        if kind == _LIST:
+            inner, count = self._list()
+            return [self._value(inner, wanted, depth + 1) for _ in range(count)]
+        raise ValueError(f"byte {self.at} has a value of another type than belongs there")
+
+    def _skip(self, kind: int, depth: int) -> None:
+        if kind in (_TRUE, _FALSE, _BYTE):  # truth values of lists take a byte
+            self._take(1)
+        elif kind in _WHOLE:
+            self._varint()
+        elif kind == _DOUBLE:
+            self._take(8)
+        elif kind == _BINARY:
+            self._binary()
+        elif kind == _STRUCT:
+            self.struct(None, depth + 1)
+        elif kind in (_LIST, _SET):
+            if depth > _DEEPEST:
+                raise ValueError(f"byte {self.at} is nested too deeply")
+            inner, count = self._list()
+            for _ in range(count):
+                self._skip(inner, depth + 1)
+        else:
+            raise ValueError(f"byte {self.at} has a value of an unknown type")
+
+    def _list(self) -> tuple[int, int]:
+        head = self._byte()
+        count = head >> 4 if head >> 4 < 15 else self._varint()
+        if count > self._end - self.at:  # each takes a byte at least
+            raise ValueError(f"byte {self.at} announces {count} values, and fewer bytes follow")
+        return head & 15, count
+
+    def _binary(self) -> bytes:
+        return self._take(self._varint())
+
+    def _whole_number(self) -> int:
+        number = self._varint()
+        return (number >> 1) ^ -(number & 1)
+
+    def _varint(self) -> int:
+        number = 0
+        for k in range(_LONGEST_NUMBER):
+            byte = self._byte()
+            number |= (byte & 127) << (7 * k)
+            if byte < 128:
+                return number
+        raise ValueError(f"byte {self.at} has a number without an end")
+
+    def _byte(self) -> int:
+        return self._take(1)[0]
+
+    def _take(self, count: int) -> bytes:
+        if count > self._end - self.at:
+            raise ValueError(f"byte {self.at} announces {count} bytes, and fewer follow")
+        self.at += count
+        return self._whole[self.at - count : self.at]
