@@ -24,6 +24,7 @@ ORDER = [
     "errors",
     "files",
     "turns",
+    "memory",
     "compiling",
     "arrays",
     "exact",
