@@ -28,6 +28,7 @@ ORDER = [
     "interrupts",
     "turns",
     "processes",
+    "memory",
     "compiling",
     "arrays",
     "exact",

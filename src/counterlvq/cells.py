@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
@@ -141,7 +142,7 @@ class SharedCells:
         offsets = np.zeros(model.n_prototypes) if model.offsets is None else model.offsets
         more = offsets[self.rivals] - offsets[prototype]
         more_size = np.where(more != 0, offsets[self.rivals] + offsets[prototype], 0.0)
-        if _is_identity(model.shared_factor):
+        if model.omegas is None or _is_identity(model.shared_factor):
             steps, normals = 1, 2.0 * ahead
             normals_blur = 2.0 * _difference_error(others, own, ahead)
             leads = np.einsum("ij,ij->i", ahead, both)
@@ -170,13 +171,19 @@ class SharedCells:
             [Fraction(value) for value in part.tolist()]
             for part in (model.prototypes[prototype], model.prototypes[rival], y)
         )
-        rows = [[Fraction(value) for value in row] for row in model.shared_factor.tolist()]
         ahead = [b - a for a, b in zip(own, other, strict=True)]
         both = [2 * value - a - b for value, a, b in zip(at, own, other, strict=True)]
-        lifted = [sum(map(mul, row, ahead)) for row in rows]
-        if any(sum(map(mul, lifted, (row[j] for row in rows))) for j in np.flatnonzero(free)):
-            return False
-        lead = sum(part * sum(map(mul, row, both)) for part, row in zip(lifted, rows, strict=True))
+        if model.omegas is None:
+            if any(ahead[j] for j in np.flatnonzero(free)):
+                return False
+            lead = sum(map(mul, ahead, both))
+        else:
+            rows = [[Fraction(value) for value in row] for row in model.shared_factor.tolist()]
+            lifted = [sum(map(mul, row, ahead)) for row in rows]
+            if any(sum(map(mul, lifted, (row[j] for row in rows))) for j in np.flatnonzero(free)):
+                return False
+            pairs = zip(lifted, rows, strict=True)
+            lead = sum(part * sum(map(mul, row, both)) for part, row in pairs)
         if model.offsets is not None:
             lead += Fraction(float(model.offsets[prototype]))
             lead -= Fraction(float(model.offsets[rival]))
@@ -228,6 +235,12 @@ class LocalCells:
                 seen.add(key)
         rivals = np.flatnonzero(~wished & alive)
         targets = np.flatnonzero(wished & alive)
+        matrices = 3 * model.n_prototypes + 2 * targets.size * rivals.size
+        refuse_too_large(
+            f"local metrics of {model.n_prototypes:,} prototypes and {model.n_features:,} features",
+            FLOAT * matrices * model.n_features**2,
+            "leave out features, or take a model with one metric for all",
+        )
         return cls(model, targets if rivals.size else targets[:1], rivals)
 
     @cached_property

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from numba import njit
+import numpy as np
+from numba import config, njit
 from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import intrinsic
@@ -30,6 +32,7 @@ def _digest_of_sources() -> str:
 
 
 _SOURCES = _digest_of_sources()
+_IS_OFF: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
 class _StampedImpl(CompileResultCacheImpl):
@@ -46,7 +49,23 @@ class _StampedImpl(CompileResultCacheImpl):
 
 
 class _StampedCache(FunctionCache):
+    """A cache that is no more than that: where it fails, each process compiles for itself."""
+
     _impl_class = _StampedImpl
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Find compiled code; None, and room for it again, where the files are damaged."""
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # noqa: BLE001 - whatever reading a damaged file may raise
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep compiled code, unless the disk is full or has become read-only."""
+        with contextlib.suppress(OSError):
+            super().save_overload(sig, data)
 
 
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -58,6 +77,8 @@ def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     A function may close over plain values only: another compiled function among them gets a
     new key in each process, is never found again and fills the cache.
     """
+    if _IS_OFF:
+        return _interpreted(function)
     compiled: Any = njit(nogil=True, error_model="numpy", forceinline=True)(function)
     with contextlib.suppress(RuntimeError):  # no folder can be written to
         compiled._cache = _StampedCache(function)
@@ -79,6 +100,20 @@ def _compile_beside(compiled: Any) -> None:
     compiled._compile_for_args = compile_beside
 
 
+def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Run as Python, slowly, where compiling is turned off (NUMBA_DISABLE_JIT).
+
+    Compiled code divides by zero and overflows without a word; so does this.
+    """
+
+    @functools.wraps(function)
+    def quiet(*given: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*given)
+
+    return quiet
+
+
 @intrinsic
 def _without_owner(typingctx, array):
     """Give the same array without an owner: nothing is counted when it is sliced or passed on.
@@ -97,4 +132,8 @@ def _without_owner(typingctx, array):
     return array(array), codegen
 
 
-borrowed: Any = _without_owner
+def _as_it_is(array: Any) -> Any:
+    return array
+
+
+borrowed: Any = _as_it_is if _IS_OFF else _without_owner

@@ -21,7 +21,7 @@ from counterlvq.costs import Cost, stated_form, stated_weights
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.grids import Grid
-from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.quadratic_forms import Factor, QuadraticForm
 from counterlvq.rows import Conditional, Implication, LevelRule, Quadric, Rows
 from counterlvq.types import Kind
 
@@ -294,14 +294,11 @@ class Prices:
         }
         return cls(weights, form, switches)
 
-    def over(self, coordinates: Coordinates) -> tuple[Floats, Floats]:
+    def over(self, coordinates: Coordinates) -> tuple[Floats, Factor]:
         """Weights (width,) and factor (s, width) for the changes of coordinates."""
-        factor = self.form.root
-        w, L = np.zeros(coordinates.width), np.array(factor)
+        w = np.zeros(coordinates.width)
         w[coordinates.numbers] = self.weights[coordinates._is_number]
-        if coordinates.has_levels:
-            L = np.zeros((factor.shape[0], coordinates.width))
-            L[:, coordinates.numbers] = factor
+        L = self.form_over(coordinates).working_root.copy()
         for j, table in self.switches.items():
             w[coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
         return w, L
@@ -319,7 +316,8 @@ def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floa
             every = stated_weights(cost, len(columns))
         except InvalidInputError:
             return stated_weights(cost, len(features))
-        return np.asarray(every[[list(columns).index(name) for name in features.names]])
+        at = {name: k for k, name in enumerate(columns)}
+        return np.asarray(every[[at[name] for name in features.names]])
     return stated_weights(cost, len(features))
 
 
@@ -342,8 +340,8 @@ def _numbers(features: Features, columns: Sequence[str]) -> tuple[list[str], lis
     """List the columns that can be numbers, and those of them that are seen."""
     seen = [feature.name for feature in features if feature.is_number]
     # Of columns that the model does not see nobody says whether they are numbers.
-    strangers = {name for name in columns if name not in features.names}
-    return [name for name in columns if name in seen or name in strangers], seen
+    known, numbers = set(features.names), set(seen)
+    return [name for name in columns if name in numbers or name not in known], seen
 
 
 def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticForm:
@@ -361,7 +359,8 @@ def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticFo
                 f"{refusal} These are the numbers that the model sees; all {len(numbers)} columns "
                 f"of the table that can be numbers will do as well."
             ) from None
-    return every.among(np.array([numbers.index(name) for name in seen], dtype=np.intp))
+    at = {name: k for k, name in enumerate(numbers)}
+    return every.among(np.array([at[name] for name in seen], dtype=np.intp))
 
 
 def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:

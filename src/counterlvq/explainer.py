@@ -32,6 +32,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.families import Family
 from counterlvq.features import Features
 from counterlvq.judging import Rules
+from counterlvq.memory import told_if_too_large
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Certificate, Question, Stop
@@ -132,6 +133,20 @@ class Explainer:
         gap: float = 1e-4,
         features: Any = None,
     ) -> None:
+        with told_if_too_large("the question was prepared"):
+            self._prepare(model, cost, constraints, margin, method, time_limit, gap, features)
+
+    def _prepare(
+        self,
+        model: Any,
+        cost: Cost | None,
+        constraints: Sequence[Constraint | str],
+        margin: float | None,
+        method: str,
+        time_limit: float | None,
+        gap: float,
+        features: Any,
+    ) -> None:
         put = partial(object.__setattr__, self)
         put("cost", _checked_cost(cost))
         put("_source", source_of(model, features, self.cost))
@@ -184,10 +199,11 @@ class Explainer:
         >>> print(cf.text())
         The answer would have been yes if x0 were 1.001 higher (2.001 instead of 1).
         """
-        x = settled(x)
-        answer = self._answer(self._source.row(x), target, progress=progress)
-        given = self._source.like(x, answer.values[None, :])
-        return replace(answer, as_given=given, check=self._check)
+        with told_if_too_large("a row was explained"):
+            x = settled(x)
+            answer = self._answer(self._source.row(x), target, progress=progress)
+            given = self._source.like(x, answer.values[None, :])
+            return replace(answer, as_given=given, check=self._check)
 
     def _answer(
         self,
@@ -262,7 +278,13 @@ class Explainer:
         >>> batch.cost
         array([1., 0.])
         """
-        jobs, X = workers(n_jobs), settled(X)
+        with told_if_too_large("a batch was explained"):
+            return self._explain_rows(X, target, workers(n_jobs), progress)
+
+    def _explain_rows(
+        self, X: ArrayLike, target: Any, jobs: int, progress: bool
+    ) -> CounterfactualBatch:
+        X = settled(X)
         rows = self._source.rows(X)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:

@@ -27,6 +27,9 @@ _DEFINITE = 1e-12
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
 # for every row costs more than the better order saves.
 _MOST_SCALES = 1 << 12
+# The kernels work in matrices with a row and a column for each feature, three in each thread. With
+# more features than this the engines that know blank entries need less memory, and less time.
+_MOST_COLUMNS = 1 << 12
 
 
 class Family(NamedTuple):
@@ -72,7 +75,7 @@ def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Famil
     is_quadratic = not blueprint.w.any()
     mixed = not is_quadratic and (blueprint.L.shape[0] > 0 or not blueprint.w.all())
     columns = np.flatnonzero(~blueprint.frozen)
-    if blueprint.quadrics or mixed or not columns.size:
+    if blueprint.quadrics or mixed or not columns.size or columns.size > _MOST_COLUMNS:
         return None
     units = _units(blueprint, columns)
     if units is None:

@@ -307,7 +307,7 @@ def _checks_of(blueprint: Blueprint) -> _Checks:
         w=np.array(blueprint.w),  # a copy that can be written to; see `_writable`
         L_start=starts_of(r, blueprint.L.shape[0]),
         L_feature=c,
-        L_factor=blueprint.L[r, c],
+        L_factor=blueprint.cost_values,
     )
 
 

@@ -26,6 +26,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.exact import squared_distance
 from counterlvq.features import Features
 from counterlvq.frames import plain_rows
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.restating import Blur
 from counterlvq.tables import is_missing
 
@@ -174,7 +175,14 @@ class PrototypeModel:
         """The factor F (r, d) of a shared metric; the identity for plain distances."""
         if isinstance(self.omegas, tuple):
             raise InvalidInputError("this model has local metrics; there is no shared factor.")
-        return read_only(np.eye(self.n_features)) if self.omegas is None else self.omegas
+        if self.omegas is not None:
+            return self.omegas
+        d = self.n_features
+        refuse_too_large(
+            f"a metric for {d:,} features, written as a matrix,", FLOAT * d * d,
+            "leave out features, or ask with a cost and constraints that treat them one by one",
+        )  # fmt: skip
+        return read_only(np.eye(d))
 
     @cached_property
     def factors(self) -> tuple[Floats, ...]:
@@ -332,6 +340,8 @@ class PrototypeModel:
     @cached_property
     def column_lengths(self) -> Floats:
         """Length of each column of the shared factor, rounded up, (d,)."""
+        if self.omegas is None:
+            return read_only(np.repeat(_column_lengths(np.ones((1, 1))), self.n_features))
         return read_only(_column_lengths(self.shared_factor))
 
     @cached_property

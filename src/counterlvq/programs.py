@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
 from counterlvq.grids import Grid
-from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.quadratic_forms import Factor, QuadraticForm
 from counterlvq.rows import Conditional, Quadric, Rows
 
 __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
@@ -41,7 +41,7 @@ class Program:
     """A convex program in the change `delta`; see the head of the module."""
 
     w: Floats  # (d,), at least 0
-    L: Floats  # (s, d)
+    L: Factor  # (s, d)
     A: Floats  # (m, d)
     b: Floats  # (m,)
     E: Floats  # (k, d)
@@ -103,7 +103,7 @@ class Blueprint:
     """Cost and constraints, prepared once: rows are fixed, `at` fills in right-hand sides."""
 
     w: Floats
-    L: Floats
+    L: Factor  # (s, d)
     inequalities: Rows  # several features each
     equalities: Rows  # several features each
     bounds: Rows  # one feature each, y_j <= or >= something
@@ -117,7 +117,7 @@ class Blueprint:
     def of(
         cls,
         w: Floats,
-        L: Floats,
+        L: Factor,
         conditions: Sequence[Rows | Quadric | Conditional],
         grid: Grid | None = None,
         form: QuadraticForm | None = None,
@@ -141,11 +141,17 @@ class Blueprint:
     @cached_property
     def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows and columns of the entries of L, row by row: a wide one is mostly blank."""
-        rows, columns = np.nonzero(self.L)
+        rows, columns = self.L.nonzero()
         return rows.astype(np.int64), columns.astype(np.int64)
 
     @cached_property
-    def proof_factor(self) -> Floats:
+    def cost_values(self) -> Floats:
+        """The entries of L, in the order of `cost_entries`."""
+        L = self.L
+        return np.asarray(L[self.cost_entries] if isinstance(L, np.ndarray) else L.data)
+
+    @cached_property
+    def proof_factor(self) -> Factor:
         """A factor whose square is below the quadratic cost for sure, (s, d).
 
         Where the cost was given by a matrix, L stands for it up to rounding only.

@@ -15,17 +15,25 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 
 from counterlvq.arrays import Floats, finite_matrix, finite_vector, read_only
 from counterlvq.definiteness import factored, roots_from_below, symmetric_matrix
 from counterlvq.error_free import EPSILON, exact_sum, power_of_two
 from counterlvq.errors import InvalidInputError
+from counterlvq.memory import FLOAT, refuse_too_large
 
-__all__ = ["QuadraticForm"]
+__all__ = ["WIDE", "Factor", "QuadraticForm", "column_lengths"]
+
+# A factor (s, d): an array, or without its blanks where there are many features.
+Factor = Any
+# More features than this are many: a matrix with a row and a column for each is not made for what
+# a vector can say.
+WIDE = 1 << 12
 
 # Rows that are evaluated at once: bounds the memory of scaled copies.
 _ROWS_AT_ONCE = 4096
@@ -92,9 +100,23 @@ class QuadraticForm:
             return self.factor
         assert self.diagonal is not None
         seen = np.flatnonzero(self.diagonal)
+        refuse_too_large(
+            f"a quadratic cost of {self.width:,} features, written as a matrix,",
+            FLOAT * seen.size * self.width,
+            "leave out features, or ask with Manhattan()",
+        )
         root = np.zeros((seen.size, self.width))
         root[np.arange(seen.size), seen] = roots_from_below(self.diagonal[seen])
         return read_only(root)
+
+    @property
+    def working_root(self) -> Factor:
+        """As `root`, without its blanks where that is a diagonal for many features."""
+        if self.diagonal is None or self.width <= WIDE or self.is_flat:
+            return self.root
+        seen = np.flatnonzero(self.diagonal)
+        entries = roots_from_below(self.diagonal[seen]), seen, np.arange(seen.size + 1)
+        return sparse.csr_array(entries, shape=(seen.size, self.width))
 
     @property
     def is_flat(self) -> bool:
@@ -220,6 +242,13 @@ class QuadraticForm:
         for n in np.flatnonzero(finite & ~settled):
             out[n] = self._alone(changes[n])
         return out
+
+
+def column_lengths(factor: Factor) -> Floats:
+    """Length of each column of a factor, (d,)."""
+    if isinstance(factor, np.ndarray):
+        return np.asarray(np.sqrt(np.einsum("ij,ij->j", factor, factor)))
+    return np.asarray(np.sqrt(factor.power(2).sum(axis=0))).ravel()
 
 
 def _exact_dot(row: Floats, change: list[Fraction]) -> Fraction:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats, read_only
 from counterlvq.error_free import EPSILON, rounded_dot, split_sum
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.quadratic_forms import QuadraticForm
 
 __all__ = [
@@ -62,6 +63,12 @@ class Rows:
         equality: bool = False,
     ) -> Rows:
         """Build ``new * y_j + old * x_j <= value`` for each listed column j."""
+        count = len(positions)
+        refuse_too_large(
+            f"a condition on each of {count:,} out of {width:,} features",
+            3 * FLOAT * count * width,
+            "leave out features, or put conditions on fewer",
+        )
         pick = np.zeros((len(positions), width))
         pick[np.arange(len(positions)), positions] = 1.0
         values = np.full(len(positions), value)

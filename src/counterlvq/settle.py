@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
 from counterlvq.programs import Program
+from counterlvq.quadratic_forms import column_lengths
 
 __all__ = ["settle"]
 
@@ -92,7 +93,7 @@ def _least_correction(
     correction = np.zeros(program.width)
     if not movable.any() or not gain.size:
         return correction
-    price = program.w + np.sqrt(np.einsum("ij,ij->j", program.L, program.L))
+    price = program.w + column_lengths(program.L)
     unit = 1.0 / np.where(price > 0, price, 1.0)[movable]
     part = system[:, movable] * unit
     size = np.sqrt(np.einsum("ij,ij->i", part, part))

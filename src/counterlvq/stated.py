@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
 from counterlvq.programs import Blueprint
+from counterlvq.quadratic_forms import Factor
 
 __all__ = [
     "CostReach",
@@ -139,7 +140,7 @@ def _stated(
         L=np.array(L, order="C") if diagonal is None else np.zeros((0, d)),
         cost_start=starts_of(at, L.shape[0]),
         cost_feature=feature,
-        cost_factor=blueprint.L[at, feature],
+        cost_factor=blueprint.cost_values,
         stretch=reach.stretch,
         inverse=reach.inverse,
         inverse_blur=reach.blur,
@@ -262,7 +263,7 @@ def starts_of(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)
 
 
-def diagonal_of(L: Floats, entries: Entries) -> Floats | None:
+def diagonal_of(L: Factor, entries: Entries) -> Floats | None:
     """Sizes of the entries of a factor with at most one in each row and column, (d,).
 
     `entries` are rows and columns of all that are not zero.
@@ -273,7 +274,7 @@ def diagonal_of(L: Floats, entries: Entries) -> Floats | None:
     if np.bincount(columns).max(initial=0) > 1:
         return None
     out = np.zeros(L.shape[1])
-    out[columns] = np.abs(L[rows, columns])
+    out[columns] = np.abs(L[rows, columns] if isinstance(L, np.ndarray) else L.data)
     return out
 
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, radii_of
 from counterlvq.adapters.attributes import (
+    diagonal_factor,
     feature_names,
     fitted_array,
     fitted_attribute,
@@ -103,7 +104,10 @@ def _from_nearest_centroid(fitted: Any) -> PrototypeModel:
     anchors = centroids[possible] / scale
     shift = _common_shift(anchors, 2 * np.log(np.asarray(priors)[possible]))
     return PrototypeModel(
-        (anchors + shift) * scale, classes[possible], np.diag(1 / scale), feature_names(fitted)
+        (anchors + shift) * scale,
+        classes[possible],
+        diagonal_factor(1 / scale),
+        feature_names(fitted),
     )
 
 
@@ -171,10 +175,10 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
         return None
     if metric == "minkowski" and given["p"] == 2:
         weights = finite_vector("metric_params['w']", given["w"], width)
-        return np.diag(np.sqrt(weights))
+        return diagonal_factor(np.sqrt(weights))
     if metric == "seuclidean" and given.get("V") is not None:
         variances = finite_vector("metric_params['V']", given["V"], width)
-        return np.diag(1 / np.sqrt(variances))
+        return diagonal_factor(1 / np.sqrt(variances))
     if metric == "mahalanobis" and given.get("VI") is not None:
         return metric_factor("metric_params['VI']", given["VI"], width)
     if metric == "mahalanobis" and given.get("V") is not None:
@@ -190,9 +194,9 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
 def _form(metric: str, given: dict[str, Any]) -> Floats:
     """Return the matrix of a metric other than the plain one, as `fit` was given it."""
     if metric == "minkowski":
-        return np.diag(np.asarray(given["w"], dtype=np.float64))
+        return diagonal_factor(np.asarray(given["w"], dtype=np.float64))
     if metric == "seuclidean":
-        return np.diag(1 / np.asarray(given["V"], dtype=np.float64))
+        return diagonal_factor(1 / np.asarray(given["V"], dtype=np.float64))
     inverse = given.get("VI")
     return np.asarray(np.linalg.inv(given["V"]) if inverse is None else inverse, dtype=np.float64)
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters.attributes import (
+    diagonal_factor,
     feature_names,
     fitted_array,
     fitted_attribute,
@@ -59,7 +60,7 @@ def _omegas(fitted: Any, kind: str) -> Any:
     if kind in ("GmlvqModel", "MrslvqModel"):
         return fitted_array(fitted, "omega_")
     if kind == "GrlvqModel":
-        return np.diag(np.sqrt(_relevances(fitted)))
+        return diagonal_factor(np.sqrt(_relevances(fitted)))
     if kind == "GrmlvqModel":
         # Relevances scale the inputs before the matrix sees them.
         return fitted_array(fitted, "omega_") * fitted_array(fitted, "lambda_")

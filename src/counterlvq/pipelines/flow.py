@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.arrays import Floats
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.rounding import (
     SAFE,
     TINY,
@@ -70,6 +71,10 @@ class Flow:
     @classmethod
     def start(cls, width: int) -> Flow:
         """Begin with the user's table itself."""
+        refuse_too_large(
+            f"a pipeline on {width:,} columns, followed column by column,", 2 * FLOAT * width**2,
+            "apply its steps to the table before, and explain the last one",
+        )  # fmt: skip
         zeros = np.zeros(width)
         blank = np.zeros((width, width))
         return cls(np.eye(width), zeros, {}, tuple(range(width)), zeros, blank, zeros, zeros)

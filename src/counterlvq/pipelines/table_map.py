@@ -15,6 +15,7 @@ from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import rows_of
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
 from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
@@ -96,6 +97,10 @@ class TableMap:
     @classmethod
     def identity(cls, columns: tuple[str, ...]) -> TableMap:
         """Take a table of numbers to itself."""
+        refuse_too_large(
+            f"a description of {len(columns):,} columns", 2 * FLOAT * len(columns) ** 2,
+            "leave `features` out if all of them are plain numbers",
+        )  # fmt: skip
         each = zip(columns, np.eye(len(columns)), strict=True)
         parts = tuple(NumericPart(name, row.copy()) for name, row in each)
         return cls(columns, parts, np.zeros(len(columns)), named=True)

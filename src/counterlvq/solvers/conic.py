@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import clarabel
 import numpy as np
 from scipy import sparse
@@ -60,18 +62,19 @@ def _standard_form(
     d, priced = unit.width, np.flatnonzero(unit.w > 0)
     count = priced.size
 
-    def over(matrix: Floats) -> sparse.csc_array:
-        return sparse.csc_array(np.hstack([matrix, np.zeros((matrix.shape[0], count))]))
+    def over(matrix: Any) -> Any:
+        blank = sparse.csr_array((matrix.shape[0], count))
+        return sparse.hstack([sparse.csr_array(matrix), blank])
 
-    pick, tops = np.eye(d)[priced], np.eye(count)
-    low, high = np.isfinite(unit.lower), np.isfinite(unit.upper)
+    each, tops = sparse.eye_array(d, format="csr"), sparse.eye_array(count, format="csr")
+    low, high = np.flatnonzero(np.isfinite(unit.lower)), np.flatnonzero(np.isfinite(unit.upper))
     blocks = [
         over(unit.E),
         over(unit.A),
-        sparse.csc_array(np.hstack([pick, -tops])),
-        sparse.csc_array(np.hstack([-pick, -tops])),
-        over(-np.eye(d)[low]),
-        over(np.eye(d)[high]),
+        sparse.hstack([each[priced], -tops]),
+        sparse.hstack([-each[priced], -tops]),
+        over(-each[low]),
+        over(each[high]),
     ]
     right = [unit.e, unit.b, np.zeros(2 * count), -unit.lower[low], unit.upper[high]]
     plain = sum(block.shape[0] for block in blocks[1:])
@@ -81,7 +84,8 @@ def _standard_form(
         blocks.append(over(rows))
         right.append(values)
         cones.append(clarabel.SecondOrderConeT(values.size))
-    P = sparse.block_diag([2.0 * unit.L.T @ unit.L, sparse.csc_array((count, count))])
+    square = sparse.csc_array(2.0 * unit.L.T @ unit.L)
+    P = sparse.block_diag([square, sparse.csc_array((count, count))])
     q = np.concatenate([np.zeros(d), unit.w[priced]])
     left = sparse.csc_matrix(sparse.vstack(blocks))
     return sparse.csc_matrix(sparse.triu(P)), q, left, np.concatenate(right), cones

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from counterlvq.arrays import Floats
 from counterlvq.programs import Multipliers, Program
@@ -27,6 +28,8 @@ def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[F
     """Sharpen a solution of a scaled program, or return it as it is if that fails."""
     pinned, start = _pinned(program, delta)
     free = np.flatnonzero(~pinned)
+    if sparse.issparse(program.L):  # the equations would have a blank for every pair of features
+        return delta, multipliers
     active = np.flatnonzero(multipliers.y > program.b - program.A @ delta)
     curved = [
         k

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy import sparse
 
 from counterlvq.arrays import Floats
 from counterlvq.programs import Multipliers, Program
+from counterlvq.quadratic_forms import Factor, column_lengths
 from counterlvq.rows import Quadric
 
 __all__ = ["Scaling", "scaled"]
@@ -63,7 +65,7 @@ def scaled(program: Program) -> tuple[Program, Scaling]:
     return (
         Program(
             w=program.w * columns / objective,
-            L=program.L * columns / np.sqrt(objective),
+            L=_times(program.L, columns / np.sqrt(objective)),
             A=program.A * unit / size_A[:, None],
             b=program.b / (step * size_A),
             E=program.E * unit / size_E[:, None],
@@ -78,9 +80,15 @@ def scaled(program: Program) -> tuple[Program, Scaling]:
     )
 
 
+def _times(factor: Factor, columns: Floats) -> Factor:
+    if isinstance(factor, np.ndarray):
+        return factor * columns
+    return factor @ sparse.diags_array(columns)
+
+
 def _column_units(program: Program) -> Floats:
     """Measure a feature by what it costs; if nothing, by its room or by what it moves."""
-    price = program.w + np.sqrt(np.einsum("ij,ij->j", program.L, program.L))
+    price = program.w + column_lengths(program.L)
     room = program.upper - program.lower
     narrow = np.isfinite(room) & (room > 0)
     rows = np.abs(np.concatenate([program.A, program.E, *(q.G for q in program.quadrics)]))

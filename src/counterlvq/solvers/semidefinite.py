@@ -22,6 +22,7 @@ from scipy import sparse
 
 from counterlvq.arrays import Floats
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.programs import Multipliers
 from counterlvq.solvers.guard import run_guarded
 from counterlvq.solvers.solution import Outcome
@@ -194,8 +195,13 @@ class _Layout:
         self,
     ) -> tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]:
         """``min q'v`` with ``right - left v`` in a product of cones."""
+        width, pairs = self._width, _pairs(self.n).row.size
+        refuse_too_large(
+            f"a proof over {self.n:,} features under local metrics, with a number for each pair,",
+            4.0 * FLOAT * pairs * width,
+            'freeze features, or ask with method="ccp", which proves nothing',
+        )
         rows, equal = self._rows, self._equalities()
-        width = self._width
         cone, cone_right = _cone_rows(self.n)
         cone = sparse.csc_matrix(
             (cone.data, cone.indices, np.pad(cone.indptr, (0, width - cone.shape[1]), mode="edge")),
