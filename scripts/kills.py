@@ -122,7 +122,7 @@ def kill_once(
     with start(job, folder, out, cache) as running:
         if not answers_to_signals(running):
             return "ended by itself", ["it ended before it could be killed"]
-        time.sleep(draw.random() * job.seconds * 1.05)
+        time.sleep(draw.random() * job.seconds * 0.9)
         done_before = running.poll() is not None
         begun = time.monotonic()
         if not done_before:
