@@ -263,12 +263,20 @@ class Explainer:
             label per row (None in it for any other class).
         n_jobs : int, optional
             Number of threads or processes, as in scikit-learn: None is 1, -1 is every core.
+            Processes are started for the batch and end with it.
         progress : bool, default False
             Show a progress bar (needs tqdm).
 
         Returns
         -------
         CounterfactualBatch
+
+        Raises
+        ------
+        WorkerLostError
+            If a process was ended from outside, with the rows that it had in hand.
+        TooLargeError
+            If the question needs more memory than there is.
 
         Examples
         --------

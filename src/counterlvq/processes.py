@@ -266,9 +266,9 @@ def _way_out(code: int | None) -> str:
     if code >= 0:
         return f"exit code {code}"
     try:
-        return f"ended by {signal.Signals(-code).name}"
+        return f"by {signal.Signals(-code).name}"
     except ValueError:
-        return f"ended by signal {-code}"
+        return f"by signal {-code}"
 
 
 # --- in a worker ----------------------------------------------------------------------------------
