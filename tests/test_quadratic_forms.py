@@ -237,7 +237,9 @@ def test_metric_of_a_model_is_mended_only_by_rounding() -> None:
     for _ in range(20):
         L = rng.normal(size=(2, 5))
         root = metric_factor("VI", L.T @ L)
-        np.testing.assert_allclose(root.T @ root, L.T @ L, rtol=0, atol=1e-14)
+        # L'L is itself rounded, by some units of its largest terms.
+        rounding = 2.0**-46 * (L * L).sum(axis=0).max()
+        np.testing.assert_allclose(root.T @ root, L.T @ L, rtol=0, atol=rounding)
     with pytest.raises(clvq.InvalidInputError, match="VI is indefinite"):
         metric_factor("VI", [[1.0, 2.0], [2.0, 1.0]])
 
