@@ -244,13 +244,22 @@ def _parquet(whole: bytes, name: str, how: Reading) -> Any:
             f"columns would need {size:,} bytes of memory; expected at most {room:,}. Allow more "
             f"with --max-memory if you trust the file."
         )
-    return needed("pandas").read_parquet(io.BytesIO(whole))
+    return needed("pandas").read_parquet(_buffer(whole))
+
+
+def _buffer(whole: bytes) -> Any:
+    """Hand bytes to Arrow as memory of its own kind.
+
+    Arrow's threads would need Python's lock to let go of a file object of Python's. Those that ask
+    for it while the interpreter closes down abort the process, after the error has been told.
+    """
+    return import_module("pyarrow").BufferReader(whole)
 
 
 def _size_of_text(whole: bytes, path: str) -> int:
     """How long all values of a column are together; each distinct one is read only once."""
     compute, parquet = import_module("pyarrow.compute"), import_module("pyarrow.parquet")
-    table = parquet.read_table(io.BytesIO(whole), columns=[path], read_dictionary=[path])
+    table = parquet.read_table(_buffer(whole), columns=[path], read_dictionary=[path])
     size = 0
     for chunk in table.column(0).chunks:
         if hasattr(chunk, "dictionary"):
