@@ -77,12 +77,13 @@ SETTINGS: dict[str, Settings] = {
     "ball l2": {"constraints": [clvq.Quadratic(np.eye(4), 9.0)], "cost": clvq.Euclidean()},
     "margin": {"margin": 0.25},
     "margin l2": {"margin": 0.25, "cost": clvq.Euclidean()},
+    "margin out of reach": {"margin": 3.0, "constraints": [clvq.MaxChange(n, 0.8) for n in NAMES]},
     "no margin": {"margin": 0.0},
     "ample time": {"time_limit": 60.0},
     "no time": {"time_limit": 0.0},
 }
 # Answered row by row by other engines, or with a conflict to be looked for in each.
-SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2"}
+SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2", "margin out of reach"}
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
 _choices = np.random.default_rng(34).choice(np.array(["low", "middle", "high", None]), len(X))

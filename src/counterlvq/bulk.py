@@ -210,6 +210,8 @@ class Bulk:
             answers = self._answers(family, x, least, scratch)
             valid, entered = self._accept(table, block, at, x, least, answers)
             empty = answers.code == compiled.Code.INFEASIBLE
+            if self.rules.margin:  # what there is without it is found row by row
+                empty[:] = False
             table.code[at[empty]] = _CODE[Status.INFEASIBLE]
             table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
             left.append(at[~valid & ~empty])
