@@ -221,3 +221,44 @@ def test_a_margin_that_cannot_be_had_is_told_from_a_class_that_cannot(seed: int)
     assert cf.lower_bound <= (at[1] - at[0]) / 2
     assert "never says so" not in cf.text()
     assert "margin" in cf.text()
+
+
+# --- quadratic constraints around a distant centre ----------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_quadratic_is_never_exceeded_however_far_its_centre_is(seed: int) -> None:
+    """Rounding of its terms may be worth more than its value: nothing gives way for that."""
+    rng = np.random.default_rng(seed)
+    d, far = int(rng.integers(2, 5)), 10.0 ** rng.integers(6, 15)
+    W = np.round(rng.normal(size=(4, d)), 2)
+    W[0, : d - 1] = far
+    centre = W[0] + np.round(rng.normal(size=d), 1)
+    ball = clvq.Quadratic(np.eye(d), 4.0, center=centre)
+    explainer = clvq.Explainer(clvq.PrototypeModel(W, [1, 0, 1, 0]), constraints=[ball])
+    for target in (0, 1):
+        for cf in (explainer.explain(row, target) for row in np.round(rng.normal(size=(3, d)), 2)):
+            if cf.status.has_answer:
+                away = [
+                    Fraction(float(a)) - Fraction(float(b))
+                    for a, b in zip(cf.x, centre, strict=True)
+                ]
+                assert sum(part * part for part in away) <= 4
+
+
+# --- numbers whose squares no float can hold ----------------------------------------------------
+
+
+@each_cost
+@pytest.mark.parametrize("size", [1e130, 1e155, 1e160, 1e300])
+@pytest.mark.parametrize("constraints", [[], ["x0 - x1 >= 1e170"]], ids=["free", "far"])
+def test_numbers_that_overflow_end_in_a_status(
+    size: float, cost: clvq.Cost, constraints: list[str]
+) -> None:
+    try:
+        model = clvq.PrototypeModel([[0.0, 0.0], [size, 0.0]], ["no", "yes"])
+    except clvq.InvalidInputError:
+        return
+    cf = clvq.Explainer(model, cost, constraints).explain([0.0, 0.0], "yes")
+    assert cf.status != "infeasible"
+    assert cf.lower_bound <= cf.cost

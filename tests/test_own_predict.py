@@ -322,3 +322,51 @@ def test_where_a_cost_limits_nothing_no_bound_is_claimed() -> None:
     assert limited.explain([0.0, 0.0], target="b").status == "optimal"
     batch = limited.explain_batch([[0.0, 0.0], [1.0, -1.0]], target="b")
     assert batch.status.tolist() == ["optimal", "optimal"]
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_steps_in_single_precision_are_read_as_they_compute(seed: int) -> None:
+    """PCA takes the image of its mean off, which it computes in the precision of its parameters."""
+    rng = np.random.default_rng(seed)
+    y, d = np.arange(30) % 2, 3
+    X = rng.normal(size=(30, d)) + 3 * y[:, None] + 1000.0 * rng.choice([-1, 1], size=d)
+    X = X.astype(np.float32)
+    X[:, 1], X[:, 2] = 1e6, X[:, 0]
+    pipeline = make_pipeline(PCA(), NearestCentroid()).fit(X, y)
+    explainer, x = clvq.Explainer(pipeline, clvq.Euclidean()), X[0].astype(float)
+    for target in (0, 1):
+        cf = explainer.explain(x, target=target)
+        assert cf.status.has_answer
+        assert pipeline.predict(cf.x[None, :])[0] == target
+        for share in (1e-4, 1e-5, 1e-6, 1e-7):
+            nearer = x + (cf.x - x) * (1.0 - share)
+            if pipeline.predict(nearer[None, :])[0] == target:
+                assert clvq.Euclidean().value(nearer - x) >= cf.lower_bound
+
+
+@pytest.mark.parametrize("seed", [*range(12), 118])
+def test_shown_rows_are_confirmed_by_the_users_own_predict(seed: int) -> None:
+    """Rows of whole numbers and a scaler: ties of neighbours are decided by rounding."""
+    rng = np.random.default_rng(seed)
+    X = np.unique(rng.integers(-2, 3, size=(8, 2)), axis=0).astype(float)
+    y = rng.permutation(np.arange(len(X)) % 2)
+    model = make_pipeline(StandardScaler(), KNeighborsClassifier(1, algorithm="brute")).fit(X, y)
+    explainer = clvq.Explainer(model)
+    for x in X:
+        cf = explainer.explain(x)
+        if cf.status.has_answer:
+            assert model.predict(cf.shown.values[None, :])[0] in cf.target
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("make", [NearestCentroid, lambda: KNeighborsClassifier(1)])
+def test_bounds_of_a_row_do_not_depend_on_its_company(make: Any, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = 1e6 + np.round(rng.normal(size=(12, 7)), 3)
+    explainer = clvq.Explainer(make().fit(X, np.arange(12) % 3))
+    for size in (1, 2, 3, 7, 12):
+        batch = explainer.explain_batch(X[:size])
+        for i in range(size):
+            alone = explainer.explain(X[i])
+            assert batch.lower_bound[i] == alone.lower_bound
+            assert batch.cost[i] == alone.cost

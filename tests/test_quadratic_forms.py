@@ -311,7 +311,7 @@ def test_what_meets_a_quadratic_meets_the_condition_of_its_proofs() -> None:
             y = rule.center + (y - rule.center) * (1 - 1e-9)
             if stated_value(M, y, rule.center, np.zeros(3)) > 1:
                 continue
-            assert quadric.holds(y, 0.0)
+            assert quadric.holds(y)
             change = [Fraction(a) - Fraction(b) for a, b in zip(y, x, strict=True)]
             assert relaxed_excess(quadric, exactly([y])[0]) <= 0
             assert relaxed_excess(moved, change) <= 0

@@ -72,6 +72,7 @@ def named_tuples(order: tuple[str, ...]) -> list[Any]:
 TABLES: dict[str, Callable[[tuple[str, ...]], Any]] = {
     "pandas": lambda order: pd.DataFrame(columns(order)),
     "polars": lambda order: pl.DataFrame(columns(order)),
+    "polars structs": lambda order: pl.DataFrame(columns(order)).to_struct("house"),
     "arrow table": lambda order: pa.table(columns(order)),
     "arrow batch": lambda order: pa.record_batch(columns(order)),
     "arrow chunks": lambda order: pa.concat_tables(
@@ -123,6 +124,7 @@ def test_answers_do_not_depend_on_the_order_of_columns(kind: str, order: tuple[s
 
 # What comes back, where that is not the very same type.
 BACK = {
+    "polars structs": pl.DataFrame,
     "arrow structs": pa.Table,
     "arrow chunks": pa.Table,
     "arrow stream": pa.Table,

@@ -146,17 +146,11 @@ def conflict(
             found = answers.room(x, wished, replace(own, least=least), fewer.blueprint, budget)
             if found.is_excluded:
                 return False
-            if found.y is not None and _is_confirmed(fewer, found.y, wished):
+            if found.y is not None and fewer.confirms(found.y, wished):
                 return True
         return None
 
     return conflict_of(count, contradict, room, judge.out_of_time)
-
-
-def _is_confirmed(rules: Rules, y: Floats, wished: NDArray[np.bool_]) -> bool:
-    """Whether the user's own `predict` gives a point a wished-for label, in any company."""
-    told = rules.verdict(y[None, :], wished)
-    return bool(wished[told.prototype[0]] and told.steady[0])
 
 
 def _conflict_budget(find: Find) -> int:

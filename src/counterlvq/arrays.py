@@ -98,6 +98,7 @@ def has_names(value: Any) -> bool:
         or any(hasattr(kind, mark) for mark in _MARKS)
         or getattr(getattr(value, "dtype", None), "names", None) is not None  # structured
         or str(getattr(value, "type", "")).startswith("struct<")  # rows as an Arrow array
+        or (library == "polars" and str(getattr(value, "dtype", "")).startswith("Struct"))
         # Single columns stream too, but in other libraries nothing here tells them apart.
         or (hasattr(kind, "__arrow_c_stream__") and library not in _LIBRARIES)
     )

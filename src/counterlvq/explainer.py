@@ -352,6 +352,11 @@ class Explainer:
         >>> explainer.verify(cf) == cf.lower_bound
         True
         """
+        if not isinstance(counterfactual, Counterfactual):
+            raise InvalidInputError(
+                f"counterfactual is {told(counterfactual)}; expected a Counterfactual as "
+                f"`explain` returns it."
+            )
         wished = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
         view = self._view(row)
@@ -408,7 +413,7 @@ class Explainer:
         if not judged.good[0] or not cost <= most:
             return False, cost
         wished = wished_prototypes(view.model, target, -1)
-        return view.rules.accepts(y, x, wished), cost
+        return view.rules.accepts(y, x, wished) and view.rules.confirms(y, wished), cost
 
     def _view(self, row: Floats | None = None) -> _View:
         """Everything seen from rows with the levels of this one, prepared once."""
@@ -495,7 +500,10 @@ class Explainer:
         if find.y is not None:
             values = view.source.coordinates.outer(find.y[None, :])[0]
         read_only(values)
-        why = Reason((), True, "; ".join(find.engines))
+        steps = list(find.engines)
+        if status in (Status.FEASIBLE, Status.UNKNOWN) and judge.out_of_time():
+            steps.append("the time limit was reached")
+        why = Reason((), True, "; ".join(steps))
         bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
             count = len(self.constraints)

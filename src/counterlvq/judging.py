@@ -124,7 +124,7 @@ class Rules:
         judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
         for quadric in self.blueprint.quadrics:
             for i in np.flatnonzero(out.good):
-                out.good[i] = quadric.holds(Y[i], give * quadric.magnitude(Y[i]))
+                out.good[i] = quadric.holds(Y[i])
         if not self.blueprint.is_continuous:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
@@ -186,6 +186,11 @@ class Rules:
             nearest[i] = same[scores.argmin()] if same.size else nearest[i]
             steady[i] &= same.size > 0
         return Verdict(nearest, assured, steady)
+
+    def confirms(self, y: Floats, wished: NDArray[np.bool_]) -> bool:
+        """Whether the user's own `predict` gives a point a wished-for label, in any company."""
+        told = self.verdict(y[None, :], wished)
+        return bool(wished[told.prototype[0]] and told.steady[0])
 
     def is_assured(
         self, rows: Floats, wished: NDArray[np.bool_] | None = None

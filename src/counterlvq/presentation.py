@@ -241,8 +241,8 @@ class _Pair(NamedTuple):
 
     @property
     def change(self) -> Decimal:
-        """The difference, which more digits than a double has would not make truer."""
-        return Context(prec=_ALL_DIGITS + 1).subtract(self.after, self.before)
+        """The difference of what is shown, to the last digit."""
+        return _EXACT.subtract(self.after, self.before)
 
     def shown(self) -> ShownChange:
         before, after, by = (

@@ -368,7 +368,7 @@ class Counterfactual:
         if self.gap <= _CLOSED_GAP and self.lower_bound > 0 and kept:
             return none
         if self.lower_bound == 0:
-            return "none: whether there is a closer one was not looked into"
+            return "none: a closer one is not ruled out, at any cost above 0"
         return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
     def _clash(self) -> str:

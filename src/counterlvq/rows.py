@@ -116,18 +116,18 @@ class StatedQuadric:
         error = 4.0 * EPSILON * (square + abs(slope) + abs(self.value)) + 2.0 * shift
         return square + slope - self.value, error
 
-    def holds(self, y: Floats, slack: float) -> bool:
-        """Whether the condition is met, exceeded by at most `slack`; exact where that is close."""
+    def holds(self, y: Floats) -> bool:
+        """Whether the condition is met; exact where that is close."""
         excess, error = self.excess(y)
         if not np.isfinite(excess + error):
             return False  # numbers too large to be told apart prove nothing
-        if abs(excess - slack) > error + EPSILON * abs(slack):
-            return bool(excess < slack)
+        if abs(excess) > error:
+            return excess < 0
         z = (y if self.origin is None else self.origin + y)[self.columns]
         away = [Fraction(a) - Fraction(b) for a, b in zip(z, self.center, strict=True)]
         terms = zip(self.linear, z, strict=True)
         slope = sum((Fraction(a) * Fraction(b) for a, b in terms), Fraction(0))
-        return self.form.exact_value(away) + slope <= Fraction(self.value) + Fraction(slack)
+        return self.form.exact_value(away) + slope <= Fraction(self.value)
 
 
 @final
@@ -168,11 +168,12 @@ class Quadric:
             stated = replace(stated, columns=columns[stated.columns])
         return Quadric(G, self.g, h, self.c, stated)
 
-    def holds(self, y: Floats, slack: float) -> bool:
-        """Whether what was stated is met, or exceeded by at most `slack`."""
-        if self.stated is not None:
-            return self.stated.holds(y, slack)
-        return self.excess(y) <= slack
+    def holds(self, y: Floats) -> bool:
+        """Whether what was stated is met: unlike linear conditions, without any slack.
+
+        Rounding of the terms could be worth far more than the value, around a distant center.
+        """
+        return self.excess(y) <= 0 if self.stated is None else self.stated.holds(y)
 
     def true_excess(self, y: Floats) -> float:
         """How far what was stated is exceeded."""

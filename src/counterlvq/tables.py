@@ -397,6 +397,8 @@ def settled(table: Any) -> Any:
     library = kind.__module__.partition(".")[0]
     is_struct = library == "pyarrow" and str(getattr(table, "type", "")).startswith("struct<")
     is_struct = is_struct and not isinstance(table, Mapping)  # one row is a mapping
+    if library == "polars" and str(getattr(table, "dtype", "")).startswith("Struct"):
+        return table.struct.unnest()
     speaks = any(hasattr(kind, way) for way in ("__arrow_c_stream__", "__dataframe__"))
     if not is_struct and (not speaks or library in ("numpy", "pandas", "polars", "pyarrow")):
         return table

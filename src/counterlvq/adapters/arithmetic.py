@@ -207,13 +207,13 @@ class Arithmetic:
         sizes = self._sizes_of_factors
         if len(sizes) == 1 and n < p:
             for i in range(n):
-                t = (self._meeting(rows[i], slice(None)) + reach[i]) @ sizes[0].T
-                a = sizes[0] @ slip[i]
+                t = _times(self._meeting(rows[i], slice(None)) + reach[i], sizes[0])
+                a = _times(slip[i : i + 1], sizes[0])[0]
                 squares[i], moved[i] = (t * t).sum(axis=1), ((2 * t + a) * a).sum(axis=1)
             return squares, moved
         for k in range(p):
             factor = sizes[k if len(sizes) > 1 else 0]
-            t, a = (self._meeting(rows, k) + reach) @ factor.T, slip @ factor.T
+            t, a = _times(self._meeting(rows, k) + reach, factor), _times(slip, factor)
             squares[:, k], moved[:, k] = (t * t).sum(axis=1), ((2 * t + a) * a).sum(axis=1)
         return squares, moved
 
@@ -231,9 +231,9 @@ class Arithmetic:
             squares = (cdist(rows, self.model.prototypes) + away) ** 2
             return squares, 2.0 * np.sqrt(squares * square_slip) + square_slip
         x, w = np.abs(rows) + reach, self._sizes_of_prototypes
-        squares = 2.0 * (x @ w.T)
+        squares = 2.0 * _times(x, w)
         squares += np.einsum("ij,ij->i", x, x)[:, None] + np.einsum("ij,ij->i", w, w)
-        along = np.einsum("ij,ij->i", x, slip)[:, None] + slip @ w.T
+        along = np.einsum("ij,ij->i", x, slip)[:, None] + _times(slip, w)
         return squares, 2.0 * along + square_slip
 
     def _off_by_form(self, rows: Floats, reach: Floats) -> Floats:
@@ -244,6 +244,14 @@ class Arithmetic:
             away = np.abs(row - self.model.prototypes) + reach[i]
             out[i] = np.einsum("ki,ij,kj->k", away, self.form, away, optimize=True)
         return out
+
+
+def _times(rows: Floats, factor: Floats) -> Floats:
+    """Return ``rows @ factor.T``, each entry the same whatever other rows there are.
+
+    Libraries of matrix products sum up in an order that depends on how many there are.
+    """
+    return np.asarray(np.einsum("ij,kj->ik", rows, factor))
 
 
 def radii_of(tree: Any, count: int) -> NDArray[np.float64]:

@@ -52,7 +52,12 @@ def _robust(step: Any, flow: Flow) -> Flow:
 
 
 def _principal(step: Any, flow: Flow) -> Flow:
-    flow = flow.shifted(-fitted_array(step, "mean_")).mixed(fitted_array(step, "components_"))
+    mean, components = fitted_array(step, "mean_"), fitted_array(step, "components_")
+    if np.result_type(mean, components) == np.float64:
+        flow = flow.shifted(-mean).mixed(components)
+    else:
+        # `transform` multiplies these two in their own precision, and takes the result off.
+        flow = flow.mixed(components).shifted(-(mean[None, :] @ components.T)[0])
     if not step.whiten:
         return flow
     # As `transform` does: a component without variance is not blown up beyond all measure.

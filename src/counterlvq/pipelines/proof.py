@@ -20,9 +20,10 @@ __all__ = ["prove"]
 _PROBES = 32
 # How far from the middle numbers are drawn, in units that move z by one.
 _REACH = 3.0
-# How far apart two ways to compute the same sum may end up, relative to what is summed. It decides
+# How far apart two ways to compute the same sum may end up, relative to what is summed, and to the
+# largest sum of the row: steps on the way may mix columns of very different sizes. Both decide
 # whether a pipeline is refused. That a map agrees to this on probe rows is evidence, not proof.
-_ROUNDING = 1e-9
+_ROUNDING, _ROUNDING_ON_THE_WAY = 1e-9, 2.0**-42
 
 
 def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], probe: Any) -> None:
@@ -52,7 +53,7 @@ def _compare(table_map: TableMap, rows: Floats, told: Floats) -> None:
             f"{said.shape} from its attributes. A step does something else than its class says; "
             f"apply it to the table before the pipeline."
         )
-    wrong = ~(np.abs(told - said) <= _ROUNDING * _sizes(table_map, rows))
+    wrong = ~(np.abs(told - said) <= _allowed(table_map, rows))
     if wrong.any():
         i, k = (int(at) for at in np.argwhere(wrong)[0])
         raise NotSupportedError(
@@ -82,16 +83,16 @@ def _transformed(steps: list[Any], table: Any) -> Floats:
     return np.asarray(dense, dtype=np.float64)
 
 
-def _sizes(table_map: TableMap, rows: Floats) -> Floats:
-    """Sum absolute values behind each row and take the largest: a measure of rounding, (n, 1)."""
+def _allowed(table_map: TableMap, rows: Floats) -> Floats:
+    """Say how far each output may be off by rounding: a share of the absolute values behind it."""
     sizes = np.tile(np.abs(table_map.offset), (len(rows), 1))
     for j, part in enumerate(table_map.parts):
         if isinstance(part, NumericPart):
             sizes += (np.abs(rows[:, j, None]) + abs(part.base)) * np.abs(part.weights)
         else:
             sizes += np.abs(part.weights[rows[:, j].astype(np.intp)])
-    largest: Floats = sizes.max(axis=1, initial=0.0, keepdims=True)
-    return largest
+    largest = sizes.max(axis=1, initial=0.0, keepdims=True)
+    return np.asarray(_ROUNDING * sizes + _ROUNDING_ON_THE_WAY * largest)
 
 
 def _made_rows(table_map: TableMap) -> Floats:

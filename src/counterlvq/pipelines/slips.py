@@ -48,7 +48,8 @@ class Slip:
         """Bound the error of the row that the model sees, (n, k), for rows of the table."""
         given = np.abs(rows[:, self.numbers])
         unlimited = np.isinf(given)
-        sizes = np.where(unlimited, 0.0, given) @ self.linear.T
+        # Not by a product of matrices, which rounds differently for one row and for many.
+        sizes = np.einsum("ij,kj->ik", np.where(unlimited, 0.0, given), self.linear)
         # A column that no step looks at may be anything.
         sizes = np.where(unlimited @ (self.linear.T > 0), np.inf, sizes)
         return np.asarray(self.gamma * (sizes + self.offset))

@@ -11,6 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from counterlvq.arrays import told
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
@@ -109,6 +110,11 @@ def report_html(
     >>> "x0 were 1.51 higher" in report_html(explainer, explainer.explain([1.0, 0.0]))
     True
     """
+    if not isinstance(explainer, Explainer):
+        raise InvalidInputError(
+            f"explainer is {told(explainer)}; expected the Explainer that gave the answers. It "
+            f"comes first, the answers second."
+        )
     if pictures:
         require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
     column = names if isinstance(names, str) else None

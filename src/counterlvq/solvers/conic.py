@@ -27,7 +27,10 @@ _ATTEMPTS = ((1e-10, False), (1e-9, True), (1e-6, False))
 
 def solve(program: Program) -> Solution:
     """Solve any program of the canonical form by an interior-point method, then sharpen it."""
-    unit, way_back = scaled(program)
+    units = scaled(program)
+    if units is None:
+        return Solution.without_point(program, Outcome.FAILED, ENGINE)
+    unit, way_back = units
     form = _standard_form(unit)
     for tolerance, rescale in _ATTEMPTS:
         solution = solved(*form, _settings(tolerance, rescale))

@@ -25,7 +25,10 @@ def solve(program: Program) -> Solution:
 
     The change is split into its two directions, ``delta = up - down``, both at least 0.
     """
-    unit, way_back = scaled(program)
+    units = scaled(program)
+    if units is None:
+        return Solution.without_point(program, Outcome.FAILED, ENGINE)
+    unit, way_back = units
     solver = highspy.Highs()
     for name, value in (
         ("output_flag", False),

