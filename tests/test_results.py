@@ -386,3 +386,13 @@ def test_levels_that_look_like_numbers_have_no_distance() -> None:
     assert (change.before, change.after, change.difference) == (0, 4, None)
     assert change.text() == "grade were 4 instead of 0"
     assert change.cells() == ("grade", "0", "4", "")
+
+
+def test_nothing_proved_is_told_as_such_and_names_a_time_limit() -> None:
+    nothing = {"lower_bound": 0.0, "bound_with_margin": 0.0, "gap": 1.0}
+    assert "none: a closer one is not ruled out" in str(
+        result(status=clvq.Status.FEASIBLE, **nothing)
+    )
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    cf = clvq.Explainer(model, time_limit=0.0).explain([1.0, 0.0], target="yes")
+    assert "the time limit was reached" in cf.reason
