@@ -15,8 +15,7 @@ from tests import catalogue, oracles
 from tests.catalogue import Price, Problem, Rule
 from tests.oracles import Question
 
-# The same examples on every run, and no file left behind.
-bounded = settings(max_examples=120, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=120)
 RELATIVE = 1e-6
 
 # Each feature has its own fraction, so that a limit never just touches a boundary between
