@@ -27,6 +27,11 @@ def optimum(question: LocalQuestion) -> local_questions.Optimum:
     return local_questions.optimum(question)
 
 
+@cache
+def answer(question: LocalQuestion) -> clvq.Counterfactual:
+    return question.explain()
+
+
 def assert_valid(question: LocalQuestion, cf: clvq.Counterfactual) -> None:
     assert question.admissible(cf.x).all(), question.name
     assert cf.prediction in question.targets
@@ -132,7 +137,7 @@ def test_units_do_not_matter(cost: str, powers: Sequence[int]) -> None:
     units = 10.0 ** np.array(powers)
     for plain in wishes(question):
         scaled = plain.scaled(units)
-        here, there = plain.explain(), scaled.explain()
+        here, there = answer(plain), scaled.explain()
         assert here.status == there.status == "optimal"
         assert_valid(scaled, there)
         assert there.cost == pytest.approx(here.cost, rel=1.01 * GAP)
