@@ -33,7 +33,9 @@ def counterlvq(
     )
 
 
-def called(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+def called(
+    *words: str, cwd: Path, stdin: bytes = b"", encoding: str = "utf-8"
+) -> subprocess.CompletedProcess[bytes]:
     """Run one command line in this process, with files in the place of its three streams.
 
     Whatever a library prints by itself is caught too. It takes a tenth of the time of a process,
@@ -46,9 +48,9 @@ def called(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedPr
         with (
             chdir(cwd),
             patch.dict(os.environ, COLUMNS=ENVIRONMENT["COLUMNS"]),
-            _leading_to(given, 0, "stdin"),
-            _leading_to(out, 1, "stdout"),
-            _leading_to(err, 2, "stderr"),
+            _leading_to(given, 0, "stdin", encoding),
+            _leading_to(out, 1, "stdout", encoding),
+            _leading_to(err, 2, "stderr", encoding),
         ):
             code = run(words)
         out.seek(0)
@@ -57,13 +59,13 @@ def called(*words: str, cwd: Path, stdin: bytes = b"") -> subprocess.CompletedPr
 
 
 @contextmanager
-def _leading_to(file: IO[bytes], number: int, name: str) -> Iterator[None]:
+def _leading_to(file: IO[bytes], number: int, name: str, encoding: str) -> Iterator[None]:
     """Let a stream, and the descriptor under it, lead to a file."""
     before, kept = getattr(sys, name), os.dup(number)
     os.dup2(file.fileno(), number)
     try:
         mode = "w" if number else "r"
-        with open(number, mode, encoding="utf-8", closefd=False) as stream:
+        with open(number, mode, encoding=encoding, closefd=False) as stream:
             setattr(sys, name, stream)
             yield
     finally:
