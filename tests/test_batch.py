@@ -348,7 +348,7 @@ LIES = [fails, stays, runs_away, says_nothing, leaves_a_gap, proves_nothing, goe
 
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("setting", ["l1", "l2", "bounds", "at least"])
-@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
+@pytest.mark.parametrize("jobs", [1, 2])
 def test_failure_of_the_kernel_is_mended_and_counted(
     jobs: int, setting: str, lie: Lie, monkeypatch: pytest.MonkeyPatch
 ) -> None:
