@@ -18,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-cpus test-peers lint format bench reproduce fuzz kills coverage data docs pictures lock clean
+.PHONY: help demo test test-docs test-slow test-cpus test-peers lint format bench reproduce fuzz kills coverage data docs pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,14 +26,18 @@ help: ## List the tasks
 demo: $(RUNTIME) ## Show the main job on real house prices
 	$(BIN)/python examples/demo.py
 
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --durations=15
 test: $(DEV) ## Run the test suite and the docstring examples
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup
+	$(PYTEST)
 
-test-slow: $(DEV) ## Run the suite with the longer proofs included
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "slow or not slow"
+test-docs: $(DEV) ## Run the pages, examples, benchmarks and the reproduction
+	$(PYTEST) -m "docs and not slow"
+
+test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
+	$(PYTEST) -m "slow or not slow" --hypothesis-profile=drawn
 
 test-cpus: $(DEV) ## Run the test suite as on other processors
-	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadgroup
+	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadgroup -m "not slow"
 
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
@@ -73,7 +77,7 @@ kills: $(DEV) ## Kill the command at random moments and look at what is left; KI
 	$(BIN)/python scripts/kills.py --count $(KILLS)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --cov --cov-report=term-missing
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" --cov --cov-report=term-missing
 
 data: $(DEV) ## Regenerate the house-price table that ships with the package
 	$(BIN)/python scripts/make_ames_csv.py

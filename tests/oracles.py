@@ -157,15 +157,33 @@ def squared_distances(prototypes: Array, omega: Array | None, X: ArrayLike) -> A
 
 
 def nearest(prototypes: Array, omega: Array | None, X: ArrayLike) -> NDArray[np.intp]:
-    """The first of the nearest prototypes, in fractions where floats are close."""
+    """The first of the nearest prototypes, in fractions where rounding could decide."""
     X = np.atleast_2d(np.asarray(X, dtype=float))
     scores = squared_distances(prototypes, omega, X)
     found = np.argmin(scores, axis=1)
-    second = np.partition(scores, 1, axis=1)[:, 1] if scores.shape[1] > 1 else scores[:, 0] + 1
-    for i in np.flatnonzero(~(second - scores.min(axis=1) > 1e-9 * second)):
+    if scores.shape[1] == 1:
+        return found
+    two = np.partition(scores, 1, axis=1)[:, :2]
+    close = np.flatnonzero(~(two[:, 1] - two[:, 0] > 1e-9 * two[:, 1]))
+    off = score_errors(prototypes, omega, X[close])
+    best = np.take_along_axis(scores[close] + off, found[close, None], axis=1)
+    rivals = scores[close] - off
+    np.put_along_axis(rivals, found[close, None], np.inf, axis=1)
+    for i in close[~(rivals.min(axis=1) > best[:, 0])]:
         exact = [exact_distance(prototype, omega, X[i]) for prototype in prototypes]
         found[i] = exact.index(min(exact))
     return found
+
+
+def score_errors(prototypes: Array, omega: Array | None, X: Array) -> Array:
+    """How far rounding can have moved each score: twice what the usual analysis allows for."""
+    unit = 2 * np.finfo(float).eps * (X.shape[1] + (0 if omega is None else len(omega)) + 4)
+    columns = []
+    for prototype in prototypes:
+        gap = np.abs(X - prototype)
+        size = gap if omega is None else gap @ np.abs(omega).T
+        columns.append(unit * np.sum(size**2, axis=1) + np.finfo(float).tiny)
+    return np.stack(columns, axis=1)
 
 
 def exact_distance(prototype: Array, omega: Array | None, x: Array) -> Fraction:

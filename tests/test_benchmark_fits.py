@@ -24,6 +24,8 @@ from benchmarks import fits_there
 from benchmarks.fits_report import as_dict, markdown, write
 from benchmarks.fits_results import ESTIMATORS, LIMIT, WANTED, Fits, PeerFits
 
+pytestmark = pytest.mark.docs
+
 RESULTS = Path(bench.__file__).parent / "results"
 WHERE = {
     "date": "2020-02-02T20:20:02+00:00",

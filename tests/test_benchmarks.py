@@ -23,6 +23,8 @@ from benchmarks.report import duration, markdown, write_all
 from benchmarks.sizes import QUICK
 from benchmarks.timing import fit_power_law
 
+pytestmark = pytest.mark.docs
+
 ROWS = 8
 NAMES = ("a", "b", "c", "d")
 

@@ -23,6 +23,8 @@ from benchmarks.local_problems import LocalProblem, known_sets, random_problem
 from benchmarks.local_report import markdown, write_all
 from benchmarks.problems import COSTS
 
+pytestmark = pytest.mark.docs
+
 each_cost = pytest.mark.parametrize("cost", COSTS)
 RESULTS = Path(local.__file__).parent / "results"
 

@@ -12,6 +12,8 @@ from benchmarks.baselines.milp import cheapest_by_milp
 from benchmarks.mixed import FULL, Sizes, frame_overhead, markdown, run
 from benchmarks.mixed_problems import drawn_problem, lifted_from_pca
 
+pytestmark = pytest.mark.docs
+
 RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 
 

@@ -22,7 +22,7 @@ from counterlvq.stated import constraints_alone
 from counterlvq.statements import as_constraint
 
 NAN, INF = float("nan"), float("inf")
-bounded = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=100)
 SPREAD = 8.0
 
 

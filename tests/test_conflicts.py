@@ -14,7 +14,7 @@ from scipy.optimize import linprog
 import counterlvq as clvq
 from counterlvq.conflicts import smallest_conflict
 
-bounded = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=200)
 
 
 # --- the search for a set, on families given outright -------------------------------------------

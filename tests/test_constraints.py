@@ -130,7 +130,7 @@ def test_answers_obey_the_words(constraint: clvq.Constraint | str, meaning: Mean
     assert holds(constraint, cf.x, x)
 
 
-@settings(max_examples=100, deadline=None, derandomize=True, database=None)
+@settings(max_examples=100)
 @given(
     st.lists(st.integers(-4, 4), min_size=3, max_size=3),
     st.sampled_from(["<=", ">=", "=="]),

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 import counterlvq as clvq
 
 NAN, INF = float("nan"), float("inf")
-bounded = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=100)
 MODEL = clvq.PrototypeModel(np.eye(3), ["a", "b", "c"])
 
 

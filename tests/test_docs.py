@@ -111,6 +111,7 @@ def last_place(number: str) -> float:
     return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_examples_of_the_page_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

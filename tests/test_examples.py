@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.docs
+
 FOLDER = Path(__file__).resolve().parents[1] / "examples"
 # What each is about, in words that it has to print.
 SAYS = {

@@ -17,7 +17,7 @@ import counterlvq as clvq
 from counterlvq.expressions import Comparison, LevelTest, LinearForm, Promise, parse
 from counterlvq.statements import Expression
 
-bounded = settings(max_examples=300, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=300)
 
 
 # --- good strings -------------------------------------------------------------------------------

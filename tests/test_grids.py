@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from counterlvq.grids import Grid
 
-bounded = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=200)
 
 WHOLE = Grid(np.array([1.0]), np.array([1.0]))
 FIVES = Grid(np.array([5.0]), np.array([1.0]))

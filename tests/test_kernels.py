@@ -533,7 +533,7 @@ def test_any_other_class_costs_as_much_as_the_best_class(cost: str) -> None:
 
 # --- whole numbers, drawn and shrunk by Hypothesis, against exact enumeration -------------------
 
-bounded = settings(max_examples=100, deadline=None, derandomize=True, database=None)
+bounded = settings(max_examples=100)
 
 
 @st.composite

@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import counterlvq as clvq
@@ -72,6 +72,9 @@ def test_visible_text_is_harmless_and_nothing_else_has_changed(text: str) -> Non
 
 
 @given(any_text, st.integers(3, 200))
+@example("e" + "\u0301" * 500, 3)
+@example("aaaaaaaae" + "\u0301" * 8, 3)
+@example("e" + "\u0301" * 30 + "\u0301a\u0301\u0301", 9)
 def test_long_text_is_cut_in_the_middle(text: str, most: int) -> None:
     whole, seen = visible(text), visible(text, most)
     assert len(seen) <= most

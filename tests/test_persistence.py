@@ -502,9 +502,7 @@ def test_path_is_named(tmp_path: Path) -> None:
 
 # --- fuzzing --------------------------------------------------------------------------------------
 
-FUZZ = settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow], database=None
-)
+FUZZ = settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 
 
 def assert_refused_or_whole(whole: bytes) -> None:

@@ -61,7 +61,9 @@ def inside_the_ball(seen, share: float = 1.0):
     return places[outline.contains_points(places)]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 @pytest.mark.parametrize("width", [2, 3, 7])
 @pytest.mark.parametrize("cost", COSTS)
 def test_ball_costs_the_bound_and_holds_no_counterfactual(cost, width, seed) -> None:

@@ -39,8 +39,9 @@ def visible(text: str, most: int | None = None) -> str:
     if text.isascii() and text.isprintable():
         parts: list[str] | str = text
     elif most is not None and len(text) > 2 * most:
-        # Each letter takes one place at least, so that no more than these can be seen.
-        parts = [*_parts(text[:most]), *_parts(text[-most:])]
+        # Each letter takes one place at least, so that no more than these can be seen. The marks
+        # before the last ones count with them.
+        parts = [*_parts(text[:most]), *_parts(text[-most - _MOST_MARKS :])[-most:]]
     else:
         parts = _parts(text)
     if most is None or sum(map(len, parts)) <= most:

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from tests.cli.shell import counterlvq
+from tests.cli.shell import called
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +26,7 @@ def workshop(tmp_path_factory: pytest.TempPathFactory, iris: pd.DataFrame) -> Pa
     iris.to_csv(folder / "iris.csv", index=False)
     iris.to_parquet(folder / "iris.parquet", index=False)
     iris.iloc[[0, 60, 120], :4].assign(id=["a", "b", "c"]).to_csv(folder / "rows.csv", index=False)
-    done = counterlvq("train", "iris.csv", "--label", "species", "-o", "iris.clvq", cwd=folder)
+    done = called("train", "iris.csv", "--label", "species", "-o", "iris.clvq", cwd=folder)
     assert done.returncode == 0, done.stderr
     (folder / "trained.txt").write_bytes(done.stdout)
     return folder

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import counterlvq as clvq
 from counterlvq.datasets import load_ames_mixed
-from tests.cli.shell import counterlvq, one_line
+from tests.cli.shell import called, one_line
 from tests.cli.test_reporting import assert_alone
 
 WISH = ("--target", "160k or more", "--cost", "mad", "--reference", "houses.csv")
@@ -37,13 +37,13 @@ def street(tmp_path_factory: pytest.TempPathFactory) -> Path:
     cheap.to_csv(folder / "cheap.csv", index=False)
     cheap.to_parquet(folder / "cheap.parquet", index=False)
     words = ["train", "houses.csv", "--label", "price", "--prototypes", "2", "-o", "houses.clvq"]
-    done = counterlvq(*words, cwd=folder)
+    done = called(*words, cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder
 
 
 def test_the_file_knows_what_the_columns_are(street: Path) -> None:
-    done = counterlvq("inspect", "houses.clvq", "--json", cwd=street)
+    done = called("inspect", "houses.clvq", "--json", cwd=street)
     told = {feature["name"]: feature for feature in json.loads(done.stdout)["features"]}
     kinds = {name: feature["kind"] for name, feature in told.items()}
     assert kinds == {
@@ -56,7 +56,7 @@ def test_the_file_knows_what_the_columns_are(street: Path) -> None:
 
 def explained(street: Path, *words: str, code: int = 0) -> pd.DataFrame:
     words = ("explain", "houses.clvq", "cheap.csv", *WISH, "--format", "csv", *words)
-    done = counterlvq(*words, cwd=street)
+    done = called(*words, cwd=street)
     assert (done.returncode, done.stderr) == (code, b"")
     return pd.read_csv(io.BytesIO(done.stdout), dtype=str, keep_default_na=False)
 
@@ -123,7 +123,7 @@ def test_whole_numbers_stay_so_beside_rows_without_an_answer(street: Path) -> No
 
 def test_parquet_keeps_dtypes(street: Path) -> None:
     words = ["explain", "houses.clvq", "cheap.parquet", *WISH, *RULES, "--format", "parquet"]
-    done = counterlvq(*words, cwd=street)
+    done = called(*words, cwd=street)
     assert (done.returncode, done.stderr) == (0, b"")
     told, given = (
         pd.read_parquet(io.BytesIO(done.stdout)),
@@ -137,7 +137,7 @@ def test_parquet_keeps_dtypes(street: Path) -> None:
 
 def test_page_about_mixed_rows(street: Path) -> None:
     words = ["report", "houses.clvq", "cheap.csv", *WISH, *RULES, *SEVERE, "--rows", "0,2,3"]
-    done = counterlvq(*words, "-o", "page.html", cwd=street)
+    done = called(*words, "-o", "page.html", cwd=street)
     assert (done.returncode, done.stderr) == (3, b"")
     page = assert_alone((street / "page.html").read_bytes())
     table = pd.read_csv(street / "cheap.csv").iloc[[0, 2, 3]]
@@ -175,13 +175,13 @@ def test_page_about_mixed_rows(street: Path) -> None:
     ],
 )
 def test_errors_name_levels_and_kinds(street: Path, words: tuple[str, ...], told: str) -> None:
-    done = counterlvq("explain", "houses.clvq", "cheap.csv", *words, cwd=street)
+    done = called("explain", "houses.clvq", "cheap.csv", *words, cwd=street)
     assert (done.returncode, done.stdout) == (1, b"")
     assert told in one_line(done.stderr)
 
 
 def test_too_few_rows_to_measure_by(street: Path) -> None:
-    done = counterlvq("explain", "houses.clvq", "cheap.csv", "--cost", "mad", cwd=street)
+    done = called("explain", "houses.clvq", "cheap.csv", "--cost", "mad", cwd=street)
     assert done.returncode == 1
     assert "never varies" in one_line(done.stderr)
     assert "--reference" in one_line(done.stderr)

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.shell import ENVIRONMENT
 from tests.test_docs import agree, blocks, run, tidy
 
+pytestmark = pytest.mark.docs
+
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "command_line.md"
 
 

@@ -11,7 +11,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.cli.running import run
-from tests.cli.shell import counterlvq, one_line
+from tests.cli.shell import called, counterlvq, one_line
 from tests.cli.test_commands import on_a_terminal
 
 REPORT = ("report", "iris.clvq", "rows.csv", "--target", "virginica")
@@ -57,7 +57,7 @@ def test_page_tells_what_explain_tells(workshop: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
     output.write_text("the old one")
     rules = ["--freeze", "petal_width", "--bounds", "sepal_width=2:", "--title", "Lilies & <more>"]
-    done = counterlvq(*REPORT, *rules, "--rows", "0,1", "-o", str(output), cwd=workshop)
+    done = called(*REPORT, *rules, "--rows", "0,1", "-o", str(output), cwd=workshop)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
     page = assert_alone(output.read_bytes())
@@ -81,16 +81,16 @@ def test_page_tells_what_explain_tells(workshop: Path, tmp_path: Path) -> None:
 def test_rows_are_chosen_and_keep_their_numbers(workshop: Path) -> None:
     table = (workshop / "iris.csv").read_bytes()
     words = ["report", "iris.clvq", "-", "--target", "setosa", "--no-pictures", "-o", "-"]
-    done = counterlvq(*words, "--rows", "149,3,60", cwd=workshop, stdin=table)
+    done = called(*words, "--rows", "149,3,60", cwd=workshop, stdin=table)
     assert (done.returncode, done.stderr) == (0, b"")
     page = assert_alone(done.stdout)
     assert len(page.sections) == 3
     assert re.findall(r"Row (\d+) \S+ → ", page.text) == ["149", "3", "60"]
     assert "img" not in page.names
-    done = counterlvq(*words, "--limit", "2", cwd=workshop, stdin=table)
+    done = called(*words, "--limit", "2", cwd=workshop, stdin=table)
     assert (done.returncode, done.stderr) == (0, b"")
     assert re.findall(r"Row (\d+) \S+ → ", assert_alone(done.stdout).text) == ["0", "1"]
-    done = counterlvq(*words, cwd=workshop, stdin=table)
+    done = called(*words, cwd=workshop, stdin=table)
     assert done.returncode == 0
     assert len(assert_alone(done.stdout).sections) == 20
     told = "the first 20 of 150 rows; choose others with --rows or --limit"
@@ -100,7 +100,7 @@ def test_rows_are_chosen_and_keep_their_numbers(workshop: Path) -> None:
 def test_rows_without_an_answer_are_on_the_page(workshop: Path) -> None:
     words = [*REPORT, "--freeze", "sepal_length", "--freeze", "sepal_width"]
     words += ["--bounds", "petal_length=:1.5", "--bounds", "petal_width=:0.5"]
-    done = counterlvq(*words, cwd=workshop)
+    done = called(*words, cwd=workshop)
     assert (done.returncode, done.stderr) == (3, b"")
     page = assert_alone(done.stdout)
     assert len(page.sections) == 3

@@ -13,7 +13,7 @@ import pytest
 import counterlvq as clvq
 import counterlvq.reproduce as paper
 from counterlvq.cli.running import run
-from tests.cli.shell import counterlvq, one_line
+from tests.cli.shell import called, counterlvq, one_line
 
 
 def test_help_comes_without_running_anything(tmp_path: Path) -> None:
@@ -26,7 +26,7 @@ def test_help_comes_without_running_anything(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("words", [("--quik",), ("--jobs", "0"), ("--jobs", "two"), ("now",)])
 def test_refused_options_take_one_line(tmp_path: Path, words: tuple[str, ...]) -> None:
-    done = counterlvq("reproduce", *words, cwd=tmp_path)
+    done = called("reproduce", *words, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (2, b"")
     assert "See counterlvq reproduce --help." in one_line(done.stderr)
     assert list(tmp_path.iterdir()) == []

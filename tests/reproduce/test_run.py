@@ -26,7 +26,11 @@ from counterlvq.reproduce.results import results_of_plain
 from counterlvq.reproduce.runner import case_at, plan
 
 # One worker runs all of this file, so that the runs below are made once.
-pytestmark = [pytest.mark.xdist_group("reproduce"), pytest.mark.timeout(900)]
+pytestmark = [
+    pytest.mark.docs,
+    pytest.mark.xdist_group("reproduce"),
+    pytest.mark.timeout(900),
+]
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS_BEFORE_THE_END = 8
