@@ -12,16 +12,17 @@ RUNTIME := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
 LOCK := requirements.lock
 LOCK_VENV := .venv-lock
+OLDEST_VENV := .venv-oldest
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-docs test-slow test-cpus test-peers lint format bench reproduce fuzz kills coverage data docs pictures lock clean
+.PHONY: help demo test test-docs test-slow test-cpus test-oldest test-peers lint format hooks release-check bench reproduce fuzz kills coverage data docs pictures lock clean
 
 help: ## List the tasks
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUNTIME) ## Show the main job on real house prices
 	$(BIN)/python examples/demo.py
@@ -39,6 +40,11 @@ test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
 test-cpus: $(DEV) ## Run the test suite as on other processors
 	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadgroup -m "not slow"
 
+# Old libraries warn about what newer ones beside them will take away; that is no fault of ours.
+OLDEST ?=
+test-oldest: $(OLDEST_VENV)/.installed ## Run the suite with the lowest versions that pyproject.toml allows; OLDEST=tests/cli
+	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -W default::DeprecationWarning -W default::FutureWarning $(OLDEST)
+
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
 	$(BIN)/python -m pytest -rP tests/peers $(if $(PEERS),-k "$(PEERS)")
@@ -51,6 +57,14 @@ lint: $(DEV) ## Check style, format and types
 format: $(DEV) ## Format the code and apply the safe fixes
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+hooks: $(DEV) ## Check style, format and types before each commit
+	$(BIN)/pre-commit validate-config
+	$(BIN)/pre-commit install
+
+RELEASE ?=
+release-check: $(DEV) ## Build, look at and try out what would be released; RELEASE=--newest
+	$(BIN)/python scripts/release_check.py $(RELEASE)
 
 BENCH_PEERS ?=
 bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
@@ -88,6 +102,7 @@ docs: $(DEV) ## Build the documentation as a site in build/docs/
 
 pictures: $(DEV) ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/make_pictures.py
+	$(BIN)/python scripts/draw_rooms.py
 
 # The setuptools that some Pythons put into a new environment would hide the one to be pinned.
 lock: ## Resolve the newest versions on Python 3.11 and pin them
@@ -107,7 +122,7 @@ lock: ## Resolve the newest versions on Python 3.11 and pin them
 	rm -rf $(LOCK_VENV)
 
 clean: ## Remove the environment, the caches and what was built
-	rm -rf $(VENV) $(LOCK_VENV) .venv-peers build docs/gallery dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOCK_VENV) $(OLDEST_VENV) .venv-peers build docs/gallery dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):
@@ -128,3 +143,13 @@ $(DEV): pyproject.toml $(LOCK) | $(CREATED)
 	@echo "Installing counterlvq and its development tools into $(VENV)/ ..."
 	$(BIN)/python -m pip install --quiet -c $(LOCK) -e ".[dev]"
 	@touch $(RUNTIME) $@
+
+# The lowest versions that pyproject.toml allows, on the oldest Python.
+$(OLDEST_VENV)/.installed: pyproject.toml scripts/oldest.py
+	$(LOCK_PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11) and "make test-oldest needs Python 3.11, the oldest one supported; set LOCK_PYTHON to it.")'
+	rm -rf $(OLDEST_VENV)
+	$(LOCK_PYTHON) -m venv $(OLDEST_VENV)
+	$(OLDEST_VENV)/bin/python scripts/oldest.py > $(OLDEST_VENV)/oldest.txt
+	@echo "Installing the lowest versions into $(OLDEST_VENV)/ ..."
+	$(OLDEST_VENV)/bin/python -m pip install --quiet -c $(OLDEST_VENV)/oldest.txt -e ".[dev]"
+	@touch $@

@@ -39,7 +39,7 @@ def blocks(text: str) -> list[Block]:
 def examples(text: str) -> list[Example]:
     """Each Python block, with the text block that comes next if one does."""
     found = blocks(text)
-    following = [*found[1:], None]
+    following = [*found, None][1:]
     return [
         Example(block, after if after is not None and after.language == "text" else None)
         for block, after in zip(found, following, strict=True)

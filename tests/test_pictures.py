@@ -23,7 +23,7 @@ def test_pictures_are_those_that_the_command_draws_and_the_page_shows(tmp_path: 
     )
     assert done.returncode == 0, done.stderr
     drawn = {path.name for path in tmp_path.glob("*.png")}
-    assert drawn == {path.name for path in (DOCS / "pictures").glob("*")}
+    assert drawn == {path.name for path in (DOCS / "pictures").glob("*.png")}
     text = (DOCS / "pictures.md").read_text(encoding="utf-8")
     assert drawn == set(re.findall(r"\]\(pictures/([\w.]+)\)", text))
     for path in tmp_path.glob("*.png"):

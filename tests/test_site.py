@@ -53,7 +53,9 @@ def test_every_page_is_in_one_table_of_contents() -> None:
 
 
 @pytest.mark.parametrize(
-    "page", [*PAGES, ROOT / "CONTRIBUTING.md"], ids=lambda page: str(page.relative_to(ROOT))
+    "page",
+    [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"],
+    ids=lambda page: str(page.relative_to(ROOT)),
 )
 def test_links_and_pictures_lead_somewhere(page: Path) -> None:
     for link in _LINK.findall(prose(page)):
@@ -103,7 +105,8 @@ def test_site_builds_without_warnings_and_asks_no_other_server(tmp_path: Path) -
     # A copy, because the gallery writes its pages beside the others.
     for part in ("docs", "examples", "benchmarks/results", "experiments", "scripts"):
         shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("gallery"))
-    shutil.copy(ROOT / "CHANGELOG.md", tmp_path)
+    for name in ("CHANGELOG.md", "SECURITY.md"):
+        shutil.copy(ROOT / name, tmp_path)
     site = tmp_path / "site"
     command = ["-W", "--keep-going", "-n", "-q", "-d", "doctrees", "docs", "site"]
     done = subprocess.run(

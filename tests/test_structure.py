@@ -308,6 +308,7 @@ PUBLIC = {
     "ModelFileError",
     "NotSupportedError",
     "OneOf",
+    "Progress",
     "PrototypeModel",
     "Quadratic",
     "Status",

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
     from counterlvq.adapters import as_prototype_model, load_exported
     from counterlvq.batch import BatchSummary, CounterfactualBatch
+    from counterlvq.branching import Progress
     from counterlvq.constraints import (
         Bounds,
         Constraint,
@@ -73,6 +74,7 @@ __all__ = [
     "ModelFileError",
     "NotSupportedError",
     "OneOf",
+    "Progress",
     "PrototypeModel",
     "Quadratic",
     "Status",
@@ -94,6 +96,7 @@ __all__ = [
 _HOMES = {
     "adapters": ("as_prototype_model", "load_exported"),
     "batch": ("BatchSummary", "CounterfactualBatch"),
+    "branching": ("Progress",),
     "constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "Quadratic",

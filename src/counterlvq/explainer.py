@@ -185,7 +185,7 @@ class Explainer:
             back unchanged at cost 0.
         progress : bool or callable, default False
             For the long searches of local metrics: show cost, bound and gap as they close,
-            or hand them to a function.
+            or hand them to a function, as a `Progress`.
 
         Returns
         -------

@@ -24,11 +24,18 @@ PAGE = ROOT / "docs" / "command_line.md"
 NAMES = [command.name or "" for command in COMMANDS]
 
 
+def as_now(text: str) -> str:
+    """Write help of click 8.1 as newer versions do, which show that a command may be left out."""
+    return text.replace("[OPTIONS] COMMAND [ARGS]", "[OPTIONS] [COMMAND] [ARGS]")
+
+
 def compare(name: str, text: str) -> None:
     path = GOLDEN / f"{name}.txt"
     if os.environ.get("GOLDEN") == "write":
         path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8"), "see the docstring if this change is meant"
+    assert as_now(text) == path.read_text(encoding="utf-8"), (
+        "see the docstring if this change is meant"
+    )
 
 
 def test_help_fits_a_screen(tmp_path: Path) -> None:
@@ -47,7 +54,10 @@ def test_no_command_shows_the_help(
     monkeypatch.setenv("COLUMNS", "80")
     assert run([]) == 2
     told = capfd.readouterr()
-    assert (told.out, told.err) == ("", (GOLDEN / "counterlvq.txt").read_text(encoding="utf-8"))
+    assert (told.out, as_now(told.err)) == (
+        "",
+        (GOLDEN / "counterlvq.txt").read_text(encoding="utf-8"),
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)

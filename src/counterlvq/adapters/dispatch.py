@@ -15,7 +15,7 @@ from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 
-__all__ = ["as_prototype_model", "recognised"]
+__all__ = ["LIBRARIES", "Library", "as_prototype_model", "recognised"]
 
 
 def _predict(fitted: Any, rows: Any) -> Any:
@@ -35,8 +35,11 @@ def _from_differences(fitted: Any, kind: str, model: PrototypeModel) -> Arithmet
 
 @final
 @dataclass(frozen=True)
-class _Library:
-    """Where the classes of a library are defined, and how a fitted one is read."""
+class Library:
+    """Where the classes of a library are defined, and how a fitted one is read.
+
+    `docs/howto/extending.md` adds one, step by step.
+    """
 
     name: str
     package: str
@@ -52,24 +55,24 @@ class _Library:
         return cls.__name__ in self.kinds and module.startswith(f"{self.package}.")
 
 
-_LIBRARIES = (
-    _Library("counterlvq", own.PACKAGE, own.KINDS, own.model_from_own),
-    _Library(
+LIBRARIES = (
+    Library("counterlvq", own.PACKAGE, own.KINDS, own.model_from_own),
+    Library(
         "scikit-learn",
         scikit_learn.PACKAGE,
         scikit_learn.KINDS,
         scikit_learn.model_from_scikit_learn,
         arithmetic=scikit_learn.arithmetic_of_scikit_learn,
     ),
-    _Library(
+    Library(
         "sklearn-lvq",
         sklearn_lvq.PACKAGE,
         sklearn_lvq.KINDS,
         sklearn_lvq.model_from_sklearn_lvq,
         sklearn_lvq.predict_in_full,
     ),
-    _Library("sklvq", sklvq.PACKAGE, sklvq.KINDS, sklvq.model_from_sklvq),
-    _Library(
+    Library("sklvq", sklvq.PACKAGE, sklvq.KINDS, sklvq.model_from_sklvq),
+    Library(
         "prototorch-models",
         prototorch.PACKAGE,
         prototorch.KINDS,
@@ -126,12 +129,12 @@ def as_prototype_model(fitted: Any, probe: ArrayLike | None = None) -> Prototype
     return model
 
 
-def recognised(fitted: Any) -> tuple[_Library, str]:
+def recognised(fitted: Any) -> tuple[Library, str]:
     """Find the library of a fitted model, and the name of its class there."""
     # The first known class from the most derived one upwards: a subclass of the user's own is
     # read like the class that it extends.
     for cls in type(fitted).__mro__:
-        for library in _LIBRARIES:
+        for library in LIBRARIES:
             if library.owns(cls):
                 return library, cls.__name__
     raise NotSupportedError(_unknown(fitted))
@@ -145,7 +148,7 @@ def _unknown(fitted: Any) -> str:
             f"a {type(fitted).__name__} searches for an estimator and is none that can be read; "
             f"pass its best_estimator_."
         )
-    known = "; ".join(f"{library.name}: {_listed(library)}" for library in _LIBRARIES)
+    known = "; ".join(f"{library.name}: {_listed(library)}" for library in LIBRARIES)
     return (
         f"a {type(fitted).__name__} (from {type(fitted).__module__}) cannot be read as a prototype "
         f"model; expected a PrototypeModel or one of {known}. For any other rule in which the "
@@ -153,6 +156,6 @@ def _unknown(fitted: Any) -> str:
     )
 
 
-def _listed(library: _Library) -> str:
+def _listed(library: Library) -> str:
     refused = prototorch.REFUSED if library.name == "prototorch-models" else ()
     return ", ".join(kind for kind in library.kinds if kind not in refused)
