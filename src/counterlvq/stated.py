@@ -84,10 +84,10 @@ class Stated(NamedTuple):
 
     @property
     def has_gains(self) -> bool:
-        """Whether the cost limits what a change can gain: by each feature, or as a whole."""
+        """Whether the cost limits what a change can gain: by each that may, or as a whole."""
         if self.L_diagonal.size:
-            return bool(self.L_diagonal.all())
-        return bool(self.inverse.shape[0] or self.w.all())
+            return bool(self.L_diagonal[self.movable].all())
+        return bool(self.inverse.shape[0] or self.w[self.movable].all())
 
 
 def constraints_alone(blueprint: Blueprint) -> Stated:
