@@ -798,12 +798,10 @@ def test_pickled_batch_reads_and_answers_the_same() -> None:
     assert again[3].cost == batch[3].cost
 
 
-@pytest.mark.parametrize(
-    "cost", [clvq.Mahalanobis(np.diag([1.0, 1.0, 0.0])), clvq.Manhattan([1, 1, 0])]
-)
-def test_features_without_a_price_that_are_frozen_make_no_difference(cost: clvq.Cost) -> None:
+def test_features_without_a_price_that_are_frozen_make_no_difference() -> None:
     model = clvq.PrototypeModel([[0.0, 0, 0], [9.0, 9, 0], [3.0, 1, 0], [1e9, 0, 1]], list("abbb"))
-    asked = clvq.Explainer(model, cost, [clvq.Freeze(2)])
+    asked = clvq.Explainer(model, clvq.Mahalanobis(np.diag([1.0, 1.0, 0.0])), [clvq.Freeze(2)])
     rows = np.array([[0.5, 0.25, 0.0], [-1.0, 1.0, 0.0], [0.0, -2.0, 1.0]])
-    assert_rows_equal(asked.explain_batch(rows, "b"), [asked.explain(x, "b") for x in rows])
-    assert all(asked.explain(x, "b").reason == "compiled kernel" for x in rows)
+    singles = [asked.explain(x, "b") for x in rows]
+    assert_rows_equal(asked.explain_batch(rows, "b"), singles)
+    assert [cf.reason for cf in singles] == ["compiled kernel"] * 3
