@@ -12,7 +12,13 @@ import numpy as np
 
 import counterlvq as clvq
 from fuzz.mutations import (
-    FLOATS, NUMBERS, TEXTS, chained, colliding, mutated_bytes, mutated_value,
+    FLOATS,
+    NUMBERS,
+    TEXTS,
+    chained,
+    colliding,
+    mutated_bytes,
+    mutated_value,
 )  # fmt: skip
 from fuzz.sandbox import File
 
@@ -164,7 +170,7 @@ def _labels(rng: random.Random) -> bytes:
 
 
 def _in_the_way(rng: random.Random) -> list[Any]:
-    """Numbers that are slow to tell apart for a dict, one of them twice or not, all whole or not."""
+    """Numbers that are slow to tell apart for a dict, whole or not, one of them twice or not."""
     values: list[Any] = list(chained(rng.choice((13, 16))))
     if rng.random() < 0.5:
         values[-1] = values[0]

@@ -63,6 +63,8 @@ def key_of(value: Any) -> Hashable:
     """
     if type(value) is str:
         return value
+    if type(value) is int:  # as most numbers are that name something
+        return _NUMBER, f"{value:x}"
     number = plain(value)
     if not isinstance(number, Number) or isinstance(number, np.timedelta64):
         return number  # type: ignore[no-any-return]
