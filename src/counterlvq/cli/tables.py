@@ -122,8 +122,10 @@ def _read(
         ) from None
 
 
-def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) -> None:
-    room, cells = how.room(len(whole)), columns * max(rows, _COLUMN)
+def _check_room(
+    columns: int, rows: int, name: str, whole: bytes, how: Reading, least: int = 0
+) -> None:
+    room, cells = how.room(len(whole)), max(least, columns * max(rows, _COLUMN))
     if cells * _CELL > room:
         raise clvq.InvalidInputError(
             f"{name} has {len(whole):,} bytes and announces {columns:,} columns and {rows:,} rows, "
@@ -261,8 +263,13 @@ def _check_value(i: int, key: str, value: Any) -> None:
 def _parquet(whole: bytes, name: str, how: Reading) -> Any:
     needed("pyarrow")
     told, room = sizes_of(whole), how.room(len(whole))
-    rows = max(told.rows, told.cells // max(told.columns, 1))
-    _check_room(told.columns, rows, name, whole, how)
+    if told.nested is not None:
+        raise clvq.InvalidInputError(
+            f"{name} has lists or other columns in the cells of column {told.nested[:_SHOWN]!r}; "
+            f"expected text, numbers, dates or truth values. Write them into columns of their own, "
+            f"or leave the column out."
+        )
+    _check_room(told.columns, told.rows, name, whole, how, told.cells)
     paths = [text.path for text in told.texts if text.most > room]
     size = sum(_size_of_text(whole, path) for path in paths)
     if size > room:
