@@ -49,7 +49,7 @@ def draw(rng: random.Random) -> File:
     return File(reader, format_, maker(rng))
 
 
-def _csv(rng: random.Random) -> bytes:
+def _csv(rng: random.Random) -> bytes:  # noqa: PLR0911 - one way each
     way = rng.randrange(8)
     if way < 3:
         return mutated_bytes(rng, _CSV)
@@ -78,12 +78,12 @@ def _hidden_width(rng: random.Random) -> bytes:
     """Many columns that the first bytes up to a line end do not show."""
     names = b",".join(rng.choice((b"c%d" % j, b"a")) if rng.random() < 0.01 else b"c%d" % j
                       for j in range(rng.choice((3, 300, 3000))))  # fmt: skip
-    begin = rng.choice((b"\n", b"\r\n\r", b"   \n", b" \t\n", b"\xef\xbb\xbf\n", b'"a\n",', b'"a\r""",',
-                        b"", b"\x00,", b"x,y\n"))  # fmt: skip
+    begin = rng.choice((b"\n", b"\r\n\r", b"   \n", b" \t\n", b"\xef\xbb\xbf\n", b'"a\n",',
+                        b'"a\r""",', b"", b"\x00,", b"x,y\n"))  # fmt: skip
     return begin + names + b"\n" + rng.choice((b"1\n", b",\n", b"\n")) * rng.choice((1, 40_000))
 
 
-def _json(rng: random.Random) -> bytes:
+def _json(rng: random.Random) -> bytes:  # noqa: PLR0911 - one way each
     way = rng.randrange(7)
     if way == 6:  # names of any kind
         return json.dumps([{"a": 1, "b": 2, rng.choice(TEXTS): any_value(rng, 0)}]).encode()

@@ -71,7 +71,7 @@ def test_no_line_hides_names_that_repeat(begin: bytes, name: bytes) -> None:
 def test_first_lines_are_those_of_pandas(delimiter: str) -> None:
     rng, compared = random.Random(1), 0
     for _ in range(1500):
-        letters = [delimiter, delimiter, "\n", "\n", "\r", '"', '"', " ", "\t", "x", "y"]
+        letters = [delimiter, delimiter, "\n", "\n", "\r\n", '"', '"', " ", "\t", "x", "y"]
         text = "".join(rng.choice(letters) for _ in range(rng.randint(1, 14)))
         try:
             frame = pd.read_csv(

@@ -23,9 +23,8 @@ def first_lines(text: str, delimiter: str, count: int = 2) -> list[list[str]]:
     """
     sign = re.escape(delimiter)
     blanks = "".join({" ", "\t"} - {delimiter})
-    # A line of blanks may begin with any but the delimiter, and then holds both kinds.
-    blank = re.compile(rf"(?:[\r\n]|[{blanks}][ \t]*+(?:[\r\n]|\Z))*+")
-    # Between quotes everything is text, two quotes are one, and what follows the last belongs to it.
+    blank = re.compile(rf"(?:[\r\n]|[{blanks}]++(?:[\r\n]|\Z))*+")
+    # Between quotes all is text, two quotes are one, and what follows the last belongs to the cell.
     cell = re.compile(rf'(?:"((?:[^"]++|"")*+)(?:"|\Z))?+([^{sign}\r\n]*+)')
     lines: list[list[str]] = []
     at = blank.match(text, 0).end()  # type: ignore[union-attr]
