@@ -65,13 +65,14 @@ def key_of(value: Any) -> Hashable:
         return value
     if type(value) is int:  # as most numbers are that name something
         return _NUMBER, f"{value:x}"
-    number = plain(value)
+    number: Any = plain(value)
     if not isinstance(number, Number) or isinstance(number, np.timedelta64):
-        return number  # type: ignore[no-any-return]
+        found: Hashable = number
+        return found
     if isinstance(number, complex) and number.imag == 0:
         number = number.real
     try:
-        whole = int(number)  # type: ignore[call-overload]
+        whole = int(number)  # type: ignore[arg-type]
         if whole == number:
             return _NUMBER, f"{whole:x}"
         near = float(number)  # type: ignore[arg-type]
