@@ -65,20 +65,20 @@ def key_of(value: Any) -> Hashable:
         return value
     if type(value) is int:  # as most numbers are that name something
         return _NUMBER, f"{value:x}"
-    number: Any = plain(value)
-    if not isinstance(number, Number) or isinstance(number, np.timedelta64):
-        found: Hashable = number
+    found: Hashable = plain(value)
+    if not isinstance(found, Number) or isinstance(found, np.timedelta64):
         return found
+    number: Any = found
     if isinstance(number, complex) and number.imag == 0:
         number = number.real
     try:
-        whole = int(number)  # type: ignore[arg-type]
+        whole = int(number)
         if whole == number:
             return _NUMBER, f"{whole:x}"
-        near = float(number)  # type: ignore[arg-type]
-        return (_NUMBER, near.hex()) if near == number else number
+        near = float(number)
+        return (_NUMBER, near.hex()) if near == number else found
     except (TypeError, ValueError, ArithmeticError):  # NaN, an infinity, or no real number
-        return number
+        return found
 
 
 def once(values: Iterable[Any]) -> list[Any]:
