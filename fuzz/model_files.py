@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 
 import counterlvq as clvq
-from fuzz.mutations import FLOATS, NUMBERS, TEXTS, colliding, mutated_bytes, mutated_value
+from fuzz.mutations import (
+    FLOATS,
+    NUMBERS,
+    TEXTS,
+    chained,
+    colliding,
+    mutated_bytes,
+    mutated_value,
+)  # fmt: skip
 from fuzz.sandbox import File
 
 READER = "model file"
@@ -153,9 +161,20 @@ def _labels(rng: random.Random) -> bytes:
             [2.0 ** (k % 1000) for k in range(count)], ["x" * 500 + str(k) for k in range(count)],
             [rng.choice((*NUMBERS, *FLOATS, *TEXTS, True, None)) for _ in range(count)],
         ))  # fmt: skip
+    if rng.random() < 0.1:
+        kind, values = rng.choice(("|O", "<i8")), _in_the_way(rng)
+        count = len(values)
     document = _document({"type": kind, "values": values})
     arrays = {"prototypes": np.arange(float(count))[:, None], "labels": np.arange(count)}
     return _file(arrays, document)
+
+
+def _in_the_way(rng: random.Random) -> list[Any]:
+    """Numbers that are slow to tell apart for a dict, whole or not, one of them twice or not."""
+    values: list[Any] = list(chained(rng.choice((13, 16))))
+    if rng.random() < 0.5:
+        values[-1] = values[0]
+    return [float(value) for value in values] if rng.random() < 0.3 else values
 
 
 def _omegas(rng: random.Random) -> bytes:
@@ -181,6 +200,7 @@ def _features(rng: random.Random) -> bytes:
             {"decimals": 12, "lower": rng.choice(FLOATS), "upper": rng.choice(FLOATS)},
             {"kind": "whole", "step": 3, "lower": rng.choice(FLOATS), "upper": rng.choice(FLOATS)},
             {"kind": "categorical", "levels": colliding(rng, 3000)},
+            {"kind": "categorical", "levels": _in_the_way(rng)},
             {"name": "n" * rng.choice((0, 1, 10**5))}, {"unit": "u" * 10**5},
         )))  # fmt: skip
     arrays = {"prototypes": np.arange(2.0 * count).reshape(2, count), "labels": np.arange(2)}
@@ -195,6 +215,9 @@ def _tables(rng: random.Random) -> bytes:
             colliding(rng, levels), [f"{k}" * 20 for k in range(levels)],
             [rng.choice(NUMBERS)] * levels, [k / 7 for k in range(levels)],
         ))  # fmt: skip
+    if columns == 1 and rng.random() < 0.3:
+        values = _in_the_way(rng)
+        levels = len(values)
     names = [f"c{j}" for j in range(columns)]
     said = [{"name": name, "kind": "categorical", "levels": values} for name in names]
     if rng.random() < 0.3:

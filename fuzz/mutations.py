@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import copy
 import random
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 # Whole numbers at which counts, widths and offsets overflow, and a few that hash alike.
 NUMBERS = (
@@ -88,6 +91,36 @@ def colliding(rng: random.Random, count: int) -> list[int]:
     """Whole numbers that all have the same hash."""
     start = rng.randrange(1000)
     return [start + k * (2**61 - 1) for k in range(count)]
+
+
+@cache
+def chained(bits: int) -> tuple[int, ...]:
+    """Whole numbers within 64 bits that get into each other's way in a dict of `2**bits` slots.
+
+    The first ones fill the slots that Python tries one after another; the others begin early among
+    those, and so each tries most of them.
+    """
+    slots = 1 << bits
+    usable = 2 * slots // 3 - 10
+    count = usable // 2
+    place = np.full(slots, -1)
+    chain, at = [], 1
+    for k in range(count):
+        chain.append(at)
+        place[at] = k
+        at = (5 * at + 1) % slots
+    others, start = list[int](), slots
+    while len(others) < usable - count:
+        numbers = np.arange(start, start + (1 << 22), 37)
+        slot, rest = numbers % slots, numbers.copy()
+        fits = place[slot] >= 0
+        while rest.any():
+            rest >>= 5
+            slot = (5 * slot + rest + 1) % slots
+            fits &= place[slot] >= 0
+        others += numbers[fits & (place[slot] < count // 4)].tolist()
+        start = int(numbers[-1]) + 37
+    return tuple([*chain, *others][:usable])
 
 
 def _paths(value: Any, before: tuple[Any, ...] = ()) -> Any:

@@ -9,6 +9,8 @@ import zipfile
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from fuzz.mutations import FLOATS, NUMBERS, TEXTS, any_value, mutated_bytes, mutated_value
 from fuzz.sandbox import File
 
@@ -47,7 +49,7 @@ def draw(rng: random.Random) -> File:
     return File(reader, format_, maker(rng))
 
 
-def _csv(rng: random.Random) -> bytes:
+def _csv(rng: random.Random) -> bytes:  # noqa: PLR0911 - one way each
     way = rng.randrange(8)
     if way < 3:
         return mutated_bytes(rng, _CSV)
@@ -63,6 +65,8 @@ def _csv(rng: random.Random) -> bytes:
     if way == 5:  # many columns, few values
         names = b",".join(rng.choice((b"a", b"c%d" % j, b"")) for j in range(rng.choice((5, 3000))))
         return names + b"\n" + rng.choice((b"1\n", b"\n", b",\n")) * rng.choice((1, 100, 20_000))
+    if way == 6 and rng.random() < 0.5:
+        return _hidden_width(rng)
     if way == 6:
         cell = rng.choice((b"9" * 5000, b"1e999", b'"', b'""', b"nan", b"-inf", b"\xff", b"0x1p3"))
         return b"a,b\n" + b",".join([cell] * rng.choice((1, 2, 3))) + b"\n" + cell * 10
@@ -70,8 +74,19 @@ def _csv(rng: random.Random) -> bytes:
                        b"\xef\xbb\xbf", rng.randbytes(300), b'"' + b"x" * 10**5))  # fmt: skip
 
 
-def _json(rng: random.Random) -> bytes:
-    way = rng.randrange(6)
+def _hidden_width(rng: random.Random) -> bytes:
+    """Many columns that the first bytes up to a line end do not show."""
+    names = b",".join(rng.choice((b"c%d" % j, b"a")) if rng.random() < 0.01 else b"c%d" % j
+                      for j in range(rng.choice((3, 300, 3000))))  # fmt: skip
+    begin = rng.choice((b"\n", b"\r\n\r", b"   \n", b" \t\n", b"\xef\xbb\xbf\n", b'"a\n",',
+                        b'"a\r""",', b"", b"\x00,", b"x,y\n"))  # fmt: skip
+    return begin + names + b"\n" + rng.choice((b"1\n", b",\n", b"\n")) * rng.choice((1, 40_000))
+
+
+def _json(rng: random.Random) -> bytes:  # noqa: PLR0911 - one way each
+    way = rng.randrange(7)
+    if way == 6:  # names of any kind
+        return json.dumps([{"a": 1, "b": 2, rng.choice(TEXTS): any_value(rng, 0)}]).encode()
     if way == 0:
         return mutated_bytes(rng, json.dumps(_ROWS).encode())
     if way == 1:
@@ -122,12 +137,14 @@ def _other_parquet(rng: random.Random) -> bytes:
         rows, text = pa.array([0] * rng.choice((2, 3000)), pa.int32()), "x" * rng.choice((9, 10**6))
         table = pa.table({"a": pa.DictionaryArray.from_arrays(rows, pa.array([text]))})
     else:
-        count = rng.choice((2, 1000, 20_000))
+        count = rng.choice((2, 1000, 20_000, 2_000_000))
         value, kind = rng.choice((
+            ([], pa.list_(pa.int64())), (b"abc", pa.binary(3)), (7, pa.decimal128(20, 0)),
+            (1, pa.date32()), (1, pa.time64("us")), ([], pa.map_(pa.string(), pa.int64())),
             (0.0, pa.float64()), ([1], pa.list_(pa.int64())), ({"x": "y"}, None), (b"z", None),
             (1, pa.decimal128(38, 2)), (1, pa.duration("ns")), (None, pa.null()), (1, pa.float16()),
         ))  # fmt: skip
-        column: Any = pa.array([value] * count, kind)
+        column: Any = pa.array([value], kind).take(pa.array(np.zeros(count, np.int32)))
         table = pa.table({"a": column, "b": column})
     # Without Arrow's own schema, repeated text comes back written out.
     pq.write_table(table, file, compression=rng.choice(("none", "zstd")), store_schema=way < 2)

@@ -8,7 +8,10 @@ import struct
 import subprocess
 import sys
 import warnings
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -26,6 +29,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
+from fuzz.mutations import chained
 
 POINTS = [[0.0, 0.5], [4.0, -0.0], [1.0, 5e-324], [2.0, 1e300]]
 
@@ -401,6 +405,49 @@ def test_small_files_that_ask_for_much_memory() -> None:
     whole = saved(clvq.PrototypeModel(prototypes, labels, omegas))
     assert len(whole) < 10**6  # two metrics are stored, a thousand would be made of them
     assert "needs 80000000 bytes" in refusal(whole, max_bytes=10**7)
+
+
+def seconds(ask: Any) -> float:
+    start = process_time()
+    ask()
+    return process_time() - start
+
+
+@pytest.mark.parametrize("kind", [int, float])
+@pytest.mark.parametrize("twice", [False, True])
+def test_numbers_that_get_into_each_others_way_in_a_dict(kind: type, twice: bool) -> None:
+    """A file of them is read in less time than a dict of these numbers takes to make."""
+    values = [kind(number) for number in chained(15)]
+    most = 0.2 + seconds(lambda: dict.fromkeys(values)) / 2
+    assert most > 0.25, "the values are no test any more"
+    if twice:
+        values[-1] = values[0]
+    words = "twice; expected each level once" if twice else "the model itself has levels"
+    own = changed("model.features.0", {"name": "x0", "kind": "categorical", "levels": values})
+    start = process_time()
+    assert words in refusal(own)
+    assert process_time() - start < most
+    whole = changed("table.parts.1.levels", values)
+    assert seconds(lambda: refusal(whole)) < most
+    count = len(values)
+    labels = np.empty(count, dtype=object)
+    labels[:] = values
+    model = clvq.PrototypeModel(np.arange(float(count))[:, None], labels)
+    assert seconds(lambda: model.class_index) < most
+
+
+def test_levels_in_other_numbers_are_the_same_levels() -> None:
+    feature = clvq.Feature("f", levels=[1, 0.5, "1", 2**70, False])
+    same = [True, np.float32(1), Decimal(1), Fraction(1), 1 + 0j, np.True_]
+    assert [feature.code(value) for value in same] == [0] * len(same)
+    halves = [0.5, np.float64(0.5), Decimal("0.5"), Fraction(1, 2)]
+    assert [feature.code(value) for value in halves] == [1] * len(halves)
+    assert [feature.code(v) for v in ("1", np.str_("1"), 2.0**70, 0, -0.0)] == [2, 2, 3, 4, 4]
+    strangers = [b"1", 2, 1j, float("nan"), float("inf"), None, (1,), [1], Fraction(1, 3), "0x1"]
+    assert [feature.code(value) for value in strangers] == [-1] * len(strangers)
+    for pair in ([1, True], [0.5, Fraction(1, 2)], [0, -0.0], [2**70, 2.0**70]):
+        with pytest.raises(clvq.InvalidInputError, match="twice"):
+            clvq.Feature("f", levels=pair)
 
 
 @pytest.mark.parametrize(

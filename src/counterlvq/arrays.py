@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ __all__ = [
     "finite_scalar",
     "finite_vector",
     "has_names",
+    "key_of",
+    "once",
     "plain",
     "read_only",
     "real_number",
@@ -25,6 +28,9 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+# Marks keys that stand for numbers; nothing else is equal to it.
+_NUMBER = object()
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -41,6 +47,52 @@ def plain(value: Any) -> Any:
         is_count = isinstance(found, int) and isinstance(value, np.datetime64 | np.timedelta64)
         return value if is_count else found
     return value.as_py() if hasattr(value, "as_py") else value
+
+
+def key_of(value: Any) -> Hashable:
+    """Return what stands for a value in a dict or a set: equal for equal values, and for no others.
+
+    Whoever chooses numbers can choose them so that they get into each other's way in a dict, which
+    then takes time in the square of their count: Python hashes numbers by a rule that is known. It
+    hashes text with a secret of each process, so numbers are written out.
+
+    Examples
+    --------
+    >>> key_of(1) == key_of(1.0) == key_of(True), key_of(1) == key_of("1"), key_of("1")
+    (True, False, '1')
+    """
+    if type(value) is str:
+        return value
+    if type(value) is int:  # as most numbers are that name something
+        return _NUMBER, f"{value:x}"
+    found: Hashable = plain(value)
+    if not isinstance(found, Number) or isinstance(found, np.timedelta64):
+        return found
+    number: Any = found
+    if isinstance(number, complex) and number.imag == 0:
+        number = number.real
+    try:
+        whole = int(number)
+        if whole == number:
+            return _NUMBER, f"{whole:x}"
+        near = float(number)
+        return (_NUMBER, near.hex()) if near == number else found
+    except (TypeError, ValueError, ArithmeticError):  # NaN, an infinity, or no real number
+        return found
+
+
+def once(values: Iterable[Any]) -> list[Any]:
+    """List values once each, in the order in which they first appear.
+
+    Examples
+    --------
+    >>> once(["b", 1, "a", 1.0, "b"])
+    ['b', 1, 'a']
+    """
+    seen: dict[Hashable, Any] = {}
+    for value in values:
+        seen.setdefault(key_of(value), value)
+    return list(seen.values())
 
 
 def told(value: Any, most: int = 80) -> str:

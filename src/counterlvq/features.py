@@ -14,7 +14,7 @@ from typing import Any, SupportsIndex, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_vector, plain, real_number, told
+from counterlvq.arrays import Floats, finite_vector, key_of, plain, real_number, told
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.tables import Frame, as_frame, closest, is_missing, settled
 from counterlvq.types import Kind
@@ -123,13 +123,13 @@ class Feature:
     def code(self, value: Any) -> int:
         """Position of a value among the levels; -1 for a value that is none of them."""
         try:
-            return self._codes.get(value, -1)
+            return self._codes.get(key_of(value), -1)
         except TypeError:  # it does not hash, or holds something that does not
             return -1
 
     @cached_property
-    def _codes(self) -> Mapping[Any, int]:
-        return {level: k for k, level in enumerate(self.levels)}
+    def _codes(self) -> Mapping[Hashable, int]:
+        return {key_of(level): k for k, level in enumerate(self.levels)}
 
     def __repr__(self) -> str:
         shown = [repr(self.name)]
@@ -500,8 +500,10 @@ def _checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tupl
                 f"feature {name!r} has the level {told(level)}; expected strings, numbers or other "
                 f"values that hash, and no missing ones."
             )
-    if len(set(listed)) < len(listed):
-        twice = next(level for level, count in Counter(listed).items() if count > 1)
+    keys = [key_of(level) for level in listed]
+    if len(set(keys)) < len(keys):
+        counts = Counter(keys)
+        twice = next(level for key, level in zip(keys, listed, strict=True) if counts[key] > 1)
         raise InvalidInputError(
             f"feature {name!r} has the level {told(twice)} twice; expected each level once."
         )

@@ -240,12 +240,10 @@ def _numbers(table: Table, feature: Feature) -> Floats:
 
 def _codes(table: Table, feature: Feature) -> Floats:
     values = table.values(feature.name)
-    positions = {level: float(k) for k, level in enumerate(feature.levels)}
-    try:
-        return np.array([positions[value] for value in values], dtype=np.float64)
-    except (KeyError, TypeError):
-        pass
-    i = next(k for k, value in enumerate(values) if feature.code(value) < 0)
+    codes = np.array([feature.code(value) for value in values], dtype=np.float64)
+    if not (codes < 0).any():
+        return codes
+    i = int((codes < 0).argmax())
     if is_missing(values[i]):
         _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
     texts = [level for level in feature.levels if isinstance(level, str)]

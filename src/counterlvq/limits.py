@@ -16,8 +16,9 @@ __all__ = ["MOST_BYTES", "MOST_WIDE", "allowed_bytes", "is_wide", "read_at_most"
 _BASE = 16 << 20
 _TIMES = 64
 MOST_BYTES = 1 << 30
-# Whole numbers beyond 64 bits can be chosen so that their hashes are all equal, and then a set of
-# n of them takes time in n squared; a file may hold no more of them in one list.
+# Whole numbers beyond 64 bits can be chosen so that their hashes are all equal. This package tells
+# numbers apart by other means (`arrays.key_of`), but whoever puts the labels or levels of a file
+# into a set of its own takes time in the square of their count; so a list may hold no more of them.
 MOST_WIDE = 64
 _CHUNK = 1 << 20
 

@@ -17,6 +17,8 @@ from counterlvq.arrays import (
     Floats,
     finite_matrix,
     finite_vector,
+    key_of,
+    once,
     plain,
     read_only,
     refuse_masked,
@@ -159,8 +161,8 @@ class PrototypeModel:
         """Position of each prototype's label in `classes`, (p,)."""
         if self.labels.dtype != object:
             return read_only(np.searchsorted(self.classes, self.labels))
-        positions = {label: c for c, label in enumerate(self.classes.tolist())}
-        return read_only(np.array([positions[label] for label in self.labels.tolist()]))
+        positions = {key_of(label): c for c, label in enumerate(self.classes.tolist())}
+        return read_only(np.array([positions[key_of(label)] for label in self.labels.tolist()]))
 
     @cached_property
     def center(self) -> Floats:
@@ -475,7 +477,7 @@ def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
     if labels.dtype != object:
         return np.unique(labels)
     # Objects need not have an order; they keep the one in which they first appear.
-    seen = list(dict.fromkeys(labels.tolist()))
+    seen = once(labels.tolist())
     out = np.empty(len(seen), dtype=object)
     out[:] = seen
     return out

@@ -17,7 +17,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, plain, told
+from counterlvq.arrays import Floats, once, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.types import Kind
 
@@ -175,7 +175,7 @@ class _Pandas(Frame):
         if dtype.kind in "iu" and not _fits(column[~gaps], getattr(dtype, "numpy_dtype", dtype)):
             dtype = np.dtype(np.int64) if isinstance(dtype, np.dtype) else pd.Int64Dtype()
         if isinstance(dtype, pd.CategoricalDtype):
-            new = [v for v in dict.fromkeys(column[~gaps]) if v not in dtype.categories]
+            new = [v for v in once(column[~gaps]) if v not in dtype.categories]
             levels = dtype.categories.append(pd.Index(new)) if new else dtype.categories
             dtype = pd.CategoricalDtype(levels, dtype.ordered)
         return pd.Series(column, index=index, dtype=dtype)
@@ -247,7 +247,7 @@ class _Polars(Frame):
         values = column.tolist()
         if dtype == pl.Enum:
             known = set(dtype.categories)
-            new = [v for v in dict.fromkeys(values) if v is not None and v not in known]
+            new = [v for v in once(values) if v is not None and v not in known]
             dtype = pl.Enum([*dtype.categories, *new]) if new else dtype
         if dtype.is_numeric():
             numbers = pl.Series(name, [None if v is None else plain(v) + 0 for v in values])
@@ -336,7 +336,7 @@ class _Arrow(Frame):
         values = [None if is_missing(value) else plain(value) for value in column.tolist()]
         if pa.types.is_dictionary(dtype):
             levels = self.declared_levels(name) or []
-            levels += [v for v in dict.fromkeys(values) if v is not None and v not in levels]
+            levels += [v for v in once(values) if v is not None and v not in levels]
             places = [None if value is None else levels.index(value) for value in values]
             return pa.DictionaryArray.from_arrays(
                 pa.array(places, dtype.index_type),
@@ -457,7 +457,7 @@ def is_missing(value: Any) -> bool:
 
 def distinct(values: Iterable[Any]) -> list[Any]:
     """List values once each, sorted where they can be, without missing ones."""
-    seen = [plain(value) for value in dict.fromkeys(values) if not is_missing(value)]
+    seen = [plain(value) for value in once(values) if not is_missing(value)]
     try:
         return sorted(seen)
     except TypeError:

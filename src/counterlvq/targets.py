@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import plain, told
+from counterlvq.arrays import key_of, plain, told
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.model import PrototypeModel
 from counterlvq.tables import is_missing
@@ -66,7 +66,7 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | 
             f"label for all, or a set such as {{'a', 'b'}} for any of several labels."
         )
     found = _numbered(target)
-    known = {None, *(plain(label) for label in model.classes)}
+    known = {None, *map(key_of, model.classes)}
     strangers = [k for k, wish in enumerate(found.wishes) if not _is_known(wish, known)]
     if strangers:
         bad = np.flatnonzero(np.isin(found.codes, strangers))
@@ -93,7 +93,7 @@ def _numbered(target: Any) -> RowTargets:
 
 def _is_known(wish: Any, known: set[Any]) -> bool:
     try:
-        return wish in known
+        return key_of(wish) in known
     except TypeError:  # not hashable, so no label
         return False
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters.attributes import named_rows
-from counterlvq.arrays import Floats, plain
+from counterlvq.arrays import Floats, key_of, plain
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.frames import plain_rows
 from counterlvq.model import PrototypeModel
@@ -61,7 +61,7 @@ def refuse_disagreement(
         said = model.labels[_nearest(model, rows)]
         pairs = zip(told.tolist(), said.tolist(), strict=True)
         differing = [i for i, (theirs, ours) in enumerate(pairs) if theirs != ours]
-        places = {label: c for c, label in enumerate(model.classes.tolist())}
+        places = {key_of(label): c for c, label in enumerate(model.classes.tolist())}
         wrong = [i for i in differing if not _is_tie(model, rows[i], places, told[i], epsilon)]
     if wrong:
         i = wrong[0]
@@ -80,12 +80,12 @@ def _nearest(model: PrototypeModel, rows: Floats) -> NDArray[np.intp]:
 
 
 def _is_tie(
-    model: PrototypeModel, x: Floats, places: dict[Any, int], label: Any, epsilon: float
+    model: PrototypeModel, x: Floats, places: dict[Hashable, int], label: Any, epsilon: float
 ) -> bool:
     """Whether rounding alone can decide between a prototype of that label and the nearest one."""
-    if plain(label) not in places:
+    if key_of(label) not in places:
         return False
-    theirs = model.class_index == places[plain(label)]
+    theirs = model.class_index == places[key_of(label)]
     distances = model.distances(x[None, :])[0]
     nearest = int(distances.argmin())
     rival = int(np.flatnonzero(theirs)[distances[theirs].argmin()])

@@ -25,12 +25,22 @@ _LONGEST_NUMBER = 10
 # struct in a list.
 _PAGES = {1: None, 2: None, 3: None, 5: {1: None}, 8: {1: None}}
 _CHUNK = dict.fromkeys((1, 2, 3, 5, 6, 7, 9, 11))
-_FOOTER: Mapping[int, Any] = {2: {2: None}, 3: None, 4: {1: {3: _CHUNK}, 3: None}}
+_LOGICAL: Mapping[int, Any] = {kind: {} for kind in range(1, 32)}
+_ELEMENT = {**dict.fromkeys((1, 2, 3, 4, 5, 6)), 10: _LOGICAL}
+_FOOTER: Mapping[int, Any] = {2: _ELEMENT, 3: None, 4: {1: {3: _CHUNK}, 3: None}}
 
 _BYTE_ARRAY, _FIXED = 6, 7
+_REPEATED = 2
+# What a number, or bytes, may stand for, as old files say it and as new ones do.
+_TEXTS = {0, 4, 19}, {1, 4, 12}
+_DECIMALS = {5}, {5}
+_DATES = {6, 7, 8}, {6, 7}
 # Ways of writing text in which a value may be longer than all bytes that stand for it.
 _REPEATING = {2, 7, 8}
 _CELL = 8
+# Bytes that a cell takes in pandas if it is an object of Python: a decimal, and smaller ones.
+_DECIMAL = 160
+_OBJECT = 64
 
 
 class Text(NamedTuple):
@@ -46,8 +56,9 @@ class Sizes:
 
     columns: int
     rows: int
-    cells: int
+    cells: int  # in units of eight bytes
     texts: tuple[Text, ...]
+    nested: str | None = None  # a column whose cells hold lists or other columns
 
 
 def sizes_of(whole: bytes) -> Sizes:
@@ -58,22 +69,44 @@ def sizes_of(whole: bytes) -> Sizes:
     if size > len(whole) - 12:
         raise ValueError(f"the footer announces {size} bytes, and there are {len(whole) - 12}")
     footer = _Thrift(whole, len(whole) - 8 - size, len(whole) - 8).struct(_FOOTER)
-    widths = [_number(part, 2, 0) for part in footer.get(2, [])]
+    elements = footer.get(2, [])[1:]
+    nested = [_name(part) for part in elements if _number(part, 5, 0) or part.get(3) == _REPEATED]
+    if nested:
+        return Sizes(len(elements), _number(footer, 3), 0, (), nested[0])
+    widths = [_width(element) for element in elements]
     columns, cells, texts = 0, 0, dict[str, int]()
     for group in footer.get(4, []):
         chunks = [chunk.get(3, {}) for chunk in group.get(1, [])]
         columns = max(columns, len(chunks))
         own = 0
-        for chunk in chunks:
+        if len(chunks) != len(widths):
+            raise ValueError(f"{len(widths)} columns are described, and {len(chunks)} are there")
+        for chunk, width in zip(chunks, widths, strict=True):
             values, unpacked = _number(chunk, 5), _unpacked(whole, chunk)
-            width = max([_CELL, *widths]) if chunk.get(1) == _FIXED else _CELL
             own += -(-max(values * width, unpacked) // _CELL)
             if chunk.get(1) == _BYTE_ARRAY and _REPEATING & {*chunk.get(2, [])}:
                 path = ".".join(part.decode("utf-8") for part in chunk.get(3, []))
                 texts[path] = texts.get(path, 0) + values * unpacked
         cells += max(own, _number(group, 3) * len(chunks))
     found = tuple(Text(path, most) for path, most in texts.items())
-    return Sizes(columns or max(0, len(widths) - 1), _number(footer, 3), cells, found)
+    return Sizes(columns or len(widths), _number(footer, 3), cells, found)
+
+
+def _name(element: Mapping[int, Any]) -> str:
+    name = element.get(4, b"")
+    return name.decode("utf-8", "replace") if isinstance(name, bytes) else ""
+
+
+def _width(element: Mapping[int, Any]) -> int:
+    def means(known: tuple[set[int], set[int]]) -> bool:
+        return element.get(6) in known[0] or bool({*element.get(10, {})} & known[1])
+
+    if means(_DECIMALS):
+        return _DECIMAL
+    if element.get(1) == _FIXED:
+        return _OBJECT + _number(element, 2, 0)
+    is_bytes = element.get(1) == _BYTE_ARRAY and not means(_TEXTS)
+    return _OBJECT if is_bytes or means(_DATES) else _CELL
 
 
 def _number(fields: Mapping[int, Any], at: int, default: int | None = None) -> int:

@@ -125,4 +125,9 @@ def read_table(path: str) -> pd.DataFrame:
             f"{name} has {table.shape[0]} rows and {table.shape[1]} columns; expected a line with "
             f"the names of the columns, and at least one row."
         )
+    if context and any(sign in str(known) for known in table.columns for sign in ";\t|"):
+        context.find_root().obj.hint = (
+            f"Names of columns in {name} hold ; or | or tabs: if these stand between columns, read "
+            f"it with --delimiter (and --decimal , if numbers are written 1,5)."
+        )
     return table

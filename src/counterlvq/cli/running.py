@@ -29,6 +29,7 @@ DONE, ERROR, USAGE, NO_ANSWER, BUG, BROKEN_PIPE = 0, 1, 2, 3, 70, 141
 @dataclass
 class _Settings:
     debug: bool = False
+    hint: str = ""  # what to try if a table lacks columns
 
 
 def _remember(ctx: click.Context, _: click.Parameter, value: bool) -> None:
@@ -75,7 +76,7 @@ def run(words: Sequence[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         code = _tell(settings, ENDING.line(), ENDING.code)
     except (clvq.CounterlvqError, OSError) as error:
-        code = _tell(settings, f"error: {_words_of(error)}", ERROR)
+        code = _tell(settings, f"error: {_words_of(error)}{_hint(error, settings)}", ERROR)
     except Exception as error:  # noqa: BLE001 - the rim: nobody else is left to tell
         told = f"unexpected {type(error).__name__}: {error}."
         code = _tell(settings, f"{told} Run it again with --debug and report what it shows.", BUG)
@@ -84,6 +85,12 @@ def run(words: Sequence[str]) -> int:
         ENDING.tell()
         return ENDING.code
     return code
+
+
+def _hint(error: BaseException, settings: _Settings) -> str:
+    """Say what to try where a column is missing that may have been cut at the wrong signs."""
+    is_missing = isinstance(error, clvq.UnknownFeatureError) or "lacks the column" in str(error)
+    return f" {settings.hint}" if is_missing and settings.hint else ""
 
 
 def _words_of(error: BaseException) -> str:

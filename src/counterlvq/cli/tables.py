@@ -8,23 +8,26 @@ here and nowhere else.
 from __future__ import annotations
 
 import codecs
-import csv
 import io
 import json
 import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import counterlvq as clvq
+from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.formulas import restored
 from counterlvq.cli.parquet_sizes import sizes_of
 
 __all__ = ["Reading", "needed", "table_from"]
 
 _PARQUET = b"PAR1"
+# Blank lines, and the one behind them.
+_FIRST = re.compile(r"(?:[ \t]*+[\r\n])*+([^\r\n]*+)")
 _RECORDS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*[\{\]]")
 # How files begin that are often taken for tables, and what to do with them.
 _OTHERS = {
@@ -119,8 +122,10 @@ def _read(
         ) from None
 
 
-def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) -> None:
-    room, cells = how.room(len(whole)), columns * max(rows, _COLUMN)
+def _check_room(
+    columns: int, rows: int, name: str, whole: bytes, how: Reading, least: int = 0
+) -> None:
+    room, cells = how.room(len(whole)), max(least, columns * max(rows, _COLUMN))
     if cells * _CELL > room:
         raise clvq.InvalidInputError(
             f"{name} has {len(whole):,} bytes and announces {columns:,} columns and {rows:,} rows, "
@@ -133,54 +138,67 @@ def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) 
 
 
 def _csv(whole: bytes, name: str, how: Reading) -> Any:
-    text = _in_utf8(whole, name, how)
-    first = re.match(rb"[^\r\n]*", text)[0].decode("utf-8-sig", "replace")  # type: ignore[index]
-    delimiter = _delimiter(first, name) if how.delimiter is None else how.delimiter
+    text = _decoded(whole, name, how)
+    delimiter = _delimiter(text, name) if how.delimiter is None else how.delimiter
     if delimiter == how.decimal:
         raise clvq.InvalidInputError(
             f"--delimiter and --decimal are both {delimiter!r}; expected two different signs."
         )
-    lines = text.count(b"\n") + text.count(b"\r") + 1
-    _check_room(first.count(delimiter) + 1, lines, name, whole, how)
-    _check_names(first, delimiter, name)
-    table = needed("pandas").read_csv(
-        io.BytesIO(text), sep=delimiter, decimal=how.decimal, encoding="utf-8-sig"
-    )
-    return restored(table)
+    lines = text.count("\n") + text.count("\r") + 1
+    names, row = (*first_lines(text, delimiter), [], [])[:2]
+    _check_room(max(len(names), len(row)), lines, name, whole, how)
+    _check_names(names, name)
+    _check_row(row, names, name)
+    pandas = needed("pandas")
+    read = partial(pandas.read_csv, sep=delimiter, decimal=how.decimal)
+    encoded = text.encode("utf-8")
+    begin = read(io.BytesIO(encoded), nrows=1)  # so that pandas, too, says how wide the table is
+    if begin.shape[1] != len(names) or not isinstance(begin.index, pandas.RangeIndex):
+        raise ValueError(f"{len(names)} names of columns, and {begin.shape[1]} columns")
+    return restored(read(io.BytesIO(encoded)))
 
 
-def _check_names(first: str, delimiter: str, name: str) -> None:
+def _check_row(row: list[str], names: list[str], name: str) -> None:
+    """Refuse values beyond the names: pandas would take the first ones of each row for an index."""
+    if len(row) > len(names):
+        raise clvq.InvalidInputError(
+            f"{name} has {len(names):,} names of columns and {len(row):,} values in its first row; "
+            f"expected a name for each. Name all columns in the first line, or remove the signs "
+            f"behind the last value of each row."
+        )
+
+
+def _check_names(names: list[str], name: str) -> None:
     """Refuse columns of the same name: pandas would rename them, and be slow about many."""
-    names = next(csv.reader([first], delimiter=delimiter), [])
-    counts = Counter(names)
+    counts = Counter(known.partition("\0")[0] for known in names)  # where pandas ends a name
     counts[""] = max(0, counts[""] - _MOST_NAMELESS)  # spreadsheets write some
     twice = [known for known, count in counts.items() if count > 1]
     if twice:
         raise clvq.InvalidInputError(
-            f"{name} has {Counter(names)[twice[0]]} columns named {twice[0][:_SHOWN]!r}; expected "
+            f"{name} has {counts[twice[0]]} columns named {twice[0][:_SHOWN]!r}; expected "
             f"one of each name. Rename or remove the others."
         )
 
 
-def _in_utf8(whole: bytes, name: str, how: Reading) -> bytes:
+def _decoded(whole: bytes, name: str, how: Reading) -> str:
     for mark, encoding in _MARKS.items():
         if whole.startswith(mark) and how.encoding == "utf-8":
             raise clvq.InvalidInputError(
                 f"{name} is text in UTF-16; expected UTF-8. Read it with --encoding {encoding}."
             )
     try:
-        text = whole.decode(how.encoding)
+        return whole.decode(how.encoding).removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         raise clvq.InvalidInputError(
             f"{name} cannot be read as CSV in {how.encoding} (byte {error.start} is "
             f"{whole[error.start]:#04x}); expected UTF-8. Other text, as Excel writes it, is read "
             f"with --encoding cp1252 or --encoding latin-1."
         ) from None
-    return whole if how.encoding == "utf-8" else text.encode("utf-8")
 
 
-def _delimiter(first: str, name: str) -> str:
+def _delimiter(text: str, name: str) -> str:
     """Commas, unless the names of the columns have other signs between them."""
+    first = _FIRST.match(text)[1]  # type: ignore[index]
     others = {";": "';'", "\t": "tab", "|": "'|'"}
     found = [sign for sign in others if sign in first]
     if "," not in first and found:
@@ -207,8 +225,19 @@ def _json(whole: bytes, name: str, how: Reading) -> Any:
         for key, value in row.items():
             _check_value(i, key, value)
     _check_room(len(names), _OBJECTS * len(rows), name, whole, how)
-    columns = {key: [row.get(key) for row in rows] for key in names}
-    return needed("pandas").DataFrame(columns)
+    pandas = needed("pandas")
+    columns = [_series(pandas, [row.get(key) for row in rows]) for key in names]
+    table = pandas.DataFrame(dict(enumerate(columns)))
+    table.columns = _series(pandas, list(names), pandas.Index)
+    return table
+
+
+def _series(pandas: Any, values: list[Any], of: Any = None) -> Any:
+    """Make a column, or names; text with halves of surrogate pairs, which Arrow has not, too."""
+    try:
+        return (of or pandas.Series)(values)
+    except UnicodeEncodeError:
+        return (of or pandas.Series)(values, dtype=object)
 
 
 def _row(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -234,8 +263,13 @@ def _check_value(i: int, key: str, value: Any) -> None:
 def _parquet(whole: bytes, name: str, how: Reading) -> Any:
     needed("pyarrow")
     told, room = sizes_of(whole), how.room(len(whole))
-    rows = max(told.rows, told.cells // max(told.columns, 1))
-    _check_room(told.columns, rows, name, whole, how)
+    if told.nested is not None:
+        raise clvq.InvalidInputError(
+            f"{name} has lists or other columns in the cells of column {told.nested[:_SHOWN]!r}; "
+            f"expected text, numbers, dates or truth values. Write them into columns of their own, "
+            f"or leave the column out."
+        )
+    _check_room(told.columns, told.rows, name, whole, how, told.cells)
     paths = [text.path for text in told.texts if text.most > room]
     size = sum(_size_of_text(whole, path) for path in paths)
     if size > room:

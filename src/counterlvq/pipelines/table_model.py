@@ -140,4 +140,4 @@ def _described(table_map: TableMap, features: Features | None) -> Features:
 def _fits(feature: Feature, told: Feature) -> bool:
     if told.is_number:
         return feature.is_number or feature.levels == (False, True)
-    return not feature.is_number and set(feature.levels) <= set(told.levels)
+    return not feature.is_number and all(told.code(level) >= 0 for level in feature.levels)
