@@ -3,7 +3,8 @@
 ======================  ==============  ========================================================
 ``prototypes``          (p, d) doubles
 ``labels``              (p,) whole      position of each label among the values in the document
-``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once
+``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once; (d,) for the
+                                        diagonal of one, from version 2 on
 ``offsets``             (p,) doubles    if the model has any
 ``table.constant``      (k,) doubles    c in ``z = B (x - base) + c``; k is d, the columns of the
                                         model
@@ -37,7 +38,9 @@ from counterlvq.types import Kind
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
-VERSION = 1
+# A file has the lowest version that can say it: versions before 2 had no diagonals.
+VERSION = 2
+_BEFORE_DIAGONALS = 1
 # How often labels stand in memory while a model is made of them: sorting takes copies.
 _LABEL_COPIES = 4
 # Python reads no whole number of more than 4,300 digits.
@@ -66,7 +69,7 @@ def contents_of(
     _refuse_levels(inner.features)
     arrays: dict[str, NDArray[Any]] = {"prototypes": inner.prototypes}
     document: dict[str, Any] = {
-        "version": VERSION,
+        "version": _BEFORE_DIAGONALS if inner.diagonal is None else VERSION,
         "made_by": made_by,
         "model": {
             "labels": _put_labels(inner, arrays),
@@ -131,7 +134,8 @@ def _put_omegas(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> list[
         return None
     if not isinstance(model.omegas, tuple):
         # The model itself adds the row in which prototypes have their offsets.
-        arrays["omega.0"] = model.omegas if model.offsets is None else model.omegas[:-1]
+        is_whole = model.offsets is None or model.diagonal is not None
+        arrays["omega.0"] = model.omegas if is_whole else model.omegas[:-1]
         return [0]
     stored: dict[tuple[int, bytes], int] = {}
     places = []
@@ -226,14 +230,15 @@ def _scalar(value: Any, what: str) -> Scalar:
 def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | TableModel:
     """Build the model, or say what does not fit together."""
     document = Fields(contents.document, "the document")
-    _check_version(document.take("version", int))
+    version: int = document.take("version", int)
+    _check_version(version)
     document.take("made_by", str)
     described = Fields(document.take("model", dict), "model")
     table = document.take("table", dict, type(None))
     document.done()
     arrays = _Arrays(contents.arrays)
     room = _Room(allowed_bytes(contents.size, max_bytes), max_bytes or MOST_BYTES)
-    model = _model(described, arrays, room)
+    model = _model(described, arrays, room, has_diagonals=version > _BEFORE_DIAGONALS)
     if table is None:
         arrays.done()
         return model
@@ -272,6 +277,9 @@ class _Arrays:
     def __contains__(self, name: str) -> bool:
         return name in self._left
 
+    def is_vector(self, name: str) -> bool:
+        return name in self._left and self._left[name].ndim == 1
+
     def doubles(self, name: str) -> NDArray[Any]:
         return self._take(name, "f")
 
@@ -296,11 +304,13 @@ class _Arrays:
             raise Refusal(f"it holds the arrays {names}, which this format does not have.")
 
 
-def _model(described: Fields, arrays: _Arrays, room: _Room) -> PrototypeModel:
+def _model(
+    described: Fields, arrays: _Arrays, room: _Room, *, has_diagonals: bool
+) -> PrototypeModel:
     prototypes = finite_matrix("prototypes", arrays.doubles("prototypes"))
     count = len(prototypes)
     labels = _labels(Fields(described.take("labels", dict), "labels"), arrays, count, room.now)
-    omegas = _omegas(described, arrays, count, room.later)
+    omegas = _omegas(described, arrays, count, room.later, has_diagonals)
     offsets = arrays.doubles("offsets") if "offsets" in arrays else None
     if offsets is not None and omegas is None:
         raise Refusal("it has offsets and no omegas; expected both.")
@@ -346,7 +356,7 @@ def _typed_values(values: list[Scalar], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _omegas(
-    described: Fields, arrays: _Arrays, count: int, most: int
+    described: Fields, arrays: _Arrays, count: int, most: int, has_diagonals: bool
 ) -> Floats | list[Floats] | None:
     if described.is_null("omegas"):
         return None
@@ -364,6 +374,8 @@ def _omegas(
             f"expected one for all, or one for each of {count} and none unused."
         )
     at = range(max(len(stored), 1))  # where there is none, that is said of the first
+    if has_diagonals and len(places) == 1 and arrays.is_vector("omega.0"):
+        return finite_vector("omega.0", arrays.doubles("omega.0"))
     omegas = [finite_matrix(f"omega.{k}", arrays.doubles(f"omega.{k}")) for k in at]
     if len(places) == 1:
         return omegas[0]

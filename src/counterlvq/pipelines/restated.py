@@ -150,9 +150,9 @@ def _offsets(model: PrototypeModel, parts: list[_Part]) -> tuple[Floats | None, 
 
 def _own_factor(model: PrototypeModel) -> Floats | None:
     """Return the shared factor without the row that a model with offsets adds to it."""
-    if not isinstance(model.omegas, np.ndarray):
+    if model.omegas is None:
         return None
-    return model.omegas if model.offsets is None else model.omegas[:-1]
+    return model.shared_factor if model.offsets is None else model.shared_factor[:-1]
 
 
 def _images(model: PrototypeModel, affine: Affine, points: Floats) -> tuple[Doubled, Floats]:
@@ -178,7 +178,7 @@ def _moves(model: PrototypeModel, affine: Affine, gaps: Floats) -> Floats:
         each = zip(model.omegas, gaps, strict=True)
         one = [_least(omega @ B, omega @ gap[:, None], units)[0] for omega, gap in each]
         return np.concatenate(one, axis=1).T
-    omega = model.omegas
+    omega = model.shared_factor
     return np.asarray(_least(omega @ B, omega @ distinct.T, units)[0].T[at.reshape(-1)])
 
 
