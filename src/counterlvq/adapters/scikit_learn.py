@@ -164,12 +164,14 @@ def _from_one_neighbour(fitted: Any) -> PrototypeModel:
     positions = fitted_array(fitted, "_y").reshape(-1)
     labels = labels_at(fitted, positions, "_y")
     omega = _neighbour_omega(fitted, points.shape[1])
-    if omega is None:
-        images = points
-    else:
-        images = points * omega if omega.ndim == 1 else points @ omega.T
-    _refuse_contradictions(images, labels)
+    _refuse_contradictions(_images(points, omega), labels)
     return PrototypeModel(points, labels, omega, feature_names(fitted))
+
+
+def _images(points: Floats, omega: Floats | None) -> Floats:
+    if omega is None:
+        return points
+    return np.asarray(points * omega if omega.ndim == 1 else points @ omega.T)
 
 
 def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
