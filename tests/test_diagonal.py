@@ -129,7 +129,7 @@ def test_constraints_offsets_and_batches_agree_with_the_matrix(kind: str) -> Non
             model = clvq.PrototypeModel(W, LABELS, omegas, offsets=OFFSETS[1])
             found.append(clvq.Explainer(model, COSTS[kind], rules).explain_batch(X))
         vector, matrix = found
-        assert [s.has_answer for s in vector.status] == [s.has_answer for s in matrix.status]
+        assert vector.status.tolist() == matrix.status.tolist()
         assert np.allclose(vector.cost, matrix.cost, rtol=1e-6, atol=1e-9, equal_nan=True)
         assert np.allclose(vector.lower_bound, matrix.lower_bound, rtol=1e-6, atol=1e-9)
 
