@@ -141,7 +141,8 @@ class TableMap:
         """The map as vectors where each column has one coordinate of z for itself, in order."""
         numbers = [part for part in self.parts if isinstance(part, NumericPart)]
         at = [part.at for part in numbers]
-        if len(numbers) < len(self.parts) or at != list(range(len(self.offset))):
+        is_whole = 0 < len(numbers) == len(self.parts)
+        if not is_whole or at != list(range(len(self.offset))):
             return None
         return _Slopes(
             np.array([part.weights[0] for part in numbers]),
