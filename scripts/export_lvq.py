@@ -129,7 +129,7 @@ def from_sklearn_lvq(model, kind):
     if kind == "GrlvqModel":
         if np.min(model.lambda_) < 0:
             raise ExportError("this GrlvqModel has a relevance below 0; fit it again.")
-        return prototypes, labels, np.diag(np.sqrt(model.lambda_))
+        return prototypes, labels, np.sqrt(model.lambda_)
     if kind == "GrmlvqModel":
         return prototypes, labels, np.asarray(model.omega_) * np.asarray(model.lambda_)
     if kind in ("GmlvqModel", "MrslvqModel"):
@@ -189,7 +189,7 @@ def prototorch_omegas(model, kind):
     if kind in PLAIN:
         return None
     if kind == "GRLVQ":
-        return np.diag(tensor(model._relevances))
+        return tensor(model._relevances)
     if kind in SIAMESE:
         return linear(model.backbone, kind)
     omega = tensor(model._omega)

@@ -354,8 +354,8 @@ BAD_MODELS: dict[str, tuple[dict[str, Any], str]] = {
         "omegas is empty (shape (0, 3)); expected at least one row and one column.",
     ),
     "flat omega": (
-        {"omegas": [1.0, 2.0, 3.0]},
-        "omegas has 1 dimension(s) and shape (3,); expected a two-dimensional array",
+        {"omegas": [1.0, 2.0]},
+        "omegas has 2 values; expected 3, one per feature.",
     ),
     "too few omegas": (
         {"omegas": [np.eye(3)] * 3},

@@ -101,6 +101,7 @@ def test_labels_keep_their_type(labels: Any) -> None:
 
 OMEGAS = {
     "none": None,
+    "diagonal": [1 / 3, -2.0],
     "shared": [[1.0, 1 / 3], [-0.0, 2.0], [0.0, 0.0]],
     "each its own": [[[1.0, 2.0]], [[1.0, 0.0], [0.0, 3.0]], [[0.1, 0.0]], [[0.0, 0.1]]],
     "equal but for a sign": [[[1.0, 0.0]], [[1.0, -0.0]], [[2.0, 0.0]], [[1.0, 0.0]]],
@@ -453,9 +454,9 @@ def test_levels_in_other_numbers_are_the_same_levels() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("version", 2, "version 2 of the format, and this counterlvq reads up to 1. Update"),
+        ("version", 3, "version 3 of the format, and this counterlvq reads up to 2. Update"),
         ("version", 10**30, "Update counterlvq"),
-        ("version", 0, "expected 1 to 1"),
+        ("version", 0, "expected 1 to 2"),
         ("version", True, "version is true or false; expected a whole number"),
         ("version", "1", "version is text"),
         ("version", ..., "lacks 'version'"),

@@ -328,7 +328,7 @@ def drawn(rng: np.random.Generator) -> tuple[clvq.PrototypeModel, np.ndarray]:
 def test_numbers_of_any_size_hold(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, x = drawn(rng)
-    weights = np.diag(np.asarray(model.omegas).reshape(-1, x.size)[: x.size])
+    weights = np.diag(model.shared_factor)
     cost = [clvq.Manhattan(weights), clvq.Mahalanobis(np.diag(weights**2))][seed % 2]
     cf = clvq.Explainer(model, cost).explain(x)
     shown = read_text(cf.text(), cf.features)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -87,16 +87,17 @@ def _bounded() -> None:
     clvq.Explainer(model, constraints=[clvq.Increase(*range(D))])
 
 
-def _weighted() -> None:
-    how = {"metric": "seuclidean", "metric_params": {"V": np.arange(1.0, D + 1)}}
-    clvq.Explainer(KNeighborsClassifier(1, algorithm="brute", **how).fit(POINTS, SIDES))
-
-
 TOO_LARGE: dict[str, Callable[[], object]] = {
     "bounds on all": _bounded,
-    "a weighted metric": _weighted,
-    "a pipeline": lambda: clvq.Explainer(
-        make_pipeline(StandardScaler(), clvq.GLVQ()).fit(POINTS, SIDES)
+    "a pipeline that leaves out columns": lambda: clvq.Explainer(
+        make_pipeline(SelectKBest(k=D - 1), clvq.GLVQ()).fit(POINTS, SIDES)
+    ),
+    "a described column of levels": lambda: clvq.Explainer(
+        clvq.PrototypeModel(POINTS, SIDES),
+        features=clvq.Features([clvq.Feature("x0", levels=[0.0, 1.0])]),
+    ),
+    "a matrix behind a scaler": lambda: clvq.Explainer(
+        make_pipeline(StandardScaler(), clvq.GMLVQ(random_state=0)).fit(POINTS, SIDES)
     ),
     "local metrics": lambda: clvq.Explainer(_local(), method="ccp").explain(POINTS[3]),
 }

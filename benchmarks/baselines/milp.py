@@ -75,7 +75,7 @@ def _cell(problem: MixedProblem, x: Any, i: int, target: Any) -> SolvedCell:
     value[numbers, np.arange(n)] = 1.0
     for at, (j, level) in enumerate(levels):
         value[j, 2 * n + at] = level
-    metric = model.omegas.T @ model.omegas
+    metric = model.shared_factor.T @ model.shared_factor
     w, others = model.prototypes[i], model.prototypes[model.labels != target]
     rows = 2.0 * (others - w) @ metric @ value
     right = np.einsum("ij,jk,ik->i", others, metric, others) - w @ metric @ w

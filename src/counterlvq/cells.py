@@ -119,13 +119,17 @@ class SharedCells:
         model, others = self.model, self.rivals if rivals is None else rivals
         own = model.prototypes[prototype]
         ahead, back = model.prototypes[others] - own, own - x
-        if model.omegas is not None:
+        if model.diagonal is not None:
+            ahead, back = ahead * model.diagonal, back * model.diagonal
+        elif model.omegas is not None:
             ahead, back = ahead @ model.shared_factor.T, model.shared_factor @ back
         leads = np.einsum("ij,ij->i", ahead, ahead + 2.0 * back)
         if model.offsets is not None:
             leads = leads + (model.offsets[others] - model.offsets[prototype])
         normals = 2.0 * ahead
-        if model.omegas is not None:
+        if model.diagonal is not None:
+            normals = normals * model.diagonal
+        elif model.omegas is not None:
             normals = normals @ model.shared_factor
         return Halfspaces(normals, leads)
 
@@ -142,11 +146,18 @@ class SharedCells:
         offsets = np.zeros(model.n_prototypes) if model.offsets is None else model.offsets
         more = offsets[self.rivals] - offsets[prototype]
         more_size = np.where(more != 0, offsets[self.rivals] + offsets[prototype], 0.0)
-        if model.omegas is None or _is_identity(model.shared_factor):
+        if _is_plain(model):
             steps, normals = 1, 2.0 * ahead
             normals_blur = 2.0 * _difference_error(others, own, ahead)
             leads = np.einsum("ij,ij->i", ahead, both)
             leads_size = np.einsum("ij,ij->i", np.abs(ahead), both_size)
+        elif model.diagonal is not None:
+            F = model.diagonal
+            steps, lifted = 4, ahead * F
+            normals = 2.0 * lifted * F
+            normals_blur = (steps + 4) * _UNIT * np.abs(normals)
+            leads = np.einsum("ij,ij->i", lifted, both * F)
+            leads_size = np.einsum("ij,ij->i", np.abs(lifted), both_size * np.abs(F))
         else:
             F = model.shared_factor
             steps, lifted = d + len(F) + 2, ahead @ F.T
@@ -177,6 +188,12 @@ class SharedCells:
             if any(ahead[j] for j in np.flatnonzero(free)):
                 return False
             lead = sum(map(mul, ahead, both))
+        elif model.diagonal is not None:
+            seen = [Fraction(value) ** 2 * a
+                    for value, a in zip(model.diagonal.tolist(), ahead, strict=True)]  # fmt: skip
+            if any(seen[j] for j in np.flatnonzero(free)):
+                return False
+            lead = sum(map(mul, seen, both))
         else:
             rows = [[Fraction(value) for value in row] for row in model.shared_factor.tolist()]
             lifted = [sum(map(mul, row, ahead)) for row in rows]
@@ -366,6 +383,13 @@ class LocalView:
             base = base - model.offsets[prototype]
         f = F @ (self.x - model.prototypes[prototype])
         return F, f, self.cells.rival_metrics, pull, base
+
+
+def _is_plain(model: PrototypeModel) -> bool:
+    """Whether a shared metric is the plain one, whichever way it is stated."""
+    if model.diagonal is not None:
+        return bool((model.diagonal == 1.0).all())
+    return model.omegas is None or _is_identity(model.shared_factor)
 
 
 def _is_identity(factor: Floats) -> bool:

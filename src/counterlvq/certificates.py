@@ -242,7 +242,10 @@ class Grounds:
                 continue
             own, other = (fractions_of(model.prototypes[n]) for n in (i, k))
             ahead = [b - a for a, b in zip(own, other, strict=True)]
-            if factor is not None:
+            if factor is not None and factor.ndim == 1:
+                pairs = zip(fractions_of(factor), ahead, strict=True)
+                ahead = [f * f * t for f, t in pairs]
+            elif factor is not None:
                 rows = [fractions_of(row) for row in factor]
                 image = [sum((f * t for f, t in zip(row, ahead, strict=True)), Fraction(0))
                          for row in rows]  # fmt: skip

@@ -44,6 +44,8 @@ _HUGE = 1e100
 _FAINT = 1e-100
 # What products lose that underflow, and their sums, at the most.
 _TINY = 2.0**-1000
+# What two roundings of a root lose, at the most, whose squares underflow.
+_ROOT_TINY = 2.0**-560
 
 
 @jit
@@ -285,12 +287,16 @@ def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
         for j in range(x.size):
             z[j] = x[j]
         return 0.0
+    if F.shape[0] == 0:
+        # Each coordinate is off by two roundings of itself.
+        square = 0.0
+        for j in range(x.size):
+            z[j] = F_diagonal[j] * (x[j] - center[j])
+            square += z[j] * z[j]
+        return 2.0 * (1.0 + (x.size + 8) * _UNIT) * _UNIT * np.sqrt(square) + _ROOT_TINY
     size = 0.0
     for j in range(x.size):
-        away = x[j] - center[j]
-        size += column_lengths[j] * abs(away)
-        if F.shape[0] == 0:
-            z[j] = F_diagonal[j] * away
+        size += column_lengths[j] * abs(x[j] - center[j])
     for c in range(F.shape[0]):
         total = 0.0
         for j in range(x.size):

@@ -58,10 +58,14 @@ def dot(a: Floats, b: Floats) -> Fraction:
 
 
 def squared_distance(x: Floats, prototype: Floats, factor: Floats | None) -> Fraction:
-    """``|factor (x - prototype)|^2``, exactly; the plain distance without a factor."""
+    """``|factor (x - prototype)|^2``, exactly; the plain distance without a factor.
+
+    A factor (d,) is one number per feature.
+    """
     both = scaled(np.stack([x, prototype]))
     away, exponent = both.units[0] - both.units[1], both.exponent
     if factor is not None:
         rows = scaled(factor)
-        away, exponent = rows.units @ away, exponent + rows.exponent
+        away = rows.units * away if factor.ndim == 1 else rows.units @ away
+        exponent += rows.exponent
     return fraction(int((away * away).sum()) if away.size else 0, 2 * exponent)

@@ -37,8 +37,9 @@ class Family(NamedTuple):
 
     is_quadratic: bool
     plain: bool  # the projection is x - center
+    F_diagonal: Floats  # (all features,) of a diagonal metric; (0,) for any other
     center: Floats  # (all features,)
-    F: Floats  # (r, all features); no rows if it is plain
+    F: Floats  # (r, all features); no rows if it is plain or diagonal
     targets: NDArray[np.int64]  # (targets,) indices of prototypes
     rivals: NDArray[np.int64]  # (m,)
     TA: Floats  # (targets, r) anchors
@@ -92,7 +93,8 @@ def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Famil
         plain=model.omegas is None,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),
-        F=np.zeros((0, blueprint.w.size)) if model.omegas is None else np.array(model.omegas),
+        F_diagonal=np.zeros(0) if model.diagonal is None else np.array(model.diagonal),
+        F=_factor(model),
         targets=cells.targets.astype(np.int64),
         rivals=cells.rivals.astype(np.int64),
         TA=TA,
@@ -161,12 +163,21 @@ def _units(blueprint: Blueprint, columns: NDArray[np.intp]) -> _Units | None:
     return _Units(1.0 / sizes, B)
 
 
+def _factor(model: PrototypeModel) -> Floats:
+    """Factor of a metric that mixes features, (r, d)."""
+    if model.omegas is None or model.diagonal is not None:
+        return np.zeros((0, model.n_features))
+    return np.array(model.shared_factor)
+
+
 def _moves(
     model: PrototypeModel, anchors: Floats, columns: NDArray[np.intp], units: _Units
 ) -> Floats:
     """Take anchors to rows on changes in units of cost, (n, d)."""
     if model.omegas is None:
         return units.applied(2.0 * anchors[:, columns])
+    if model.diagonal is not None:
+        return units.applied(2.0 * anchors[:, columns] * model.diagonal[columns])
     return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
 
 

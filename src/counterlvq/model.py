@@ -51,6 +51,8 @@ _UNIT = 2.0**-52
 # Squares below this lose digits or vanish; no bound on rounding is taken to be smaller. It sends
 # distances that are tiny to exact arithmetic, and changes no label.
 _TINY = 2.0**-1000
+# What two roundings of the root of a sum of such squares lose, at the most.
+_ROOT_TINY = 2.0**-560
 # Between two models that are the same up to rounding, distances that differ by less than this
 # share of themselves are a close call: the model behind is asked, and nothing is claimed.
 _CLOSE = 2.0**-30
@@ -63,7 +65,8 @@ _LABEL_BITS = 1 << 12
 class PrototypeModel:
     """Labelled prototypes with a quadratic metric; the nearest prototype decides.
 
-    The distance of `x` to prototype k is ``|omega_k (x - prototype_k)|^2``. Between
+    The distance of `x` to prototype k is ``|omega_k (x - prototype_k)|^2``; for a diagonal
+    metric, whose omega is a vector, the product is taken feature by feature. Between
     equally near prototypes the one that stands first wins. Which one is nearest is decided
     exactly: where rounding could decide, the distances are compared in exact arithmetic.
 
@@ -73,9 +76,11 @@ class PrototypeModel:
         One row per prototype.
     labels : array-like of shape (p,)
         The class of each prototype, of any type NumPy can hold.
-    omegas : None, array-like of shape (r, d), or p arrays of shape (r_k, d)
+    omegas : None, array-like of shape (d,) or (r, d), or p arrays of shape (r_k, d)
         Factor of the metric: none (plain Euclidean), one shared by all prototypes, or
-        one for each. Any rank and any number of rows.
+        one for each. Any rank and any number of rows. One number per feature is a diagonal
+        metric: the same as the matrix with them on its diagonal, in memory that grows with d
+        and not with its square.
     feature_names : sequence of str, optional
         One name per column; x0, x1, ... by default.
     offsets : array-like of shape (p,), optional
@@ -103,7 +108,7 @@ class PrototypeModel:
 
     prototypes: Floats  # (p, d)
     labels: NDArray[Any]  # (p,)
-    omegas: Floats | tuple[Floats, ...] | None  # None, (r, d), or p of (r_k, d)
+    omegas: Floats | tuple[Floats, ...] | None  # None, (d,), (r, d), or p of (r_k, d)
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
@@ -177,14 +182,22 @@ class PrototypeModel:
         """The factor F (r, d) of a shared metric; the identity for plain distances."""
         if isinstance(self.omegas, tuple):
             raise InvalidInputError("this model has local metrics; there is no shared factor.")
-        if self.omegas is not None:
+        if self.omegas is not None and self.diagonal is None:
             return self.omegas
         d = self.n_features
         refuse_too_large(
             f"a metric for {d:,} features, written as a matrix,", FLOAT * d * d,
             "leave out features, or ask with a cost and constraints that treat them one by one",
         )  # fmt: skip
-        return read_only(np.eye(d))
+        F = np.zeros((d if self.offsets is None else d + 1, d))
+        F[np.arange(d), np.arange(d)] = 1.0 if self.diagonal is None else self.diagonal
+        return read_only(F)
+
+    @property
+    def diagonal(self) -> Floats | None:
+        """The factor of a diagonal metric that is kept as a vector, (d,); None for any other."""
+        omegas = self.omegas
+        return omegas if isinstance(omegas, np.ndarray) and omegas.ndim == 1 else None
 
     @cached_property
     def factors(self) -> tuple[Floats, ...]:
@@ -208,7 +221,15 @@ class PrototypeModel:
     def project(self, X: Floats) -> Floats:
         """Take rows to the space of the shared metric, F (x - center), (n, r)."""
         centred = X - self.center
-        return centred if self.omegas is None else centred @ self.shared_factor.T
+        if self.omegas is None:
+            return centred
+        if self.diagonal is None:
+            return centred @ self.shared_factor.T
+        if self.offsets is None:
+            return np.asarray(centred * self.diagonal)
+        out = np.zeros((len(centred), self.n_features + 1))
+        np.multiply(centred, self.diagonal, out=out[:, :-1])
+        return out
 
     def distances(self, X: ArrayLike) -> Floats:
         """Squared distance of each row to each prototype.
@@ -317,6 +338,7 @@ class PrototypeModel:
         A sum of squares of rounded differences is right to a share of itself. A product with
         the factor is off by at most d + 2 roundings of ``sum_j |F_j| |x_j|``, with ``|F_j|`` the
         length of a column; an error e before squaring is worth ``2 sqrt(score) e + e^2``.
+        With a diagonal factor each coordinate is off by two roundings of itself.
         """
         d = self.n_features
         if self.omegas is None:
@@ -328,7 +350,7 @@ class PrototypeModel:
             blur *= (d + 4) * _UNIT
             r = max(len(omega) for omega in self.omegas)
         else:
-            r = len(self.omegas)
+            r = self.anchors.shape[1]
             blur = self.projection_errors(rows)[:, None] + self.anchor_errors
         with np.errstate(over="ignore", invalid="ignore"):  # then all of them are looked at
             rest = (r + 8) * _UNIT * scores + _TINY
@@ -336,14 +358,21 @@ class PrototypeModel:
 
     def projection_errors(self, rows: Floats) -> Floats:
         """Bound the length of the rounding of `project`, (n,)."""
-        away = np.abs(rows - self.center) @ self.column_lengths
-        return np.asarray((self.n_features + 4) * _UNIT * away)
+        if self.diagonal is None:
+            away = np.abs(rows - self.center) @ self.column_lengths
+            return np.asarray((self.n_features + 4) * _UNIT * away)
+        images = (rows - self.center) * self.diagonal
+        lengths = np.sqrt(np.einsum("ij,ij->i", images, images))
+        share = 2.0 * (1.0 + (self.n_features + 8) * _UNIT) * _UNIT
+        return np.asarray(share * lengths + _ROOT_TINY)
 
     @cached_property
     def column_lengths(self) -> Floats:
         """Length of each column of the shared factor, rounded up, (d,)."""
         if self.omegas is None:
             return read_only(np.repeat(_column_lengths(np.ones((1, 1))), self.n_features))
+        if self.diagonal is not None:
+            return read_only(np.abs(self.diagonal))
         return read_only(_column_lengths(self.shared_factor))
 
     @cached_property
@@ -508,6 +537,8 @@ def _checked_omegas(
         return _checked_stack(omegas, count, width)
     parts = list(omegas) if isinstance(omegas, Sequence) else None
     if parts is None or not parts or not _is_matrix(parts[0]):
+        if _is_vector(omegas):
+            return finite_vector("omegas", omegas, width)  # type: ignore[arg-type]
         return finite_matrix("omegas", omegas, width)  # type: ignore[arg-type]
     _check_count(len(parts), count)
     # A matrix that many prototypes share is looked at once, and shared here too.
@@ -543,9 +574,13 @@ def _check_count(found: int, count: int) -> None:
 
 
 def _with_blank_row(omega: Floats | None, width: int) -> Floats:
-    """Add the direction in which prototypes have their offset and inputs do not move."""
-    factor = np.eye(width) if omega is None else omega
-    return read_only(np.vstack([factor, np.zeros((1, width))]))
+    """Add the direction in which prototypes have their offset and inputs do not move.
+
+    Where features are seen one by one, it goes without saying.
+    """
+    if omega is None:
+        return read_only(np.ones(width))
+    return omega if omega.ndim == 1 else read_only(np.vstack([omega, np.zeros((1, width))]))
 
 
 def _checked_offsets(offsets: ArrayLike | None, count: int) -> Floats | None:
@@ -571,3 +606,10 @@ def _is_matrix(part: ArrayLike) -> bool:
     except ValueError:
         # Rows of unequal length: nested, and refused by name once it is read.
         return True
+
+
+def _is_vector(omegas: Any) -> bool:
+    try:
+        return np.ndim(omegas) == 1 and len(omegas) > 0
+    except ValueError:  # rows of unequal length
+        return False

@@ -243,6 +243,8 @@ def _slopes(explainer: Explainer, cf: Counterfactual, scale: Floats) -> Floats:
     """
     model = explainer.model
     nearest = cf.prototype if cf.prototype >= 0 else int(model.nearest(cf.original[None, :])[0])
+    if model.diagonal is not None:
+        return np.asarray((model.prototypes - model.center) * model.diagonal**2 / scale)
     factor = model.factors[nearest]
     slopes: Floats = (model.prototypes - model.center) @ factor.T @ factor / scale
     return slopes

@@ -51,8 +51,8 @@ class Blur:
     ----------
     prototypes : ndarray of shape (p, d)
         The v_k.
-    factors : tuple of ndarray of shape (r, d)
-        F; one for all, or one for each prototype.
+    factors : tuple of ndarray of shape (r, d) or (d,)
+        F, or its diagonal; one for all, or one for each prototype.
     lengths, wobble : ndarray of shape (g, d)
         Lengths of the columns of each F, and bounds on those of E.
     stretch : ndarray of shape (g,)
@@ -144,7 +144,9 @@ class Blur:
         """H, D and R of rows of differences that are off by `rounding` at most."""
         away = np.abs(d) + rounding
         H, D = self._weighed(away)
-        if len(self.factors) == 1:
+        if self.factors[0].ndim == 1:
+            images = d * self.factors[0]
+        elif len(self.factors) == 1:
             images = d @ self.factors[0].T
         else:
             images = np.stack([F @ row for F, row in zip(self.factors, d, strict=True)])

@@ -103,9 +103,11 @@ def stated_of(blueprint: Blueprint, model: PrototypeModel) -> Stated:
     if model.omegas is None:
         return _stated(blueprint, True, np.zeros(d), np.ones(d), np.ones(d), None,
                        model.prototypes, np.zeros(model.n_prototypes))  # fmt: skip
-    diagonal = _leading_diagonal(model.shared_factor)
-    return _stated(blueprint, False, model.center, model.column_lengths, diagonal,
-                   model.shared_factor, model.anchors, model.anchor_errors)  # fmt: skip
+    diagonal, F = model.diagonal, None
+    if diagonal is None:
+        diagonal, F = _leading_diagonal(model.shared_factor), model.shared_factor
+    return _stated(blueprint, False, model.center, model.column_lengths, diagonal, F,
+                   model.anchors, model.anchor_errors)  # fmt: skip
 
 
 def _stated(

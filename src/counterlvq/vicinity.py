@@ -18,6 +18,8 @@ def lengths_within(model: PrototypeModel, reach: Floats) -> Floats:
     """Bound ``|omega delta|`` of changes within `reach` (n, d), (n, p); (n, 1) if it is shared."""
     if model.omegas is None:
         return np.asarray(SAFE * np.sqrt(np.einsum("ij,ij->i", reach, reach)))[:, None]
+    if model.diagonal is not None:
+        return np.asarray(SAFE * np.linalg.norm(reach * np.abs(model.diagonal), axis=1))[:, None]
     factors = model.factors if model.is_local else (model.shared_factor,)
     each = [np.linalg.norm(reach @ np.abs(F).T, axis=1) for F in factors]
     return np.asarray(SAFE * np.stack(each, axis=1))

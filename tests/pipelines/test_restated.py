@@ -81,7 +81,10 @@ def model_behind(draw: Draw, z: np.ndarray) -> clvq.PrototypeModel:
     rank = int(draw.integers(1, k + 2))
     omegas = [None, None, draw.normal(size=(rank, k)), list(draw.normal(size=(p, rank, k)))]
     offsets = draw.random(p) if draw.random() < 0.2 else None
-    return clvq.PrototypeModel(points, np.arange(p) % 2, omegas[draw.integers(4)], offsets=offsets)
+    omega = omegas[draw.integers(4)]
+    if omega is None and draw.random() < 0.5:
+        omega = draw.normal(size=k)
+    return clvq.PrototypeModel(points, np.arange(p) % 2, omega, offsets=offsets)
 
 
 class Case:

@@ -71,13 +71,13 @@ class Arithmetic:
     unit: float = DOUBLE
     by_products: bool = True
     casts: bool = False  # whether rows are rounded to `unit` before anything else
-    # Where they are not those of the model: sizes of what is multiplied with rows, (r, d) or p
-    # of them, and of prototypes, (p, d).
+    # Where they are not those of the model: sizes of what is multiplied with rows, (d,), (r, d)
+    # or p of them, and of prototypes, (p, d).
     factor_sizes: Floats | tuple[Floats, ...] | None = None
     prototype_sizes: Floats | None = None
     # Errors of the model read: per prototype, and quadratic in the distance.
     offsets: Floats | float = 0.0  # (p,)
-    form: Floats | None = None  # (d, d)
+    form: Floats | None = None  # (d, d), or (d,) of a diagonal
     # Balls around groups of prototypes by which a search tree leaves out groups: the radius of
     # the largest one that a prototype is in, (p,), and how many times its own rounding a
     # distance may be off.
@@ -192,6 +192,8 @@ class Arithmetic:
     @property
     def _distinct_factors(self) -> tuple[Floats, ...]:
         model = self.model
+        if model.diagonal is not None:
+            return (model.diagonal,)
         return model.factors if model.is_local else (model.shared_factor,)
 
     @property
@@ -242,15 +244,20 @@ class Arithmetic:
         out = np.empty((len(rows), self.model.n_prototypes))
         for i, row in enumerate(rows):
             away = np.abs(row - self.model.prototypes) + reach[i]
+            if self.form.ndim == 1:
+                out[i] = (away * away) @ self.form
+                continue
             out[i] = np.einsum("ki,ij,kj->k", away, self.form, away, optimize=True)
         return out
 
 
 def _times(rows: Floats, factor: Floats) -> Floats:
-    """Return ``rows @ factor.T``, each entry the same whatever other rows there are.
+    """Take rows through a factor, (r, d) or the diagonal (d,) of one, each as if it were alone.
 
-    Libraries of matrix products sum up in an order that depends on how many there are.
+    Libraries of matrix products sum up in an order that depends on how many rows there are.
     """
+    if factor.ndim == 1:
+        return rows * factor
     return np.asarray(np.einsum("ij,kj->ik", rows, factor))
 
 

@@ -8,10 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.memory import FLOAT, refuse_too_large
 
 __all__ = [
-    "diagonal_factor",
     "feature_names",
     "fitted_array",
     "fitted_attribute",
@@ -47,17 +45,6 @@ def labels_at(fitted: Any, positions: NDArray[Any], name: str) -> NDArray[Any]:
         )
     labels: NDArray[Any] = classes[positions]
     return labels
-
-
-def diagonal_factor(values: Any) -> NDArray[Any]:
-    """Write weights of single features as the factor of a metric, (d, d)."""
-    weights = np.asarray(values)
-    refuse_too_large(
-        f"a metric with a weight for each of {weights.size:,} features, written as a matrix,",
-        FLOAT * weights.size**2,
-        "divide the features by their weights before, and take a plain metric",
-    )
-    return np.diag(weights)
 
 
 def feature_names(fitted: Any) -> list[str] | None:

@@ -10,7 +10,7 @@
 ``kind``        text                                  the name of its class
 ``prototypes``  numbers, (p, d)
 ``labels``      numbers, text or truth values, (p,)
-``omegas``      numbers, (r, d) or (p, r, d)          left out for plain distances
+``omegas``      numbers, (d,), (r, d) or (p, r, d)    left out for plain distances
 ``names``       text, (d,)                            names of the features, where there are any
 ``probe``       numbers, (n, d)                       rows to compare predictions on, if any
 ``told``        like ``labels``, (n,)                 what the foreign `predict` said about them
@@ -266,7 +266,9 @@ def _compare(
             f"{name}: told has shape {said.shape}; expected ({rows.shape[0]},), one label per "
             f"probe row. Export the model again."
         )
-    rank = 1 if model.omegas is None else len(model.factors[0])
+    # The work of a pair grows with the rank; features that are seen one by one are taken once.
+    one_by_one = model.omegas is None or model.diagonal is not None
+    rank = 1 if one_by_one else len(model.factors[0])
     # Prototypes are taken to the space of the metric, which may be wider than that of the inputs.
     _check_room(name, 8 * rank * model.n_prototypes, room)
     enough = max(1, _COMPARED // (model.n_prototypes * model.n_features * rank))

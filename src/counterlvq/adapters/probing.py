@@ -100,5 +100,6 @@ def _rounding(model: PrototypeModel, x: Floats, k: int, epsilon: float) -> float
         terms = np.abs(x) + np.abs(model.prototypes[k])
     else:
         omega = omegas[k] if isinstance(omegas, tuple) else omegas
-        terms = np.abs(omega) @ (np.abs(x) + np.abs(model.prototypes[k]))
+        sizes = np.abs(x) + np.abs(model.prototypes[k])
+        terms = np.abs(omega) * sizes if omega.ndim == 1 else np.abs(omega) @ sizes
     return float(2 * (len(x) + len(terms) + 4) * epsilon * (terms @ terms))

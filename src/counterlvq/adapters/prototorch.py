@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, unit_of
-from counterlvq.adapters.attributes import diagonal_factor, fitted_attribute
+from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 
@@ -126,7 +126,7 @@ def _omegas(fitted: Any, kind: str) -> Any:
         # Stored as (d, r), to be multiplied from the right.
         return _array(fitted_attribute(fitted, "_omega")).T
     if kind == "GRLVQ":
-        return diagonal_factor(_array(fitted_attribute(fitted, "_relevances")))
+        return _array(fitted_attribute(fitted, "_relevances"))  # one per feature
     if kind in _SIAMESE:
         return _backbone(fitted, kind)
     omegas = _array(fitted_attribute(fitted, "_omega"))  # (p, d, r)

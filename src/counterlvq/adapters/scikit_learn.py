@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, radii_of
 from counterlvq.adapters.attributes import (
-    diagonal_factor,
     feature_names,
     fitted_array,
     fitted_attribute,
@@ -53,7 +52,8 @@ def arithmetic_of_scikit_learn(fitted: Any, kind: str, model: PrototypeModel) ->
     form, condition = None, 1.0
     if model.omegas is not None:
         wanted = _form(metric, given)
-        form = _miss(model.shared_factor, wanted)
+        factor = model.shared_factor if model.diagonal is None else model.diagonal
+        form = _miss(factor, wanted)
         condition = _condition(wanted)
     tree = getattr(fitted, "_tree", None)
     radii = radii_of(tree, model.n_prototypes) if fitted._fit_method == "ball_tree" else None
@@ -106,7 +106,7 @@ def _from_nearest_centroid(fitted: Any) -> PrototypeModel:
     return PrototypeModel(
         (anchors + shift) * scale,
         classes[possible],
-        diagonal_factor(1 / scale),
+        1 / scale,
         feature_names(fitted),
     )
 
@@ -164,8 +164,14 @@ def _from_one_neighbour(fitted: Any) -> PrototypeModel:
     positions = fitted_array(fitted, "_y").reshape(-1)
     labels = labels_at(fitted, positions, "_y")
     omega = _neighbour_omega(fitted, points.shape[1])
-    _refuse_contradictions(points if omega is None else points @ omega.T, labels)
+    _refuse_contradictions(_images(points, omega), labels)
     return PrototypeModel(points, labels, omega, feature_names(fitted))
+
+
+def _images(points: Floats, omega: Floats | None) -> Floats:
+    if omega is None:
+        return points
+    return np.asarray(points * omega if omega.ndim == 1 else points @ omega.T)
 
 
 def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
@@ -175,10 +181,10 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
         return None
     if metric == "minkowski" and given["p"] == 2:
         weights = finite_vector("metric_params['w']", given["w"], width)
-        return diagonal_factor(np.sqrt(weights))
+        return np.sqrt(weights)
     if metric == "seuclidean" and given.get("V") is not None:
         variances = finite_vector("metric_params['V']", given["V"], width)
-        return diagonal_factor(1 / np.sqrt(variances))
+        return np.asarray(1 / np.sqrt(variances))
     if metric == "mahalanobis" and given.get("VI") is not None:
         return metric_factor("metric_params['VI']", given["VI"], width)
     if metric == "mahalanobis" and given.get("V") is not None:
@@ -192,11 +198,14 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
 
 
 def _form(metric: str, given: dict[str, Any]) -> Floats:
-    """Return the matrix of a metric other than the plain one, as `fit` was given it."""
+    """Return the matrix of a metric other than the plain one, as `fit` was given it.
+
+    Weights of single features are returned as they are, (d,).
+    """
     if metric == "minkowski":
-        return diagonal_factor(np.asarray(given["w"], dtype=np.float64))
+        return np.asarray(given["w"], dtype=np.float64)
     if metric == "seuclidean":
-        return diagonal_factor(1 / np.asarray(given["V"], dtype=np.float64))
+        return np.asarray(1 / np.asarray(given["V"], dtype=np.float64))
     inverse = given.get("VI")
     return np.asarray(np.linalg.inv(given["V"]) if inverse is None else inverse, dtype=np.float64)
 
@@ -205,16 +214,19 @@ def _miss(omega: Floats, wanted: Floats) -> Floats:
     """Bound by how much a score from ``omega' omega`` misses that of a matrix, entry by entry.
 
     Rounding of sums with the matrix itself is included: they are of products of its entries.
+    Both may be diagonals, (d,).
     """
-    d = len(wanted)
+    rounding = 4 * (len(wanted) + 8) * DOUBLE
+    if wanted.ndim == 1:
+        squares = omega * omega
+        return np.asarray(np.abs(squares - wanted) + rounding * (squares + np.abs(wanted)))
     sizes = np.abs(omega).T @ np.abs(omega)
-    rounding = 4 * (d + 8) * DOUBLE
     return np.abs(omega.T @ omega - wanted) + rounding * (sizes + np.abs(wanted))
 
 
 def _condition(matrix: Floats) -> float:
     """How much more than its own rounding a distance can be off: 1 for a diagonal matrix."""
-    if not (matrix - np.diag(np.diag(matrix))).any():
+    if matrix.ndim == 1 or not (matrix - np.diag(np.diag(matrix))).any():
         return 1.0
     least = np.linalg.eigvalsh((matrix + matrix.T) / 2)[0]
     size = np.linalg.norm(np.abs(matrix), 2)

@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.attributes import (
-    diagonal_factor,
-    feature_names,
-    fitted_array,
-    fitted_attribute,
-)
+from counterlvq.adapters.attributes import feature_names, fitted_array, fitted_attribute
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 
@@ -60,7 +55,7 @@ def _omegas(fitted: Any, kind: str) -> Any:
     if kind in ("GmlvqModel", "MrslvqModel"):
         return fitted_array(fitted, "omega_")
     if kind == "GrlvqModel":
-        return diagonal_factor(np.sqrt(_relevances(fitted)))
+        return np.sqrt(_relevances(fitted))  # one per feature
     if kind == "GrmlvqModel":
         # Relevances scale the inputs before the matrix sees them.
         return fitted_array(fitted, "omega_") * fitted_array(fitted, "lambda_")

@@ -3,11 +3,13 @@
 ======================  ==============  ========================================================
 ``prototypes``          (p, d) doubles
 ``labels``              (p,) whole      position of each label among the values in the document
-``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once
+``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once; (d,) for the
+                                        diagonal of one, from version 2 on
 ``offsets``             (p,) doubles    if the model has any
 ``table.constant``      (k,) doubles    c in ``z = B (x - base) + c``; k is d, the columns of the
                                         model
-``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one
+``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one;
+                                        (k,) for its diagonal, from version 2 on
 ``table.base``          (m,) doubles    what to take off each column of numbers, if any
 ``table.units``         (m,) doubles    units in which changes of them count alike, if known
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
@@ -37,7 +39,11 @@ from counterlvq.types import Kind
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
-VERSION = 1
+# A file has the lowest version that can say it: versions before 2 had no diagonals.
+VERSION = 2
+_BEFORE_DIAGONALS = 1
+# Columns up to which the diagonal of a map is written as a matrix.
+_NARROW = 1 << 10
 # How often labels stand in memory while a model is made of them: sorting takes copies.
 _LABEL_COPIES = 4
 # Python reads no whole number of more than 4,300 digits.
@@ -66,7 +72,7 @@ def contents_of(
     _refuse_levels(inner.features)
     arrays: dict[str, NDArray[Any]] = {"prototypes": inner.prototypes}
     document: dict[str, Any] = {
-        "version": VERSION,
+        "version": _BEFORE_DIAGONALS,
         "made_by": made_by,
         "model": {
             "labels": _put_labels(inner, arrays),
@@ -82,6 +88,8 @@ def contents_of(
         document["model"]["features"] = _described(_fitting(features, inner))
     if inner.offsets is not None:
         arrays["offsets"] = inner.offsets
+    if any(name in arrays and arrays[name].ndim == 1 for name in ("omega.0", "table.numbers")):
+        document["version"] = VERSION
     return Contents(document, arrays)
 
 
@@ -131,7 +139,8 @@ def _put_omegas(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> list[
         return None
     if not isinstance(model.omegas, tuple):
         # The model itself adds the row in which prototypes have their offsets.
-        arrays["omega.0"] = model.omegas if model.offsets is None else model.omegas[:-1]
+        is_whole = model.offsets is None or model.diagonal is not None
+        arrays["omega.0"] = model.omegas if is_whole else model.omegas[:-1]
         return [0]
     stored: dict[tuple[int, bytes], int] = {}
     places = []
@@ -143,20 +152,22 @@ def _put_omegas(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> list[
 
 
 def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-    table_map = model.table_map
+    table_map, width = model.table_map, len(model.table_map.offset)
+    # Narrow ones are written out, as versions before 2 read them.
+    is_wide_diagonal = table_map.diagonal is not None and width > _NARROW
     arrays["table.constant"] = table_map.offset
     numbers: list[Floats] = []
     parts: list[dict[str, Any]] = []
     for part in table_map.parts:
         if isinstance(part, NumericPart):
-            numbers.append(part.weights)
+            numbers.append(part.weights if is_wide_diagonal else part.whole(width).weights)
             parts.append({"column": part.column})
         else:
             arrays[f"table.levels.{len(parts) - len(numbers)}"] = part.weights
             levels = _scalars(part.levels, f"a level of column {part.column!r}")
             parts.append({"column": part.column, "levels": levels})
     if numbers:
-        arrays["table.numbers"] = np.stack(numbers)
+        arrays["table.numbers"] = (np.concatenate if is_wide_diagonal else np.stack)(numbers)
     for name, of in (("table.base", "base"), ("table.units", "unit")):
         numeric = [part for part in table_map.parts if isinstance(part, NumericPart)]
         said = np.array([getattr(part, of) for part in numeric], dtype=np.float64)
@@ -226,19 +237,22 @@ def _scalar(value: Any, what: str) -> Scalar:
 def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | TableModel:
     """Build the model, or say what does not fit together."""
     document = Fields(contents.document, "the document")
-    _check_version(document.take("version", int))
+    version: int = document.take("version", int)
+    _check_version(version)
     document.take("made_by", str)
     described = Fields(document.take("model", dict), "model")
     table = document.take("table", dict, type(None))
     document.done()
     arrays = _Arrays(contents.arrays)
     room = _Room(allowed_bytes(contents.size, max_bytes), max_bytes or MOST_BYTES)
-    model = _model(described, arrays, room)
+    model = _model(described, arrays, room, has_diagonals=version > _BEFORE_DIAGONALS)
     if table is None:
         arrays.done()
         return model
     fields = Fields(table, "table")
-    table_map = _table_map(fields, arrays, model.n_features)
+    table_map = _table_map(
+        fields, arrays, model.n_features, has_diagonals=version > _BEFORE_DIAGONALS
+    )
     features = _features(fields.items("features", dict), "table.features")
     fields.done()
     arrays.done()
@@ -272,6 +286,9 @@ class _Arrays:
     def __contains__(self, name: str) -> bool:
         return name in self._left
 
+    def is_vector(self, name: str) -> bool:
+        return name in self._left and self._left[name].ndim == 1
+
     def doubles(self, name: str) -> NDArray[Any]:
         return self._take(name, "f")
 
@@ -296,11 +313,13 @@ class _Arrays:
             raise Refusal(f"it holds the arrays {names}, which this format does not have.")
 
 
-def _model(described: Fields, arrays: _Arrays, room: _Room) -> PrototypeModel:
+def _model(
+    described: Fields, arrays: _Arrays, room: _Room, *, has_diagonals: bool
+) -> PrototypeModel:
     prototypes = finite_matrix("prototypes", arrays.doubles("prototypes"))
     count = len(prototypes)
     labels = _labels(Fields(described.take("labels", dict), "labels"), arrays, count, room.now)
-    omegas = _omegas(described, arrays, count, room.later)
+    omegas = _omegas(described, arrays, count, room.later, has_diagonals)
     offsets = arrays.doubles("offsets") if "offsets" in arrays else None
     if offsets is not None and omegas is None:
         raise Refusal("it has offsets and no omegas; expected both.")
@@ -346,7 +365,7 @@ def _typed_values(values: list[Scalar], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _omegas(
-    described: Fields, arrays: _Arrays, count: int, most: int
+    described: Fields, arrays: _Arrays, count: int, most: int, has_diagonals: bool
 ) -> Floats | list[Floats] | None:
     if described.is_null("omegas"):
         return None
@@ -364,6 +383,8 @@ def _omegas(
             f"expected one for all, or one for each of {count} and none unused."
         )
     at = range(max(len(stored), 1))  # where there is none, that is said of the first
+    if has_diagonals and len(places) == 1 and arrays.is_vector("omega.0"):
+        return finite_vector("omega.0", arrays.doubles("omega.0"))
     omegas = [finite_matrix(f"omega.{k}", arrays.doubles(f"omega.{k}")) for k in at]
     if len(places) == 1:
         return omegas[0]
@@ -373,7 +394,7 @@ def _omegas(
     return [omegas[k] for k in places]
 
 
-def _table_map(fields: Fields, arrays: _Arrays, width: int) -> TableMap:
+def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bool) -> TableMap:
     columns = Features(fields.items("columns", str)).names
     named: bool = fields.take("named", bool)
     listed = [
@@ -385,20 +406,32 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int) -> TableMap:
         part.done()
     _check_order([name for name, _ in read], columns)
     count = sum(levels is None for _, levels in read)
-    numbers = iter(_numbers(arrays, count, width))
+    is_diagonal = has_diagonals and arrays.is_vector("table.numbers")
+    if is_diagonal and not count == len(read) == width:
+        raise Refusal(
+            f"table.numbers is a diagonal, and {count} of {len(read)} columns are numbers for a "
+            f"model of {width}; expected one for each."
+        )
+    numbers = iter(_slopes(arrays, width) if is_diagonal else _numbers(arrays, count, width))
     base, units = (iter(_per_number(arrays, name, count)) for name in ("table.base", "table.units"))
     parts: list[NumericPart | LevelsPart] = []
     numbered = itertools.count()
     for name, levels in read:
         if levels is None:
-            parts.append(NumericPart(name, next(numbers), next(base), next(units)))
+            at = len(parts) if is_diagonal else None
+            parts.append(NumericPart(name, next(numbers), next(base), next(units), at=at))
             continue
-        at = f"table.levels.{next(numbered)}"
-        weights = finite_matrix(at, arrays.doubles(at), width)
+        stored = f"table.levels.{next(numbered)}"
+        weights = finite_matrix(stored, arrays.doubles(stored), width)
         if len(weights) != len(levels):
-            raise Refusal(f"{at} has {len(weights)} rows for {len(levels)} levels.")
+            raise Refusal(f"{stored} has {len(weights)} rows for {len(levels)} levels.")
         parts.append(LevelsPart(name, tuple(levels), weights))
     return TableMap(columns, tuple(parts), constant, named)
+
+
+def _slopes(arrays: _Arrays, width: int) -> list[Floats]:
+    slopes = finite_vector("table.numbers", arrays.doubles("table.numbers"), width)
+    return [slopes[j : j + 1] for j in range(width)]
 
 
 def _numbers(arrays: _Arrays, count: int, width: int) -> list[Floats]:

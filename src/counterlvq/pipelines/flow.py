@@ -59,25 +59,41 @@ class Flow:
     together, the large numbers are then taken off before anything is multiplied.
     """
 
-    linear: Floats  # (q, d), on the d columns of the user's table
+    # (q, d), on the d columns of the user's table; (d,) as long as each has its own slope alone
+    linear: Floats
     offset: Floats  # (q,)
     encoded: Mapping[int, Contributions]  # by column of the user's table
     untouched: tuple[int, ...]  # the column of the user's table that each still equals, or -1
     base: Floats  # (d,)
-    linear_blur: Floats  # (q, d)
+    linear_blur: Floats  # (q, d), or (d,)
     offset_blur: Floats  # (q,)
     units: Floats  # (d,) of the user's columns, those that the first step to mix them saw, or 0
 
     @classmethod
     def start(cls, width: int) -> Flow:
         """Begin with the user's table itself."""
-        refuse_too_large(
-            f"a pipeline on {width:,} columns, followed column by column,", 2 * FLOAT * width**2,
-            "apply its steps to the table before, and explain the last one",
-        )  # fmt: skip
         zeros = np.zeros(width)
-        blank = np.zeros((width, width))
-        return cls(np.eye(width), zeros, {}, tuple(range(width)), zeros, blank, zeros, zeros)
+        return cls(np.ones(width), zeros, {}, tuple(range(width)), zeros, zeros, zeros, zeros)
+
+    @property
+    def is_diagonal(self) -> bool:
+        """Whether each column is still one of the user's, scaled and shifted, in their order."""
+        return self.linear.ndim == 1
+
+    def expanded(self) -> Flow:
+        """Write the slopes as a matrix, as columns that are chosen or put together need it."""
+        if not self.is_diagonal:
+            return self
+        refuse_too_large(
+            f"a pipeline on {self.width:,} columns, followed column by column,",
+            2 * FLOAT * self.width**2,
+            "apply its steps to the table before, and explain the last one",
+        )
+        return replace(self, linear=np.diag(self.linear), linear_blur=np.diag(self.linear_blur))
+
+    def _per_column(self, values: Floats) -> Floats:
+        """Shape a number for each column so that it multiplies the slopes."""
+        return values if self.is_diagonal else values[:, None]
 
     @property
     def width(self) -> int:
@@ -91,13 +107,16 @@ class Flow:
         Scalers say what they are; once columns are mixed, a small slope may also be one that does
         not matter, and for PCA that of a constant column is rounding.
         """
-        lengths = np.linalg.norm(self.linear, axis=0)
+        lengths = np.abs(self.linear) if self.is_diagonal else np.linalg.norm(self.linear, axis=0)
         known = (self.units > 0) | (lengths == 0)
         return np.where(known, self.units, 1.0 / np.where(lengths > 0, lengths, 1.0))
 
     def taking(self, at: NDArray[Any] | Sequence[int]) -> Flow:
         """Keep the listed columns only, in that order."""
         kept = np.asarray(at, dtype=np.intp)
+        if self.is_diagonal:
+            is_whole = np.array_equal(kept, np.arange(self.width))
+            return self if is_whole else self.expanded().taking(kept)
         encoded = {
             j: Contributions(c.levels, c.added[:, kept], c.blur[:, kept])
             for j, c in self.encoded.items()
@@ -121,12 +140,12 @@ class Flow:
             for j, c in self.encoded.items()
         }
         return Flow(
-            factors[:, None] * self.linear,
+            self._per_column(factors) * self.linear,
             factors * self.offset,
             encoded,
             (-1,) * self.width,
             self.base,
-            scaled_blur(self.linear, self.linear_blur, factors[:, None]),
+            scaled_blur(self.linear, self.linear_blur, self._per_column(factors)),
             scaled_blur(self.offset, self.offset_blur, factors),
             self.units,
         )
@@ -139,12 +158,12 @@ class Flow:
             for j, c in self.encoded.items()
         }
         return Flow(
-            self.linear / divisors[:, None],
+            self.linear / self._per_column(divisors),
             self.offset / divisors,
             encoded,
             (-1,) * self.width,
             self.base,
-            _divided_blur(self.linear, self.linear_blur, divisors[:, None]),
+            _divided_blur(self.linear, self.linear_blur, self._per_column(divisors)),
             _divided_blur(self.offset, self.offset_blur, divisors),
             self.units,
         )
@@ -162,12 +181,19 @@ class Flow:
 
     def _centred(self, added: Floats) -> Flow | None:
         """Move the base, if each column hangs on one of the user's and no two on the same."""
-        used = self.linear != 0
-        alone = (used.sum(axis=1) == 1).all() and (used.sum(axis=0) <= 1).all()
-        if not alone or self.encoded or self.base.any() or self.offset.any():
+        if self.encoded or self.base.any() or self.offset.any():
             return None
-        at = used.argmax(axis=1)
-        slopes = self.linear[np.arange(self.width), at]
+        used = self.linear != 0
+        if self.is_diagonal:
+            alone, at = used.all(), np.arange(self.width)
+            slopes, slopes_blur = self.linear, self.linear_blur
+        else:
+            alone = (used.sum(axis=1) == 1).all() and (used.sum(axis=0) <= 1).all()
+            at = used.argmax(axis=1) if alone else np.zeros(self.width, dtype=np.intp)
+            entries = np.arange(self.width), at
+            slopes, slopes_blur = self.linear[entries], self.linear_blur[entries]
+        if not alone:
+            return None
         base = self.base.copy()
         base[at] = -added / slopes
         if not np.isfinite(base).all():
@@ -175,7 +201,7 @@ class Flow:
         # What the rounded quotient leaves over stays as an offset: by + slope * base.
         rest, blur = product_plus(slopes, base[at], added)
         # The blur of a slope counts for the part of x that has become the base.
-        moved = np.abs(self.linear_blur[np.arange(self.width), at] * base[at])
+        moved = np.abs(slopes_blur * base[at])
         blurs = SAFE * (self.offset_blur + blur + moved)
         return replace(
             self, offset=rest, offset_blur=blurs, base=base, untouched=(-1,) * self.width
@@ -189,13 +215,18 @@ class Flow:
             for j, c in self.encoded.items()
         }
         offset_blur = product_blur(M, None, self.offset[:, None], self.offset_blur[:, None])
+        if self.is_diagonal:
+            slopes, exact = M * self.linear, scaled_blur(M, np.zeros_like(M), self.linear)
+            blur = SAFE * (exact + np.abs(M) * self.linear_blur)
+        else:
+            slopes, blur = M @ self.linear, product_blur(M, None, self.linear, self.linear_blur)
         return Flow(
-            M @ self.linear,
+            slopes,
             M @ self.offset,
             encoded,
             (-1,) * len(M),
             self.base,
-            product_blur(M, None, self.linear, self.linear_blur),
+            blur,
             offset_blur[:, 0],
             self.own_units,
         )
@@ -203,7 +234,7 @@ class Flow:
     def constant(self, values: NDArray[Any]) -> Flow:
         """Make columns that depend on nothing."""
         count = len(values)
-        blank = np.zeros((count, self.linear.shape[1]))
+        blank = np.zeros((count, self.linear.shape[-1]))
         return Flow(blank, values, {}, (-1,) * count, self.base, blank, np.zeros(count), self.units)
 
     def with_levels(self, column: int, levels: tuple[Any, ...], added: Floats) -> Flow:
@@ -213,7 +244,11 @@ class Flow:
 
     def beside(self, others: Sequence[Flow]) -> Flow:
         """Put columns side by side, these first."""
-        flows = _on_one_base([self, *others])
+        given = [self, *others]
+        some = [flow for flow in given if flow.width or flow.encoded]
+        if len(some) == 1 and some[0].is_diagonal:
+            return replace(some[0], units=np.max([flow.units for flow in given], axis=0))
+        flows = _on_one_base([flow.expanded() for flow in given])
         width = sum(flow.width for flow in flows)
         encoded: dict[int, Contributions] = {}
         start = 0

@@ -86,6 +86,10 @@ def _transformed(steps: list[Any], table: Any) -> Floats:
 def _allowed(table_map: TableMap, rows: Floats) -> Floats:
     """Say how far each output may be off by rounding: a share of the absolute values behind it."""
     sizes = np.tile(np.abs(table_map.offset), (len(rows), 1))
+    along = table_map.diagonal
+    if along is not None:
+        sizes += (np.abs(rows) + np.abs(along.base)) * np.abs(along.slopes)
+        return np.asarray(sizes.max(axis=1, initial=0.0, keepdims=True))
     for j, part in enumerate(table_map.parts):
         if isinstance(part, NumericPart):
             sizes += (np.abs(rows[:, j, None]) + abs(part.base)) * np.abs(part.weights)
@@ -104,6 +108,11 @@ def _made_rows(table_map: TableMap) -> Floats:
     counts = [len(part.levels) for part in parts if isinstance(part, LevelsPart)]
     count = max([_PROBES, *counts])
     draws = np.random.default_rng(0).uniform(-_REACH, _REACH, (count, len(parts)))
+    along = table_map.diagonal
+    if along is not None:
+        lengths = np.abs(along.slopes)
+        middle = -table_map.offset * np.sign(along.slopes)
+        return np.asarray(along.base + (middle + draws) / lengths)
     rows = np.empty((count, len(parts)))
     numbers = {j: part for j, part in enumerate(parts) if isinstance(part, NumericPart)}
     if numbers:
@@ -121,6 +130,8 @@ def _made_rows(table_map: TableMap) -> Floats:
 
 def _table(table_map: TableMap, rows: Floats, unseen: Mapping[str, Any]) -> Any:
     """Write rows as a table of the kind that the pipeline was fitted on."""
+    if table_map.diagonal is not None and not table_map.named:
+        return rows
     columns: dict[str, list[Any]] = {
         name: [unseen.get(name, 0.0)] * len(rows) for name in table_map.columns
     }

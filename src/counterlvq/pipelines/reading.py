@@ -154,6 +154,11 @@ def _leaves(steps: list[Any]) -> list[Any]:
 
 def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsPart | None:
     """Say what column j contributes; None if nothing, whatever it holds."""
+    if flow.is_diagonal:
+        here = slice(j, j + 1)
+        own, blur = flow.linear[here].copy(), flow.linear_blur[here].copy()
+        alone = NumericPart(name, own, float(flow.base[j]), float(units[j]), blur, at=j)
+        return alone if own.any() else None
     slope = NumericPart(
         name,
         flow.linear[:, j].copy(),

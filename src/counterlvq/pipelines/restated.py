@@ -9,6 +9,7 @@ import numpy as np
 from scipy.linalg import qr, solve_triangular
 
 from counterlvq.arrays import Floats
+from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
 from counterlvq.pipelines.rounding import (
     SAFE,
@@ -17,7 +18,9 @@ from counterlvq.pipelines.rounding import (
     Doubled,
     difference,
     product_blur,
+    scaled_blur,
     summed,
+    summed_along,
 )
 from counterlvq.restating import Blur
 
@@ -34,20 +37,36 @@ _ROUNDINGS = 2.0
 
 
 class Affine(NamedTuple):
-    """``z = B (y - base) + offset``, and how far B and the offset may be from what is meant."""
+    """``z = B (y - base) + offset``, and how far B and the offset may be from what is meant.
 
-    B: Floats  # (k, d)
+    Where each coordinate is scaled by itself, B and its blur are vectors.
+    """
+
+    B: Floats  # (k, d), or (d,) of a diagonal
     base: Floats  # (d,)
     units: Floats  # (d,) of changes in each coordinate that count alike
     offset: Floats  # (k,)
-    B_blur: Floats  # (k, d)
+    B_blur: Floats  # (k, d), or (d,)
     offset_blur: Floats  # (k,)
+
+    def whole(self) -> Affine:
+        """Write B as a matrix."""
+        if self.B.ndim > 1:
+            return self
+        refuse_too_large(
+            f"a map of {len(self.B):,} columns, written as a matrix,", 2 * FLOAT * len(self.B) ** 2,
+            "leave out features, or take a model with a plain or diagonal metric",
+        )  # fmt: skip
+        return self._replace(B=np.diag(self.B), B_blur=np.diag(self.B_blur))
 
 
 def restated(
     model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
 ) -> PrototypeModel:
     """State a model in the coordinates in front of a map, with the blur of doing so."""
+    if affine.B.ndim == 1 and (model.omegas is None or model.diagonal is not None):
+        return _restated_along(model, affine, start, names)
+    affine = affine.whole()
     gaps = model.prototypes - (affine.B @ (start - affine.base) + affine.offset)
     points = start + _moves(model, affine, gaps)
     q, q_blur = _images(model, affine, points)
@@ -62,6 +81,31 @@ def restated(
     else:
         each = [_Part.of(_own_factor(model), affine, q, q_blur, points)]
         factors = each[0].F
+    return _put_together(model, points, factors, each, names)
+
+
+def _restated_along(
+    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
+) -> PrototypeModel:
+    """As `restated` where the map and the metric treat features one by one: vectors only."""
+    B = affine.B
+    gaps = model.prototypes - (B * (start - affine.base) + affine.offset)
+    # A slope of 0 leads nowhere: what it leaves open becomes an offset.
+    points = start + np.divide(gaps, B, out=np.zeros_like(gaps), where=B != 0)
+    away = difference(points, affine.base)
+    q, error = summed_along(B, away, difference(affine.offset, model.prototypes))
+    q_blur = SAFE * (error + np.abs(away.high) * affine.B_blur + affine.offset_blur)
+    part = _Part.along(model.diagonal, affine, q, q_blur, points)
+    return _put_together(model, points, part.F, [part], names)
+
+
+def _put_together(
+    model: PrototypeModel,
+    points: Floats,
+    factors: Floats | list[Floats],
+    each: list[_Part],
+    names: Sequence[str],
+) -> PrototypeModel:
     offsets, constant = _offsets(model, each)
     out = PrototypeModel(points, model.labels, factors, names, offsets=offsets)
     return out.blurred(
@@ -81,7 +125,7 @@ def restated(
 class _Part(NamedTuple):
     """One factor of the metric, and the prototypes that have it, in the coordinates in front."""
 
-    F: Floats  # (r, d)
+    F: Floats  # (r, d), or (d,) of a diagonal
     lengths: Floats  # (d,) and below as in `Blur`
     wobble: Floats  # (d,)
     stretch: float
@@ -124,6 +168,39 @@ class _Part(NamedTuple):
             bool((np.abs(e) <= solving + e_blur).all()),
         )
 
+    @classmethod
+    def along(
+        cls, omega: Floats | None, affine: Affine, q: Doubled, q_blur: Floats, points: Floats
+    ) -> _Part:
+        """As `of` where omega and B are diagonals, (d,) each."""
+        if omega is None:
+            F, F_blur = affine.B, affine.B_blur
+            e, e_blur = q.high, SAFE * (q_blur + np.abs(q.low))
+        else:
+            F, F_blur = omega * affine.B, scaled_blur(affine.B, affine.B_blur, omega)
+            zeros = np.zeros_like(q.high)
+            found, error = summed_along(omega, q, Doubled(zeros, zeros))
+            e = found.high
+            e_blur = SAFE * (error + np.abs(found.low) + q_blur * np.abs(omega))
+        lengths = SAFE * np.abs(F)
+        seen = lengths > 0
+        pulls = np.abs(e * F) + scaled_blur(e, e_blur, F)
+        squares = (e * e).sum(axis=1)
+        rounding = 2.0 * e.shape[1] * UNIT * squares + TINY
+        from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=1)
+        solving = _ROUNDINGS * (len(lengths) + 4) * UNIT * (np.abs(points) * np.abs(F))
+        return cls(
+            F,
+            lengths,
+            SAFE * F_blur,
+            SAFE,  # each column has an entry of at most 1, in a row of its own
+            SAFE * np.linalg.norm(np.abs(e) + e_blur, axis=1),
+            SAFE * np.linalg.norm(pulls[:, seen] / lengths[seen], axis=1),
+            squares,
+            SAFE * (rounding + from_blur),
+            bool((np.abs(e) <= solving + e_blur).all()),
+        )
+
 
 def _stretch(U: Floats) -> float:
     """Bound the largest singular value of a matrix whose columns are no longer than 1.
@@ -150,9 +227,9 @@ def _offsets(model: PrototypeModel, parts: list[_Part]) -> tuple[Floats | None, 
 
 def _own_factor(model: PrototypeModel) -> Floats | None:
     """Return the shared factor without the row that a model with offsets adds to it."""
-    if not isinstance(model.omegas, np.ndarray):
+    if model.omegas is None:
         return None
-    return model.omegas if model.offsets is None else model.omegas[:-1]
+    return model.shared_factor if model.offsets is None else model.shared_factor[:-1]
 
 
 def _images(model: PrototypeModel, affine: Affine, points: Floats) -> tuple[Doubled, Floats]:
@@ -178,7 +255,7 @@ def _moves(model: PrototypeModel, affine: Affine, gaps: Floats) -> Floats:
         each = zip(model.omegas, gaps, strict=True)
         one = [_least(omega @ B, omega @ gap[:, None], units)[0] for omega, gap in each]
         return np.concatenate(one, axis=1).T
-    omega = model.omegas
+    omega = model.shared_factor
     return np.asarray(_least(omega @ B, omega @ distinct.T, units)[0].T[at.reshape(-1)])
 
 

@@ -23,6 +23,7 @@ __all__ = [
     "product_plus",
     "scaled_blur",
     "summed",
+    "summed_along",
 ]
 
 # Unit of rounding: a sum, product or quotient is off by this share of itself at most. All three
@@ -107,6 +108,15 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
     sizes = np.abs(rows.high) @ np.abs(A).T + np.abs(start.high)
     terms = A.shape[1] + 2
     return Doubled(*_two_sum(high, low)), SAFE * ((4.0 * terms * UNIT) ** 2 * sizes + TINY)
+
+
+def summed_along(slopes: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
+    """As `summed` for a matrix with `slopes` (d,) on its diagonal: one product in each sum."""
+    product, error = _two_product(rows.high, slopes)
+    high, carried = _two_sum(start.high, product)
+    low = start.low + (carried + (error + rows.low * slopes))
+    sizes = np.abs(rows.high) * np.abs(slopes) + np.abs(start.high)
+    return Doubled(*_two_sum(high, low)), SAFE * ((4.0 * 3 * UNIT) ** 2 * sizes + TINY)
 
 
 def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:

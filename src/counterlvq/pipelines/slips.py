@@ -40,7 +40,7 @@ class Slip:
     """
 
     numbers: NDArray[np.intp]  # (d,) positions among the columns that the model sees
-    linear: Floats  # (k, d)
+    linear: Floats  # (k, d), or (d,) where each column bears on one alone, in order
     offset: Floats  # (k,)
     gamma: float
 
@@ -48,6 +48,10 @@ class Slip:
         """Bound the error of the row that the model sees, (n, k), for rows of the table."""
         given = np.abs(rows[:, self.numbers])
         unlimited = np.isinf(given)
+        if self.linear.ndim == 1:
+            sizes = np.where(unlimited, 0.0, given) * self.linear
+            sizes = np.where(unlimited & (self.linear > 0), np.inf, sizes)
+            return np.asarray(self.gamma * (sizes + self.offset))
         # Not by a product of matrices, which rounds differently for one row and for many.
         sizes = np.einsum("ij,kj->ik", np.where(unlimited, 0.0, given), self.linear)
         # A column that no step looks at may be anything.
@@ -64,15 +68,21 @@ def slip_of(pipeline: Any, table_map: TableMap) -> Slip:
     sizes = _Sizes(Flow.start(len(table_map.columns)), _OTHER_ROUNDINGS)
     for step in steps:
         sizes = cast(_Sizes, passed(step, cast(Flow, sizes)))
-    flow = sizes.flow
+    gamma = _gamma(sizes.roundings)
+    if sizes.flow.is_diagonal and table_map.diagonal is not None:
+        flow = sizes.flow
+        offset = np.abs(flow.offset) + flow.linear * np.abs(flow.base)
+        return Slip(np.arange(flow.width), flow.linear, offset, gamma)
+    flow = sizes.flow.expanded()
     # Centring moves the base: what it takes off is as large as the base.
     offset = np.abs(flow.offset) + flow.linear @ np.abs(flow.base)
     for part in flow.encoded.values():
         if len(part.levels):
             offset += part.added.max(axis=0)
     numbers, columns = [], []
+    place = {name: at for at, name in enumerate(table_map.columns)}
     for j, seen in enumerate(table_map.parts):
-        column = table_map.columns.index(seen.column)
+        column = place[seen.column]
         if isinstance(seen, NumericPart):
             numbers.append(j)
             columns.append(column)
@@ -80,13 +90,19 @@ def slip_of(pipeline: Any, table_map: TableMap) -> Slip:
             # Levels that the steps take as numbers.
             offset += flow.linear[:, column] * np.abs(np.array(seen.levels, dtype=float)).max()
     at = np.array(numbers, dtype=np.intp)
-    return Slip(at, flow.linear[:, columns], offset, _gamma(sizes.roundings))
+    return Slip(at, flow.linear[:, columns], offset, gamma)
 
 
 def slip_of_map(table_map: TableMap) -> Slip:
     """Bound the error of `TableMap.image` itself: a sum of one term per column."""
     numbers, columns = [], [np.zeros((0, len(table_map.offset)))]
     offset = np.abs(table_map.offset)
+    along = table_map.diagonal
+    if along is not None:
+        # A difference, a product and a sum, whatever the number of columns.
+        offset = offset + np.abs(along.slopes * along.base)
+        every = np.arange(len(along.slopes))
+        return Slip(every, np.abs(along.slopes), offset, _gamma(1 + _OTHER_ROUNDINGS))
     for j, part in enumerate(table_map.parts):
         if isinstance(part, NumericPart):
             numbers.append(j)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -30,13 +30,27 @@ _FAINT = 2.0**-40
 @final
 @dataclass(frozen=True, eq=False)
 class NumericPart:
-    """A column of numbers: `weights` is its column of B in ``z = B (x - base) + c``."""
+    """A column of numbers: `weights` is its column of B in ``z = B (x - base) + c``.
+
+    Where it bears on one coordinate of z alone, `at` may say which, and `weights` is that slope.
+    """
 
     column: str
-    weights: Floats  # (k,)
+    weights: Floats  # (k,), or (1,) with `at`
     base: float = 0.0
     unit: float = 0.0  # of changes that count alike among columns; 0 if that is not known
-    blur: Floats | None = None  # (k,) how far weights may be from what the steps say; None: exact
+    blur: Floats | None = None  # like weights: how far they may be from what the steps say
+    at: int | None = None
+
+    def whole(self, k: int) -> NumericPart:
+        """Write the column of B out."""
+        if self.at is None:
+            return self
+        weights, blur = np.zeros(k), None if self.blur is None else np.zeros(k)
+        weights[self.at] = self.weights[0]
+        if blur is not None and self.blur is not None:
+            blur[self.at] = self.blur[0]
+        return replace(self, weights=weights, blur=blur, at=None)
 
 
 @final
@@ -48,6 +62,14 @@ class LevelsPart:
     levels: tuple[Any, ...]
     weights: Floats  # (levels, k)
     blur: Floats | None = None  # (levels, k)
+
+
+class _Slopes(NamedTuple):
+    """What each column contributes to its own coordinate of z, (k,) each."""
+
+    slopes: Floats
+    base: Floats
+    blur: Floats
 
 
 @final
@@ -97,15 +119,12 @@ class TableMap:
     @classmethod
     def identity(cls, columns: tuple[str, ...]) -> TableMap:
         """Take a table of numbers to itself."""
-        refuse_too_large(
-            f"a description of {len(columns):,} columns", 2 * FLOAT * len(columns) ** 2,
-            "leave `features` out if all of them are plain numbers",
-        )  # fmt: skip
-        each = zip(columns, np.eye(len(columns)), strict=True)
-        parts = tuple(NumericPart(name, row.copy()) for name, row in each)
+        parts = tuple(NumericPart(name, np.ones(1), at=j) for j, name in enumerate(columns))
         return cls(columns, parts, np.zeros(len(columns)), named=True)
 
     def __post_init__(self) -> None:
+        if self.diagonal is None and any(_is_single(part) for part in self.parts):
+            object.__setattr__(self, "parts", self._whole_parts())
         blurs = (self.offset_blur, *(part.blur for part in self.parts))
         for array in (self.offset, *(part.weights for part in self.parts), *blurs):
             if array is not None:
@@ -116,6 +135,29 @@ class TableMap:
             f"TableMap({len(self.columns)} columns, {len(self.unseen)} of them unseen, to "
             f"{len(self.offset)} dimensions)"
         )
+
+    @cached_property
+    def diagonal(self) -> _Slopes | None:
+        """The map as vectors where each column has one coordinate of z for itself, in order."""
+        numbers = [part for part in self.parts if isinstance(part, NumericPart)]
+        at = [part.at for part in numbers]
+        is_whole = 0 < len(numbers) == len(self.parts)
+        if not is_whole or at != list(range(len(self.offset))):
+            return None
+        return _Slopes(
+            np.array([part.weights[0] for part in numbers]),
+            np.array([part.base for part in numbers]),
+            np.array([0.0 if part.blur is None else part.blur[0] for part in numbers]),
+        )
+
+    def _whole_parts(self) -> tuple[NumericPart | LevelsPart, ...]:
+        """Write all columns of B out."""
+        k, singles = len(self.offset), sum(map(_is_single, self.parts))
+        refuse_too_large(
+            f"a map of {singles:,} columns, written as a matrix,", 2 * FLOAT * k * singles,
+            "describe all of them as plain numbers, or leave out features",
+        )  # fmt: skip
+        return tuple(p.whole(k) if isinstance(p, NumericPart) else p for p in self.parts)
 
     @cached_property
     def unseen(self) -> tuple[str, ...]:
@@ -154,6 +196,8 @@ class TableMap:
         parts, known = [], []
         for part in self.parts:
             said = features[part.column] if part.column in features else _feature(part)
+            if isinstance(part, NumericPart) and not said.is_number:
+                part = part.whole(len(self.offset))  # noqa: PLW2901
             parts.append(_matched(part, said))
             known.append(said)
         return replace(self, parts=tuple(parts), described_as=Features(known))
@@ -217,6 +261,8 @@ class TableMap:
 
     def image(self, rows: Floats) -> Floats:
         """As `transform`, for rows of numbers and codes that `rows_of` has read, (n, k)."""
+        if self.diagonal is not None:
+            return np.asarray(self.offset + (rows - self.diagonal.base) * self.diagonal.slopes)
         z = np.tile(self.offset, (len(rows), 1))
         for j, part in enumerate(self.parts):
             if isinstance(part, NumericPart):
@@ -231,6 +277,9 @@ class TableMap:
         A column of levels may change to any level where its reach is above 0.
         """
         out = np.zeros((len(reach), len(self.offset)))
+        if self.diagonal is not None:
+            sizes = np.abs(self.diagonal.slopes)
+            return SAFE * np.multiply(reach, sizes, out=out, where=sizes > 0)
         for j, part in enumerate(self.parts):
             if isinstance(part, LevelsPart):
                 widest = np.ptp(part.weights, axis=0)
@@ -301,9 +350,12 @@ class TableMap:
                 f"{len(self.offset)}; expected as many."
             )
         columns, blurs = ([np.zeros((0, len(self.offset)))] for _ in range(2))
+        along = self.diagonal
         offset, offset_blur = self.offset.copy(), _or_zeros(self.offset_blur, self.offset).copy()
         base, units = np.zeros(seen.width), np.ones(seen.width)
         usual = self._units
+        if along is not None:
+            return Affine(along.slopes, along.base, usual, offset, along.blur, offset_blur)
         for j, part in enumerate(self.parts):
             blur = _or_zeros(part.blur, part.weights)
             if isinstance(part, NumericPart):
@@ -329,6 +381,10 @@ class TableMap:
         faint = lengths <= _FAINT * lengths.max()
         guessed = 1.0 / np.where(faint, lengths.max(), lengths)
         return np.where(known > 0, known, guessed)
+
+
+def _is_single(part: NumericPart | LevelsPart) -> bool:
+    return isinstance(part, NumericPart) and part.at is not None
 
 
 def _or_zeros(blur: Floats | None, like: Floats) -> Floats:

@@ -42,10 +42,13 @@ _SKIPPED, _EMPTY = -1, -2
 
 
 @jit
-def _project(x, center, F, plain, z0):
+def _project(x, center, F_diagonal, F, plain, z0):
     for c in range(z0.size):
         if plain:
             z0[c] = x[c] - center[c]
+        elif F_diagonal.size:
+            # One coordinate more is that of offsets, in which no input moves.
+            z0[c] = F_diagonal[c] * (x[c] - center[c]) if c < x.size else 0.0
         else:
             total = 0.0
             for j in range(x.size):
@@ -354,6 +357,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         family_R = borrowed(family.R)
         family_v = borrowed(family.v)
         family_center = borrowed(family.center)
+        family_diagonal = borrowed(family.F_diagonal)
         family_F = borrowed(family.F)
         family_scale = borrowed(family.scale)
         scratch_rival = borrowed(scratch.rival)
@@ -387,7 +391,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             _fill_right_sides(
                 x, family_columns, spread, family_A, family_R, family_v, equality, h, tight, far
             )
-            _project(x, family_center, family_F, family.plain, z0)
+            _project(x, family_center, family_diagonal, family_F, family.plain, z0)
             _scores(z0, TA, score)
             _scores(z0, RA, scores)
             k = -1 if m == 0 else np.argmin(scores)
