@@ -179,14 +179,14 @@ def test_kernels_work_where_nothing_can_be_kept(code: str, tmp_path: Path) -> No
 
 # Of no more than a line each, in two files, because Numba alone looks at one.
 INNER = """
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 
 @jit
 def inner(x):
     return x + 1.0
 """
 OUTER = """
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 from counterlvq.solvers.kernels.inner import inner
 
 @jit
@@ -232,7 +232,7 @@ def compiled_functions() -> dict[str, Any]:
     """Every compiled function of the package, by its full name."""
     found = {}
     for path in sorted(PACKAGE.rglob("*.py")):
-        if "from counterlvq.compiling import" in path.read_text(encoding="utf-8"):
+        if "from counterlvq.numeric.jit import" in path.read_text(encoding="utf-8"):
             parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
             for name, value in vars(importlib.import_module(".".join(parts))).items():
                 if hasattr(value, "py_func"):

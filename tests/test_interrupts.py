@@ -23,7 +23,7 @@ import pytest
 from scipy import sparse
 
 import counterlvq as clvq
-from counterlvq.interrupts import interruptible
+from counterlvq.numeric.interrupts import interruptible
 from counterlvq.solvers import patience
 from counterlvq.solvers.patience import run_clarabel, run_highs
 
@@ -102,7 +102,7 @@ def test_interrupt_ends_the_wait_and_stops_the_work(heeds: bool) -> None:
 def test_work_that_cannot_be_stopped_holds_up_no_exit() -> None:
     code = (
         "import signal, time\n"
-        "from counterlvq.interrupts import interruptible\n"
+        "from counterlvq.numeric.interrupts import interruptible\n"
         "signal.setitimer(signal.ITIMER_REAL, 0.1)\n"
         "def interrupt(*_):\n"
         "    raise KeyboardInterrupt\n"

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.processes import ask_in_processes
+from counterlvq.numeric.worker_processes import ask_in_processes
 
 # Workers cannot import this file, as they cannot import a user's script.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -244,7 +244,7 @@ each_work = pytest.mark.parametrize(
 )
 PARENT = """
 import ctypes, os, sys, time
-from counterlvq.processes import ask_in_processes
+from counterlvq.numeric.worker_processes import ask_in_processes
 
 def work(number):
     os.write(2, f"{{os.getpid()}}\\n".encode())

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.definiteness import metric_factor
-from counterlvq.error_free import gram_residual, rounded_dot, split_product, split_sum
-from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.numeric.definiteness import metric_factor
+from counterlvq.numeric.error_free import gram_residual, rounded_dot, split_product, split_sum
+from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.rows import Quadric
 
 UNITS = 10.0 ** np.arange(-8, 9)

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
-from counterlvq import memory
+from counterlvq.numeric import memory
 
 
 def _wide(d: int, cost: clvq.Cost, rules: tuple[Any, ...]) -> tuple[clvq.Counterfactual, float]:

@@ -259,9 +259,8 @@ def test_engines_are_imported_by_solvers_only() -> None:
 
 def test_compiler_is_imported_in_one_place() -> None:
     """Solvers and judges are compiled the same way, and share nothing else."""
-    assert {room(path) for path in source_files() if "numba" in outside_imports(path)} == {
-        "compiling"
-    }
+    files = {path for path in source_files() if "numba" in outside_imports(path)}
+    assert files == {SOURCE / "numeric" / "jit.py"}
 
 
 def test_compiled_code_draws_on_compiled_files_only() -> None:
@@ -269,10 +268,10 @@ def test_compiled_code_draws_on_compiled_files_only() -> None:
     compiled = {path for path in source_files() if "compiling" in imported(path)}
     assert len(compiled) > 5
     for path in compiled:
-        assert "from counterlvq.compiling import" in path.read_text(encoding="utf-8"), path.name
+        assert "from counterlvq.numeric.jit import" in path.read_text(encoding="utf-8"), path.name
         for node in ast.walk(tree(path)):
             module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            if module.startswith("counterlvq") and module != "counterlvq.compiling":
+            if module.startswith("counterlvq") and module != "counterlvq.numeric.jit":
                 place = SOURCE.joinpath(*module.split(".")[1:])
                 names = [alias.name for alias in node.names]
                 files = [place / f"{name}.py" for name in names] if place.is_dir() else []

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.branching import Branching, Progress
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.conflicts import Reason, conflict_of
@@ -23,6 +22,7 @@ from counterlvq.families import Family, family_of
 from counterlvq.judging import CLOSED_GAP, EXACT_GAP, Rules
 from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find, refutation

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 
 __all__ = ["lowest_point", "warm_up"]
 

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Program
 from counterlvq.rows import Quadric, Rows
 from counterlvq.stated import cost_limits

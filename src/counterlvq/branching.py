@@ -18,9 +18,9 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Program
 from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
 from counterlvq.settle import settle

@@ -12,10 +12,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.families import Family
 from counterlvq.judging import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch

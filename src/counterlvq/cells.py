@@ -25,9 +25,9 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
-from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 

@@ -21,8 +21,6 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
-from counterlvq.exact import dot
 from counterlvq.exact_duality import (
     Charged,
     ExactLeast,
@@ -31,6 +29,8 @@ from counterlvq.exact_duality import (
     rounded_down,
 )
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.exact import dot
 from counterlvq.programs import Multipliers
 from counterlvq.rows import Quadric
 from counterlvq.stated import CostReach, Stated, cost_limits

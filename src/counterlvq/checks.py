@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.compiling import borrowed, jit
 from counterlvq.duality_kernel import cost_of
+from counterlvq.numeric.jit import borrowed, jit
 
 __all__ = ["judge_rows", "relative_gap"]
 

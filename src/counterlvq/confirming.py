@@ -13,10 +13,10 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.bulk import Table
 from counterlvq.judging import MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge
 from counterlvq.targets import wished_prototypes

@@ -15,7 +15,9 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import (
+from counterlvq.errors import InvalidInputError
+from counterlvq.features import FeatureKey, Features
+from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
     finite_scalar,
@@ -24,9 +26,7 @@ from counterlvq.arrays import (
     read_only,
     real_number,
 )
-from counterlvq.errors import InvalidInputError
-from counterlvq.features import FeatureKey, Features
-from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.rows import Implication, LevelRule, Quadric, Rows, StatedQuadric
 
 __all__ = [

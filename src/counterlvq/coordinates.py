@@ -16,12 +16,12 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, read_only
 from counterlvq.costs import Cost, stated_form, stated_weights
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.grids import Grid
-from counterlvq.quadratic_forms import Factor, QuadraticForm
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.rows import Conditional, Implication, LevelRule, Quadric, Rows
 from counterlvq.types import Kind
 

@@ -10,10 +10,10 @@ from typing import Any, Self, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
-from counterlvq.error_free import rounded_dot
 from counterlvq.errors import InvalidInputError
-from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
+from counterlvq.numeric.error_free import rounded_dot
+from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.tables import Frame, as_frame, settled
 from counterlvq.types import Kind
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 
 __all__ = [
     "cell_value",

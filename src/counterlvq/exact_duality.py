@@ -14,8 +14,8 @@ from typing import final
 
 import numpy as np
 
-from counterlvq.arrays import Floats
-from counterlvq.exact import scaled
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.exact import scaled
 
 __all__ = ["Charged", "ExactLeast", "ExactSum", "fractions_of", "rounded_down"]
 

@@ -19,7 +19,6 @@ from counterlvq.answers import (
     conflict,
     judge_by,
 )
-from counterlvq.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
@@ -32,8 +31,9 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.families import Family
 from counterlvq.features import Features
 from counterlvq.judging import Rules
-from counterlvq.memory import told_if_too_large
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
+from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.programs import Blueprint
 from counterlvq.proofs import Certificate, Question, Stop
 from counterlvq.results import Counterfactual

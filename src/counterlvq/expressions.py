@@ -24,8 +24,8 @@ from dataclasses import dataclass, field
 from math import frexp, inf, isfinite, ldexp
 from typing import NamedTuple, NoReturn, final
 
-from counterlvq.arrays import told
 from counterlvq.errors import ConstraintSyntaxError
+from counterlvq.numeric.arrays import told
 
 __all__ = ["Comparison", "LevelTest", "LinearForm", "Promise", "parse", "quoted"]
 

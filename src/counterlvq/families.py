@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Blueprint
 from counterlvq.stated import Stated, diagonal_of
 

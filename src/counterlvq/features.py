@@ -14,8 +14,8 @@ from typing import Any, SupportsIndex, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_vector, key_of, plain, real_number, told
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
+from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
 from counterlvq.tables import Frame, as_frame, closest, is_missing, settled
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text

@@ -14,9 +14,16 @@ from typing import Any, NoReturn, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, has_names, read_only, refuse_masked, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Feature, Features
+from counterlvq.numeric.arrays import (
+    Floats,
+    finite_matrix,
+    has_names,
+    read_only,
+    refuse_masked,
+    told,
+)
 from counterlvq.records import as_records, typed_like
 from counterlvq.tables import Table, as_frame, closest, is_missing, numbers_among, settled
 from counterlvq.types import Kind

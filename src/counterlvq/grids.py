@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Grid", "Ticks"]
 

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Blueprint
 from counterlvq.rows import INEQUALITY_ROUNDING
 from counterlvq.stated import entries_of, starts_of

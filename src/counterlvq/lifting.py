@@ -26,9 +26,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.boxes import UNIT, Box
 from counterlvq.cells import Forms
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Multipliers, Program
 from counterlvq.quadratics import Sum, least_over_box
 

@@ -14,10 +14,10 @@ from typing import final
 
 import numpy as np
 
-from counterlvq.arrays import Floats
 from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.numeric.arrays import Floats
 from counterlvq.proofs import Question
 from counterlvq.search import Search
 from counterlvq.solvers.convexified import Scores

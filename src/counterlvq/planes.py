@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from counterlvq.arrays import Floats
 from counterlvq.constraints import Bounds
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.features import FeatureKey
+from counterlvq.numeric.arrays import Floats
 from counterlvq.results import Counterfactual
 from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint

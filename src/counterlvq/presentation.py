@@ -16,8 +16,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from counterlvq.arrays import Floats, read_only
 from counterlvq.features import Feature, Features
+from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.types import Kind
 
 __all__ = [

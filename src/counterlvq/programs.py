@@ -19,10 +19,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.cells import Halfspaces
 from counterlvq.grids import Grid
-from counterlvq.quadratic_forms import Factor, QuadraticForm
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.rows import Conditional, Quadric, Rows
 
 __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]

@@ -16,9 +16,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.cells import SharedCells
 from counterlvq.certificates import Grounds, Proof
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Blueprint, Multipliers, Program
 from counterlvq.stated import Stated, limits_at, sides_at, stated_of
 

@@ -18,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.boxes import UNIT, Box
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Sum", "least_over_box"]
 

@@ -14,8 +14,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, has_names, plain, refuse_masked
 from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
 from counterlvq.tables import Table, checked_names, numbers_among
 
 __all__ = ["as_records", "typed_like"]

@@ -10,10 +10,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, plain
 from counterlvq.constraints import Constraint
 from counterlvq.features import Feature, Features
 from counterlvq.frames import written
+from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.presentation import (
     ShownChange,
     ShownRow,

@@ -13,10 +13,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, read_only
-from counterlvq.error_free import EPSILON, rounded_dot, split_sum
-from counterlvq.memory import FLOAT, refuse_too_large
-from counterlvq.quadratic_forms import QuadraticForm
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.error_free import EPSILON, rounded_dot, split_sum
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.quadratic_forms import QuadraticForm
 
 __all__ = [
     "EQUALITY_ROUNDING",

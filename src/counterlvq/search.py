@@ -14,9 +14,9 @@ from typing import final
 import numpy as np
 
 from counterlvq import solvers
-from counterlvq.arrays import Floats
 from counterlvq.certificates import Grounds, Proof
 from counterlvq.families import Family
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Blueprint, Multipliers, Program, elastic
 from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle

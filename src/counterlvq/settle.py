@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import column_lengths
 from counterlvq.programs import Program
-from counterlvq.quadratic_forms import column_lengths
 
 __all__ = ["settle"]
 

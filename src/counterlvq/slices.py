@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from counterlvq.arrays import Floats
 from counterlvq.costs import Cost
 from counterlvq.explainer import Explainer
+from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import Plane, PlaneAxes, conditions_of, nearest_wished, plane_of
 from counterlvq.results import Counterfactual
 from counterlvq.rows import Quadric

@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import Factor
 from counterlvq.programs import Blueprint
-from counterlvq.quadratic_forms import Factor
 
 __all__ = [
     "CostReach",

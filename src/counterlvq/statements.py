@@ -9,10 +9,10 @@ from typing import Any, final
 import numpy as np
 
 from counterlvq import expressions
-from counterlvq.arrays import Floats, plain, told
 from counterlvq.constraints import Condition, Constraint, comparison, shown_call
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
 from counterlvq.features import Feature, FeatureKey, Features
+from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.rows import Implication, LevelRule, Rows
 
 __all__ = ["Expression", "OneOf", "as_constraint"]

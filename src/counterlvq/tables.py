@@ -17,8 +17,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, once, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.numeric.arrays import Floats, once, plain, told
 from counterlvq.types import Kind
 
 __all__ = [

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import key_of, plain, told
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import key_of, plain, told
 from counterlvq.tables import is_missing
 
 __all__ = ["RowTargets", "labels_of", "targets_per_row", "wished_prototypes"]

@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.boxes import Box
 from counterlvq.lifting import LiftedPrices
 from counterlvq.local_questions import LocalQuestion
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Multipliers
 from counterlvq.proofs import Certificate, Exclusion, Proof, Singles, Stop, never
 

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 import numpy as np
 
 from counterlvq.branching import Progress
+from counterlvq.numeric.worker_processes import ask_in_processes
 from counterlvq.presentation import bound_text
-from counterlvq.processes import ask_in_processes
 from counterlvq.results import Counterfactual
 from counterlvq.threads import progress_bar
 

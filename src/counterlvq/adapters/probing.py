@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters.attributes import named_rows
-from counterlvq.arrays import Floats, key_of, plain
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.frames import plain_rows
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.turns import in_turn
 
 __all__ = ["compare", "refuse_disagreement"]

@@ -26,11 +26,11 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.features import Feature, Features
 from counterlvq.limits import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.persistence.container import Contents
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
 from counterlvq.persistence.refusals import Refusal

@@ -7,11 +7,11 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO
 
 from counterlvq.adapters import as_prototype_model
-from counterlvq.arrays import told
 from counterlvq.errors import InvalidInputError, ModelFileError
 from counterlvq.features import Features
 from counterlvq.files import whole_file
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import told
 from counterlvq.persistence.container import pack, unpack
 from counterlvq.persistence.contents import contents_of, model_from
 from counterlvq.persistence.refusals import Refusal

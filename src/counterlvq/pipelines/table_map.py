@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_vector, read_only
 from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Feature, Features
 from counterlvq.frames import rows_of
-from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_vector, read_only
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
+from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import change_weights
 from counterlvq.plots import style
 from counterlvq.presentation import cost_text

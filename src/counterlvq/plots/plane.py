@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
+from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import PlaneAxes
 from counterlvq.plots import style
 from counterlvq.presentation import bound_text, cost_text

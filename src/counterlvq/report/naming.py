@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from counterlvq.arrays import plain
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.features import Features
 from counterlvq.frames import named_table
+from counterlvq.numeric.arrays import plain
 from counterlvq.tables import Table
 
 __all__ = ["row_names"]

@@ -10,10 +10,10 @@ from typing import final
 
 import numpy as np
 
-from counterlvq.arrays import Floats
 from counterlvq.constraints import Constraint
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
+from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import change_weights
 from counterlvq.plots.style import number
 from counterlvq.presentation import bound_text, cost_text, cost_words, exact_text, gap_text

@@ -11,11 +11,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterlvq.arrays import told
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
 from counterlvq.files import whole_file
+from counterlvq.numeric.arrays import told
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation import bound_text, cost_text

@@ -10,8 +10,8 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.families import Family
+from counterlvq.numeric.arrays import Floats
 from counterlvq.stated import Stated
 
 __all__ = [

@@ -8,7 +8,7 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Multipliers, Program
 from counterlvq.rows import Quadric
 from counterlvq.solvers.guard import solved

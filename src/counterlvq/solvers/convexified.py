@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Program
 from counterlvq.rows import Quadric
 from counterlvq.solvers.guard import run_guarded

@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
 from counterlvq.families import root_of
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Program
 from counterlvq.solvers.convexified import Convexified, Scores
 

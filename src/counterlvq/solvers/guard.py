@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import clarabel
 import numpy as np
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.solvers.patience import is_panic, run_clarabel
 from counterlvq.solvers.solution import Outcome
 

@@ -6,7 +6,7 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Multipliers, Program
 from counterlvq.solvers.patience import run_highs
 from counterlvq.solvers.scaling import scaled

@@ -13,9 +13,9 @@ from typing import final
 import numpy as np
 from scipy import sparse
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import Factor, column_lengths
 from counterlvq.programs import Multipliers, Program
-from counterlvq.quadratic_forms import Factor, column_lengths
 from counterlvq.rows import Quadric
 
 __all__ = ["Scaling", "scaled"]

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from counterlvq.arrays import Floats
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
-from counterlvq.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.programs import Multipliers
 from counterlvq.solvers.guard import run_guarded
 from counterlvq.solvers.solution import Outcome

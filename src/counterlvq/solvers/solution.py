@@ -8,7 +8,7 @@ from typing import Protocol, final
 
 import numpy as np
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.programs import Multipliers, Program
 
 __all__ = ["Outcome", "Solution", "Solver"]

@@ -7,7 +7,6 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from counterlvq.compiling import borrowed, jit
 from counterlvq.duality_kernel import (
     cell_value,
     cost_of,
@@ -17,6 +16,7 @@ from counterlvq.duality_kernel import (
     overtaking_cost,
     project_row,
 )
+from counterlvq.numeric.jit import borrowed, jit
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
 

@@ -8,7 +8,7 @@ Importing this module imports Numba.
 
 from __future__ import annotations
 
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 
 __all__ = ["diagonal_sums", "factor_sums", "matrix_sums"]
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Scaled", "dot", "fraction", "scaled", "squared_distance"]
 

@@ -21,11 +21,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, read_only
-from counterlvq.definiteness import factored, roots_from_below, symmetric_matrix
-from counterlvq.error_free import EPSILON, exact_sum, power_of_two
 from counterlvq.errors import InvalidInputError
-from counterlvq.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only
+from counterlvq.numeric.definiteness import factored, roots_from_below, symmetric_matrix
+from counterlvq.numeric.error_free import EPSILON, exact_sum, power_of_two
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 
 __all__ = ["WIDE", "Factor", "QuadraticForm", "column_lengths"]
 
@@ -220,7 +220,7 @@ class QuadraticForm:
     def _some(self, changes: Floats) -> Floats:
         """Sum in twice the digits; where that does not settle the rounding, row by row."""
         # Numba takes a second to import and is needed for many rows only.
-        from counterlvq.quadratic_sums import diagonal_sums, factor_sums, matrix_sums
+        from counterlvq.numeric.quadratic_sums import diagonal_sums, factor_sums, matrix_sums
 
         stated, exponent = self._scaled
         out = np.full(changes.shape[0], np.inf)

@@ -15,18 +15,18 @@ from numba.core import cgutils
 from numba.core.caching import CompileResultCacheImpl, FunctionCache
 from numba.extending import intrinsic
 
-from counterlvq.interrupts import interruptible
+from counterlvq.numeric.interrupts import interruptible
 
 __all__ = ["borrowed", "jit"]
 
 
 def _digest_of_sources() -> str:
     """Digest this file and every file of the package that imports it."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if path == Path(__file__) or b"from counterlvq.compiling import" in source:
+        if path == Path(__file__) or b"from counterlvq.numeric.jit import" in source:
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
     return digest.hexdigest()
 

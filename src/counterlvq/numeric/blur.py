@@ -8,7 +8,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, read_only
+from counterlvq.numeric.arrays import Floats, read_only
 
 __all__ = ["Blur"]
 

@@ -40,7 +40,7 @@ __all__ = ["ask_in_processes", "serve"]
 _BOOT = (
     "import json, sys; "
     "sys.path[:] = json.loads(open(0, 'rb', buffering=0, closefd=False).readline()); "
-    "from counterlvq.processes import serve; serve()"
+    "from counterlvq.numeric.worker_processes import serve; serve()"
 )
 _SIZE = 8  # bytes that say how long a message is
 # Workers share the cores: libraries that start threads in each of them would fight for these.

@@ -25,9 +25,9 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, read_only
-from counterlvq.error_free import EPSILON, TINY, gram_residual, split_sum, whole_numbers
 from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, finite_matrix, read_only
+from counterlvq.numeric.error_free import EPSILON, TINY, gram_residual, split_sum, whole_numbers
 
 __all__ = ["Factored", "factored", "metric_factor", "roots_from_below", "symmetric_matrix"]
 
