@@ -14,12 +14,12 @@ from scipy.optimize import linprog
 
 from counterlvq.cells import Halfspaces
 from counterlvq.certificates import Grounds, Proof
-from counterlvq.features import Features
 from counterlvq.grids import Grid
 from counterlvq.programs import Blueprint, Multipliers, Program
 from counterlvq.rows import Quadric, Rows
 from counterlvq.stated import constraints_alone
 from counterlvq.statements import as_constraint
+from counterlvq.tables.features import Features
 
 NAN, INF = float("nan"), float("inf")
 bounded = settings(max_examples=100)

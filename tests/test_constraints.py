@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterlvq as clvq
-from counterlvq.features import Features
 from counterlvq.rows import Rows
 from counterlvq.statements import Expression, as_constraint
+from counterlvq.tables.features import Features
 
 NAN, INF = float("nan"), float("inf")
 FEATURES = Features(["age", "income", "1st floor"])

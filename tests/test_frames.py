@@ -11,8 +11,8 @@ import pytest
 from pandas.testing import assert_frame_equal, assert_series_equal
 
 import counterlvq as clvq
-from counterlvq.frames import like, rows_of
-from counterlvq.tables import new_frame
+from counterlvq.tables.encoding import like, rows_of
+from counterlvq.tables.frames import new_frame
 
 FEATURES = clvq.Features(
     [

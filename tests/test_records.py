@@ -15,8 +15,8 @@ import pyarrow.dataset as ds
 import pytest
 
 import counterlvq as clvq
-from counterlvq.frames import like, rows_of
 from counterlvq.numeric.arrays import has_names
+from counterlvq.tables.encoding import like, rows_of
 
 NAMES = ("a", "b", "c")
 ROWS = [[0.5, 1.25, -3.0], [2.0, 0.125, 7.5], [-1.0, 4.0, 0.25]]

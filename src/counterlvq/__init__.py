@@ -32,13 +32,13 @@ if TYPE_CHECKING:
         WorkerLostError,
     )
     from counterlvq.explainer import Explainer
-    from counterlvq.features import Feature, Features
     from counterlvq.lvq import GLVQ, GMLVQ, LGMLVQ, LMRSLVQ, MRSLVQ, RSLVQ
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
     from counterlvq.results import Change, Counterfactual
     from counterlvq.statements import OneOf
+    from counterlvq.tables.features import Feature, Features
     from counterlvq.types import Status
 
 __version__ = "0.1.0"
@@ -108,13 +108,13 @@ _HOMES = {
         "WorkerLostError",
     ),
     "explainer": ("Explainer",),
-    "features": ("Feature", "Features"),
     "lvq": ("GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"),
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
     "results": ("Change", "Counterfactual"),
     "statements": ("OneOf",),
+    "tables.features": ("Feature", "Features"),
     "types": ("Status",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -10,11 +10,11 @@ from typing import Any, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.features import Features
-from counterlvq.frames import as_cells, named_table, written
 from counterlvq.numeric.arrays import Floats, has_names, read_only
 from counterlvq.results import Counterfactual, RowCheck, difference
-from counterlvq.tables import as_frame, new_frame
+from counterlvq.tables.encoding import as_cells, named_table, written
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import as_frame, new_frame
 from counterlvq.types import Status
 from counterlvq.visible import encodable, encodable_cells, shown_text
 

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import FeatureKey, Features
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
@@ -28,6 +27,7 @@ from counterlvq.numeric.arrays import (
 )
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.rows import Implication, LevelRule, Quadric, Rows, StatedQuadric
+from counterlvq.tables.features import FeatureKey, Features
 
 __all__ = [
     "Bounds",

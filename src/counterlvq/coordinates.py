@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 
 from counterlvq.costs import Cost, stated_form, stated_weights
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Feature, Features
 from counterlvq.grids import Grid
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.rows import Conditional, Implication, LevelRule, Quadric, Rows
+from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
 __all__ = ["Coordinates", "Prices", "tied_columns"]
@@ -35,7 +35,7 @@ class Coordinates:
 
     Examples
     --------
-    >>> from counterlvq.features import Feature, Features
+    >>> from counterlvq.tables.features import Feature, Features
     >>> features = Features(["age", Feature("job", levels=["clerk", "nurse", "smith"])])
     >>> seen = Coordinates(features, (0.0, 1.0))
     >>> seen.names

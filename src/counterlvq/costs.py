@@ -14,7 +14,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.tables import Frame, as_frame, settled
+from counterlvq.tables.frames import Frame, as_frame, settled
 from counterlvq.types import Kind
 
 __all__ = [

@@ -29,7 +29,6 @@ from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
 from counterlvq.families import Family
-from counterlvq.features import Features
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
@@ -40,7 +39,8 @@ from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge
 from counterlvq.sources import Source, source_of
 from counterlvq.statements import as_constraint
-from counterlvq.tables import settled
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import settled
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
 from counterlvq.trees import Forest, LocalQuestion, plain_copy

@@ -14,8 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Features
-from counterlvq.frames import plain_rows
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
@@ -30,7 +28,9 @@ from counterlvq.numeric.arrays import (
 from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
-from counterlvq.tables import is_missing
+from counterlvq.tables.encoding import plain_rows
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import is_missing
 
 __all__ = ["PrototypeModel"]
 

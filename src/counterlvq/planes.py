@@ -18,11 +18,11 @@ from counterlvq.constraints import Bounds
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.explainer import Explainer
-from counterlvq.features import FeatureKey
 from counterlvq.numeric.arrays import Floats
 from counterlvq.results import Counterfactual
 from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint
+from counterlvq.tables.features import FeatureKey
 from counterlvq.visible import shown_text
 
 __all__ = [

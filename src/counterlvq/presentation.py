@@ -16,8 +16,8 @@ from typing import NamedTuple, final
 
 import numpy as np
 
-from counterlvq.features import Feature, Features
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
 __all__ = [

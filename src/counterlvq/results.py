@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.constraints import Constraint
-from counterlvq.features import Feature, Features
-from counterlvq.frames import written
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.presentation import (
     ShownChange,
@@ -24,6 +22,8 @@ from counterlvq.presentation import (
     shown_row,
 )
 from counterlvq.proofs import Certificate
+from counterlvq.tables.encoding import written
+from counterlvq.tables.features import Feature, Features
 from counterlvq.trees import Forest
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible

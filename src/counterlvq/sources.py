@@ -17,14 +17,14 @@ from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, p
 from counterlvq.coordinates import Coordinates, tied_columns
 from counterlvq.costs import Cost
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Feature, Features
-from counterlvq.frames import like, rows_of
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.pipelines.steps import is_kind
-from counterlvq.tables import as_frame, new_frame, settled
+from counterlvq.tables.encoding import like, rows_of
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import as_frame, new_frame, settled
 from counterlvq.turns import in_turn
 
 __all__ = ["Doubt", "Source", "source_of"]

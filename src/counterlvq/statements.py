@@ -11,9 +11,9 @@ import numpy as np
 from counterlvq import expressions
 from counterlvq.constraints import Condition, Constraint, comparison, shown_call
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
-from counterlvq.features import Feature, FeatureKey, Features
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.rows import Implication, LevelRule, Rows
+from counterlvq.tables.features import Feature, FeatureKey, Features
 
 __all__ = ["Expression", "OneOf", "as_constraint"]
 

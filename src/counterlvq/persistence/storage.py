@@ -8,7 +8,6 @@ from typing import Any, BinaryIO
 
 from counterlvq.adapters import as_prototype_model
 from counterlvq.errors import InvalidInputError, ModelFileError
-from counterlvq.features import Features
 from counterlvq.files import whole_file
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import told
@@ -17,6 +16,7 @@ from counterlvq.persistence.contents import contents_of, model_from
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import TableModel
 from counterlvq.pipelines.steps import is_kind
+from counterlvq.tables.features import Features
 
 __all__ = ["load", "save"]
 

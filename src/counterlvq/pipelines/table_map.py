@@ -12,13 +12,13 @@ from numpy.typing import ArrayLike
 
 from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Feature, Features
-from counterlvq.frames import rows_of
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
+from counterlvq.tables.encoding import rows_of
+from counterlvq.tables.features import Feature, Features
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
 
@@ -182,7 +182,7 @@ class TableMap:
 
         Examples
         --------
-        >>> from counterlvq.features import Feature, Features
+        >>> from counterlvq.tables.features import Feature, Features
         >>> from sklearn.preprocessing import OneHotEncoder
         >>> from counterlvq.pipelines import read_transformer
         >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
@@ -251,7 +251,7 @@ class TableMap:
         Parameters
         ----------
         table : DataFrame, mapping or array-like with all `columns`
-            As for `counterlvq.frames.rows_of`.
+            As for `counterlvq.tables.encoding.rows_of`.
 
         Returns
         -------

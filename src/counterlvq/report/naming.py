@@ -10,10 +10,10 @@ import numpy as np
 
 from counterlvq.batch import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Features
-from counterlvq.frames import named_table
 from counterlvq.numeric.arrays import plain
-from counterlvq.tables import Table
+from counterlvq.tables.encoding import named_table
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import Table
 
 __all__ = ["row_names"]
 

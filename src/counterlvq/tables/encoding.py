@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.features import Feature, Features
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
@@ -24,8 +23,9 @@ from counterlvq.numeric.arrays import (
     refuse_masked,
     told,
 )
-from counterlvq.records import as_records, typed_like
-from counterlvq.tables import Table, as_frame, closest, is_missing, numbers_among, settled
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import Table, as_frame, closest, is_missing, numbers_among, settled
+from counterlvq.tables.records import as_records, typed_like
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
@@ -63,7 +63,7 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
     Examples
     --------
     >>> import pandas as pd
-    >>> from counterlvq.features import Feature, Features
+    >>> from counterlvq.tables.features import Feature, Features
     >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
     >>> rows_of(pd.DataFrame({"job": ["nurse", "clerk"], "age": [31, 44]}), features)
     array([[31.,  1.],
@@ -113,7 +113,7 @@ def like(
     Examples
     --------
     >>> import pandas as pd
-    >>> from counterlvq.features import Feature, Features
+    >>> from counterlvq.tables.features import Feature, Features
     >>> table = pd.DataFrame({"age": [31], "job": ["nurse"], "id": ["a7"]})
     >>> features = Features([Feature("age", "whole"), Feature("job", levels=["clerk", "nurse"])])
     >>> like(table, [[30.0, 0.0]], features)
@@ -267,7 +267,7 @@ def written(column: Floats, feature: Feature) -> NDArray[Any]:
 
     Examples
     --------
-    >>> from counterlvq.features import Feature
+    >>> from counterlvq.tables.features import Feature
     >>> written(np.array([1.0, 0.0]), Feature("job", levels=["clerk", "nurse"])).tolist()
     ['nurse', 'clerk']
     """

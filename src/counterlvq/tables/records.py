@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
-from counterlvq.tables import Table, checked_names, numbers_among
+from counterlvq.tables.frames import Table, checked_names, numbers_among
 
 __all__ = ["as_records", "typed_like"]
 

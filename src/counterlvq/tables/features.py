@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
-from counterlvq.tables import Frame, as_frame, closest, is_missing, settled
+from counterlvq.tables.frames import Frame, as_frame, closest, is_missing, settled
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 

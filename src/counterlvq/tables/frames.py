@@ -1,7 +1,7 @@
 """One way to look at a DataFrame of pandas or polars, and at a table of Arrow.
 
 No library is imported before a frame of its own comes in. What is read here is described
-by `features` and turned into numbers by `frames`.
+by `features` and turned into numbers by `encoding`.
 """
 
 from __future__ import annotations
