@@ -15,10 +15,10 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import bulk
-from counterlvq.families import Family
+from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.proof_data import Stated
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Answers, Code, Scratch
-from counterlvq.stated import Stated
 from tests import oracles
 from tests.oracles import Absolute, Question
 

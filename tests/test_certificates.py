@@ -14,10 +14,10 @@ from scipy.optimize import linprog
 
 from counterlvq.cells import Halfspaces
 from counterlvq.certificates import Grounds, Proof
-from counterlvq.grids import Grid
-from counterlvq.programs import Blueprint, Multipliers, Program
-from counterlvq.rows import Quadric, Rows
-from counterlvq.stated import constraints_alone
+from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.grids import Grid
+from counterlvq.programs.program import Blueprint, Multipliers, Program
+from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.statements import as_constraint
 from counterlvq.tables.features import Features
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
-from counterlvq.programs import Multipliers
+from counterlvq.programs.program import Multipliers
 from counterlvq.proofs import Certificate, Exclusion, Proof, Singles
 from tests.oracles import exact_distance
 

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterlvq as clvq
-from counterlvq.rows import Rows
+from counterlvq.programs.conditions import Rows
 from counterlvq.statements import Expression, as_constraint
 from counterlvq.tables.features import Features
 

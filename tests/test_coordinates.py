@@ -8,7 +8,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq import Feature, Features
 from counterlvq.coordinates import Coordinates, Prices
-from counterlvq.rows import Conditional, Implication, LevelRule, Rows
+from counterlvq.programs.conditions import Conditional, Implication, LevelRule, Rows
 from counterlvq.statements import Expression, as_constraint
 
 FEATURES = Features(

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.programs import Multipliers
+from counterlvq.programs.program import Multipliers
 from counterlvq.proofs import Certificate, Proof
 from tests import oracles
 from tests.oracles import Absolute, Question, Squared

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from counterlvq.grids import Grid
+from counterlvq.programs.grids import Grid
 
 bounded = settings(max_examples=200)
 

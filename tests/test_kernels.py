@@ -20,9 +20,9 @@ from scipy.optimize import linprog
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.families import Family, family_of
 from counterlvq.judging import CLOSED_GAP, Rules
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.kernel_data import Family, family_of
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.proofs import Question
 from counterlvq.search import _certificate as certificate_of
 from counterlvq.solvers import Outcome, compiled, conic, highs

@@ -13,7 +13,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq import branching
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
-from counterlvq.programs import Multipliers
+from counterlvq.programs.program import Multipliers
 from counterlvq.solvers import convexified, descent, semidefinite
 from counterlvq.solvers.convexified import Round
 from counterlvq.solvers.guard import Raw

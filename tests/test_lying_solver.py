@@ -11,10 +11,10 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import solvers
-from counterlvq.families import Family
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.program import Multipliers, Program
+from counterlvq.programs.proof_data import Stated
 from counterlvq.solvers import Outcome, Solution, Solver, compiled
-from counterlvq.stated import Stated
 from tests import catalogue, oracles
 from tests.catalogue import Problem
 

@@ -12,9 +12,9 @@ from sklearn.datasets import load_digits
 from sklearn.neighbors import KNeighborsClassifier
 
 import counterlvq as clvq
-from counterlvq import families
 from counterlvq.cells import SharedCells
-from counterlvq.programs import Blueprint
+from counterlvq.programs import kernel_data
+from counterlvq.programs.program import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.solvers import Outcome, conic, highs
 
@@ -136,9 +136,9 @@ def test_nearest_neighbour_classifier_agrees() -> None:
 def test_answers_do_not_depend_on_what_is_kept(cost: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Lengths of all rows are kept if they are few enough; without them the way is another."""
     model, X = noise()
-    monkeypatch.setattr(families, "_MOST_SCALES", 1 << 22)
+    monkeypatch.setattr(kernel_data, "_MOST_SCALES", 1 << 22)
     with_lengths = clvq.Explainer(model, COSTS[cost]).explain_batch(X[:6], 3)
-    monkeypatch.setattr(families, "_MOST_SCALES", 0)
+    monkeypatch.setattr(kernel_data, "_MOST_SCALES", 0)
     explainer = clvq.Explainer(model, COSTS[cost])
     without = explainer.explain_batch(X[:6], 3)
     assert without.fallbacks == with_lengths.fallbacks == 0
@@ -181,8 +181,8 @@ def test_memory_grows_with_the_prototypes_and_not_with_their_pairs(
     """
     small, _ = digits()
     clvq.Explainer(small, COSTS[cost]).explain(small.prototypes[0])  # compiled before we look
-    assert families._MOST_SCALES <= 1 << 22
-    monkeypatch.setattr(families, "_MOST_SCALES", most)
+    assert kernel_data._MOST_SCALES <= 1 << 22
+    monkeypatch.setattr(kernel_data, "_MOST_SCALES", most)
     peak = peak_of(cost, np.arange(P) % 5, target=1)
     pairs = (P // 5) * (P - P // 5)
     table = 8 * pairs if pairs <= most else 0

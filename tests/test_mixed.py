@@ -19,7 +19,7 @@ import counterlvq as clvq
 from counterlvq import Feature, Features, mixed, solvers
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.lvq import GLVQ
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.trees import Forest, Tree

@@ -15,7 +15,7 @@ import counterlvq as clvq
 from counterlvq.numeric.definiteness import metric_factor
 from counterlvq.numeric.error_free import gram_residual, rounded_dot, split_product, split_sum
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.rows import Quadric
+from counterlvq.programs.conditions import Quadric
 
 UNITS = 10.0 ** np.arange(-8, 9)
 

@@ -12,7 +12,7 @@ import counterlvq as clvq
 from counterlvq import answers as ways
 from counterlvq import search
 from counterlvq.conflicts import conflict_of
-from counterlvq.programs import Program
+from counterlvq.programs.program import Program
 from counterlvq.solvers import Choice, Solution
 from counterlvq.targets import wished_prototypes
 

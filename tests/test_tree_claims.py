@@ -18,7 +18,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.lifting import LiftedPrices
-from counterlvq.programs import Multipliers
+from counterlvq.programs.program import Multipliers
 from counterlvq.trees import Forest, Tree
 
 Model = clvq.PrototypeModel

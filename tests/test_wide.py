@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq import families
 from counterlvq.answers import SharedAnswers
-from counterlvq.families import Family
+from counterlvq.programs import kernel_data as families
+from counterlvq.programs.kernel_data import Family
 from counterlvq.targets import wished_prototypes
 
 

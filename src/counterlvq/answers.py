@@ -18,16 +18,16 @@ from numpy.typing import NDArray
 from counterlvq.branching import Branching, Progress
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.conflicts import Reason, conflict_of
-from counterlvq.families import Family, family_of
 from counterlvq.judging import CLOSED_GAP, EXACT_GAP, Rules
 from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Blueprint
+from counterlvq.programs.kernel_data import Family, family_of
+from counterlvq.programs.program import Blueprint
+from counterlvq.programs.proof_data import Stated, stated_of
 from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find, refutation
 from counterlvq.solvers.descent import Frames, warm_up
-from counterlvq.stated import Stated, stated_of
 from counterlvq.trees import Forest, LocalQuestion
 from counterlvq.types import Method
 

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Program
-from counterlvq.rows import Quadric, Rows
-from counterlvq.stated import cost_limits
+from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.program import Program
+from counterlvq.programs.proof_data import cost_limits
 
 __all__ = ["UNIT", "Box", "around", "limits_of", "moved", "right_sides", "within_rows"]
 

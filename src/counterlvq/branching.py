@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Program
+from counterlvq.programs.program import Program
 from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
 from counterlvq.solvers.convexified import Scores

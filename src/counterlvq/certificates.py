@@ -31,9 +31,9 @@ from counterlvq.exact_duality import (
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.exact import dot
-from counterlvq.programs import Multipliers
-from counterlvq.rows import Quadric
-from counterlvq.stated import CostReach, Stated, cost_limits
+from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.program import Multipliers
+from counterlvq.programs.proof_data import CostReach, Stated, cost_limits
 
 __all__ = ["Grounds", "Proof", "Value"]
 
@@ -80,7 +80,7 @@ class Grounds:
     @cached_property
     def projected(self) -> tuple[Floats, float]:
         """The input in the space of the metric, and the length of its rounding."""
-        from counterlvq.duality_kernel import project_row
+        from counterlvq.programs.duality_kernel import project_row
 
         data = self.stated
         z = np.zeros(data.anchors.shape[1])
@@ -92,7 +92,7 @@ class Grounds:
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
         """Smallest and largest change of each feature by the user's bounds, rounded outwards."""
-        from counterlvq.duality_kernel import limits_of
+        from counterlvq.programs.duality_kernel import limits_of
 
         data, low, high = self.stated, np.empty(self.x.size), np.empty(self.x.size)
         limits_of(
@@ -129,7 +129,7 @@ class Grounds:
 
     def value(self, proof: Proof, margin: float, cap: float, *, with_cost: bool) -> Value:
         """Least of the charged conditions, and the cost, over the box of changes up to `cap`."""
-        from counterlvq.duality_kernel import cell_value
+        from counterlvq.programs.duality_kernel import cell_value
 
         data, (z, z_error), d = self.stated, self.projected, self.x.size
         low, high = self.box(cap)

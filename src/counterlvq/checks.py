@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.duality_kernel import cost_of
 from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.programs.duality_kernel import cost_of
 
 __all__ = ["judge_rows", "relative_gap"]
 

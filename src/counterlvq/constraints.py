@@ -26,7 +26,7 @@ from counterlvq.numeric.arrays import (
     real_number,
 )
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.rows import Implication, LevelRule, Quadric, Rows, StatedQuadric
+from counterlvq.programs.conditions import Implication, LevelRule, Quadric, Rows, StatedQuadric
 from counterlvq.tables.features import FeatureKey, Features
 
 __all__ = [

@@ -28,12 +28,12 @@ from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
-from counterlvq.families import Family
 from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
-from counterlvq.programs import Blueprint
+from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.program import Blueprint
 from counterlvq.proofs import Certificate, Question, Stop
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from counterlvq.boxes import UNIT, Box
 from counterlvq.cells import Forms
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.quadratics import Sum, least_over_box
 
 __all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradiction"]

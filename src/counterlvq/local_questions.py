@@ -17,12 +17,12 @@ import numpy as np
 
 from counterlvq.boxes import UNIT, Box, around, limits_of, moved, right_sides, within_rows
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
-from counterlvq.grids import Ticks
 from counterlvq.lifting import LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Blueprint, Program
-from counterlvq.rows import EQUALITY_ROUNDING, INEQUALITY_ROUNDING
-from counterlvq.stated import cost_limits
+from counterlvq.programs.conditions import EQUALITY_ROUNDING, INEQUALITY_ROUNDING
+from counterlvq.programs.grids import Ticks
+from counterlvq.programs.program import Blueprint, Program
+from counterlvq.programs.proof_data import cost_limits
 
 __all__ = ["LocalQuestion"]
 

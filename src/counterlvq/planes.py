@@ -19,8 +19,8 @@ from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.results import Counterfactual
-from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint
 from counterlvq.tables.features import FeatureKey
 from counterlvq.visible import shown_text

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from counterlvq.cells import SharedCells
 from counterlvq.certificates import Grounds, Proof
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Blueprint, Multipliers, Program
-from counterlvq.stated import Stated, limits_at, sides_at, stated_of
+from counterlvq.programs.program import Blueprint, Multipliers, Program
+from counterlvq.programs.proof_data import Stated, limits_at, sides_at, stated_of
 
 __all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "Stop", "never", "proof_of"]
 
@@ -166,7 +166,7 @@ class Singles:
 
     def lower_bounds(self, question: Question, margin: float) -> Floats:
         """Cost that no point of each cell undercuts, (k,)."""
-        from counterlvq.duality_kernel import overtaking_costs
+        from counterlvq.programs.duality_kernel import overtaking_costs
 
         data, (z, z_error) = question.grounds.stated, question.grounds.projected
         out = np.zeros(self.prototypes.size)

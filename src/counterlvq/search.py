@@ -15,13 +15,13 @@ import numpy as np
 
 from counterlvq import solvers
 from counterlvq.certificates import Grounds, Proof
-from counterlvq.families import Family
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Blueprint, Multipliers, Program, elastic
+from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.program import Blueprint, Multipliers, Program, elastic
+from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled
-from counterlvq.stated import constraints_alone
 from counterlvq.trees import Forest
 
 __all__ = [

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import column_lengths
-from counterlvq.programs import Program
+from counterlvq.programs.program import Program
 
 __all__ = ["settle"]
 

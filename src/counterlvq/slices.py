@@ -20,8 +20,8 @@ from counterlvq.costs import Cost
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import Plane, PlaneAxes, conditions_of, nearest_wished, plane_of
+from counterlvq.programs.conditions import Quadric
 from counterlvq.results import Counterfactual
-from counterlvq.rows import Quadric
 
 __all__ = ["Slice", "costs_of", "excess", "slice_of"]
 

@@ -12,7 +12,7 @@ from counterlvq import expressions
 from counterlvq.constraints import Condition, Constraint, comparison, shown_call
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, plain, told
-from counterlvq.rows import Implication, LevelRule, Rows
+from counterlvq.programs.conditions import Implication, LevelRule, Rows
 from counterlvq.tables.features import Feature, FeatureKey, Features
 
 __all__ = ["Expression", "OneOf", "as_constraint"]

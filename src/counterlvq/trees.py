@@ -19,7 +19,7 @@ from counterlvq.boxes import Box
 from counterlvq.lifting import LiftedPrices
 from counterlvq.local_questions import LocalQuestion
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers
+from counterlvq.programs.program import Multipliers
 from counterlvq.proofs import Certificate, Exclusion, Proof, Singles, Stop, never
 
 __all__ = ["Forest", "LocalQuestion", "Tree", "plain_copy"]

@@ -17,8 +17,8 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import change_weights
 from counterlvq.plots.style import number
 from counterlvq.presentation import bound_text, cost_text, cost_words, exact_text, gap_text
+from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.results import Counterfactual
-from counterlvq.rows import Quadric, Rows
 from counterlvq.statements import as_constraint
 from counterlvq.trees import Forest
 from counterlvq.types import Status

@@ -10,9 +10,9 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.families import Family
 from counterlvq.numeric.arrays import Floats
-from counterlvq.stated import Stated
+from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.proof_data import Stated
 
 __all__ = [
     "Answers",

@@ -9,8 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers, Program
-from counterlvq.rows import Quadric
+from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.guard import solved
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled

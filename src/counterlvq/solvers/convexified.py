@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Program
-from counterlvq.rows import Quadric
+from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.program import Program
 from counterlvq.solvers.guard import run_guarded
 from counterlvq.solvers.solution import Outcome
 

@@ -9,9 +9,9 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.families import root_of
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Program
+from counterlvq.programs.kernel_data import root_of
+from counterlvq.programs.program import Program
 from counterlvq.solvers.convexified import Convexified, Scores
 
 __all__ = ["Descent", "warm_up"]

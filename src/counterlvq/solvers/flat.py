@@ -12,7 +12,7 @@ import numpy as np
 from counterlvq import solvers
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers, Program, elastic
+from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.patience import run_highs
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution

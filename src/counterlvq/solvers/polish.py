@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["polish"]
 

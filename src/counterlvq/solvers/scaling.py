@@ -15,8 +15,8 @@ from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor, column_lengths
-from counterlvq.programs import Multipliers, Program
-from counterlvq.rows import Quadric
+from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["Scaling", "scaled"]
 

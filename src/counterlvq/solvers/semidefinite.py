@@ -23,10 +23,10 @@ from scipy import sparse
 from counterlvq.lifting import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
-from counterlvq.programs import Multipliers
+from counterlvq.programs.program import Multipliers
+from counterlvq.programs.proof_data import cost_limits
 from counterlvq.solvers.guard import run_guarded
 from counterlvq.solvers.solution import Outcome
-from counterlvq.stated import cost_limits
 
 __all__ = ["Relaxed", "relax"]
 

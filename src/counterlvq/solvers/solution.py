@@ -9,7 +9,7 @@ from typing import Protocol, final
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["Outcome", "Solution", "Solver"]
 

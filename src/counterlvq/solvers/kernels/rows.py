@@ -7,7 +7,8 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from counterlvq.duality_kernel import (
+from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.programs.duality_kernel import (
     cell_value,
     cost_of,
     fastest_gain,
@@ -16,7 +17,6 @@ from counterlvq.duality_kernel import (
     overtaking_cost,
     project_row,
 )
-from counterlvq.numeric.jit import borrowed, jit
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
 

@@ -20,15 +20,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces
-from counterlvq.grids import Grid
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
-from counterlvq.rows import Conditional, Quadric, Rows
+from counterlvq.programs.conditions import Conditional, Quadric, Rows
+from counterlvq.programs.grids import Grid
 
 __all__ = ["Blueprint", "Multipliers", "Program", "elastic"]
 
 # Two bounds that cross by less than this share of their size cross by rounding alone. A program is
-# what solvers see: this moves points, and no claim; see `stated` and `boxes` for those.
+# what solvers see: this moves points, and no claim. Claims
+# rest on `proof_data` and `certificates.enclosures`.
 _CROSSING = 2.0**-48
 # How far a search looks, as a multiple of what data and constraints suggest, where neither they nor
 # the cost limit a change. What it does not find there is not denied.

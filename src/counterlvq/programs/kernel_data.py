@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist
 from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs import Blueprint
-from counterlvq.stated import Stated, diagonal_of
+from counterlvq.programs.program import Blueprint
+from counterlvq.programs.proof_data import Stated, diagonal_of
 
 __all__ = ["Family", "family_of", "root_of"]
 
@@ -194,7 +194,7 @@ def _gains(stated: Stated, cells: SharedCells) -> Floats:
     if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
         return np.zeros((1, 0))
     # Numba takes a second to import and is not needed before this point.
-    from counterlvq.duality_kernel import fastest_gains
+    from counterlvq.programs.duality_kernel import fastest_gains
 
     out = np.zeros((cells.targets.size, cells.rivals.size))
     fastest_gains(
