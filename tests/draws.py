@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.programs.program import Blueprint
+from counterlvq.programs.template import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.statements import as_constraint
 

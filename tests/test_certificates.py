@@ -16,8 +16,9 @@ from counterlvq.cells import Halfspaces
 from counterlvq.certificates import Grounds, Proof
 from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.programs.grids import Grid
-from counterlvq.programs.program import Blueprint, Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import constraints_alone
+from counterlvq.programs.template import Blueprint
 from counterlvq.statements import as_constraint
 from counterlvq.tables.features import Features
 

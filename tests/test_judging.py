@@ -11,7 +11,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.checks import judge_rows, relative_gap
 from counterlvq.judging import Rules
-from counterlvq.programs.program import Blueprint
+from counterlvq.programs.template import Blueprint
 
 INF, NAN = np.inf, np.nan
 MODEL = clvq.PrototypeModel([[0.0, 0.0, 1.0], [4.0, 2.0, 1.0]], ["a", "b"])

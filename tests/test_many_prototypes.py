@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.programs import kernel_data
-from counterlvq.programs.program import Blueprint
+from counterlvq.programs.template import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.solvers import Outcome, conic, highs
 

@@ -23,8 +23,8 @@ from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family, family_of
-from counterlvq.programs.program import Blueprint
 from counterlvq.programs.proof_data import Stated, stated_of
+from counterlvq.programs.template import Blueprint
 from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find, refutation
 from counterlvq.solvers.descent import Frames, warm_up

@@ -33,7 +33,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.programs.kernel_data import Family
-from counterlvq.programs.program import Blueprint
+from counterlvq.programs.template import Blueprint
 from counterlvq.proofs import Certificate, Question, Stop
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge

@@ -21,8 +21,9 @@ from counterlvq.lifting import LiftedPrices, Nonconvex, lifted_bound, lifted_con
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.conditions import EQUALITY_ROUNDING, INEQUALITY_ROUNDING
 from counterlvq.programs.grids import Ticks
-from counterlvq.programs.program import Blueprint, Program
+from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import cost_limits
+from counterlvq.programs.template import Blueprint
 
 __all__ = ["LocalQuestion"]
 

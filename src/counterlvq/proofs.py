@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from counterlvq.cells import SharedCells
 from counterlvq.certificates import Grounds, Proof
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.program import Blueprint, Multipliers, Program
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import Stated, limits_at, sides_at, stated_of
+from counterlvq.programs.template import Blueprint
 
 __all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "Stop", "never", "proof_of"]
 

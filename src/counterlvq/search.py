@@ -17,8 +17,9 @@ from counterlvq import solvers
 from counterlvq.certificates import Grounds, Proof
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family
-from counterlvq.programs.program import Blueprint, Multipliers, Program, elastic
+from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
+from counterlvq.programs.template import Blueprint
 from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled

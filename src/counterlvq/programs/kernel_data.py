@@ -16,8 +16,8 @@ from scipy.spatial.distance import cdist
 from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.program import Blueprint
 from counterlvq.programs.proof_data import Stated, diagonal_of
+from counterlvq.programs.template import Blueprint
 
 __all__ = ["Family", "family_of", "root_of"]
 

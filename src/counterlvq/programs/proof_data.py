@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor
-from counterlvq.programs.program import Blueprint
+from counterlvq.programs.template import Blueprint
 
 __all__ = [
     "CostReach",
