@@ -11,9 +11,10 @@ from unittest.mock import patch
 
 from benchmarks.local_methods import run
 from benchmarks.local_problems import LocalProblem
-from counterlvq import branching, local_questions
+from counterlvq import branching
+from counterlvq.certificates import box_questions
+from counterlvq.certificates.boxes import Forest
 from counterlvq.solvers import semidefinite
-from counterlvq.trees import Forest
 
 SOLVER, ASSEMBLY, BOUND, SEARCH = "Clarabel", "assembly", "bound", "local search"
 STARTS, CHECK, REST = "cheap starts", "certificate", "rest"
@@ -21,8 +22,8 @@ STARTS, CHECK, REST = "cheap starts", "certificate", "rest"
 CLOCKS: tuple[tuple[str, Any, str], ...] = (
     (SOLVER, semidefinite, "run_guarded"),
     (ASSEMBLY, branching, "relax"),
-    (BOUND, local_questions, "lifted_bound"),
-    (BOUND, local_questions, "lifted_contradiction"),
+    (BOUND, box_questions, "lifted_bound"),
+    (BOUND, box_questions, "lifted_contradiction"),
     (SEARCH, branching.Branching, "_search_from"),
     (STARTS, branching.Branching, "_start"),
     (CHECK, Forest, "lower_bound"),

@@ -16,8 +16,8 @@ from numpy.random import Generator
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
+from counterlvq.certificates.cellwise import Question
 from counterlvq.programs.template import Blueprint
-from counterlvq.proofs import Question
 from counterlvq.statements import as_constraint
 
 Array = np.ndarray

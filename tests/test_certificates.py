@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from counterlvq.cells import Halfspaces
-from counterlvq.certificates import Grounds, Proof
+from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.program import Multipliers, Program

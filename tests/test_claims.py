@@ -13,8 +13,8 @@ import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
+from counterlvq.certificates.cellwise import Certificate, Exclusion, Proof, Singles
 from counterlvq.programs.program import Multipliers
-from counterlvq.proofs import Certificate, Exclusion, Proof, Singles
 from tests.oracles import exact_distance
 
 COSTS = {"l1": clvq.Manhattan(), "l2": clvq.Euclidean()}

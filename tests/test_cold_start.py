@@ -62,8 +62,8 @@ import counterlvq as clvq
 model = clvq.PrototypeModel([[0.0], [4.0]], ["a", "b"], omegas=[[[1.0]], [[2.0]]])
 costs = [clvq.Manhattan(), clvq.Euclidean()]
 found = [clvq.Explainer(model, cost).explain([0.0], target="b") for cost in costs]
-from counterlvq.bottoms import lowest_point
-from counterlvq.checks import judge_rows
+from counterlvq.certificates.lifted_kernel import lowest_point
+from counterlvq.certificates.acceptance_kernel import judge_rows
 from counterlvq.solvers.kernels.descent import descend
 stats = [kernel.stats for kernel in (descend, judge_rows, lowest_point)]
 print(json.dumps({

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.checks import judge_rows, relative_gap
-from counterlvq.judging import Rules
+from counterlvq.certificates.acceptance import Rules
+from counterlvq.certificates.acceptance_kernel import judge_rows, relative_gap
 from counterlvq.programs.template import Blueprint
 
 INF, NAN = np.inf, np.nan

@@ -20,10 +20,10 @@ from scipy.optimize import linprog
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.judging import CLOSED_GAP, Rules
+from counterlvq.certificates.acceptance import CLOSED_GAP, Rules
+from counterlvq.certificates.cellwise import Question
 from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.proofs import Question
 from counterlvq.search import _certificate as certificate_of
 from counterlvq.solvers import Outcome, compiled, conic, highs
 from counterlvq.solvers.compiled import Code, Priced

@@ -12,14 +12,14 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import branching
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers
 from counterlvq.solvers import convexified, descent, semidefinite
 from counterlvq.solvers.convexified import Round
 from counterlvq.solvers.guard import Raw
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
-from counterlvq.trees import Forest
 from tests import catalogue, local_questions
 from tests.local_questions import LocalQuestion, draw
 from tests.test_local_optima import assert_honest, assert_solved, optimum

@@ -13,9 +13,9 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
+from counterlvq.certificates.cellwise import Question
 from counterlvq.programs import kernel_data
 from counterlvq.programs.template import Blueprint
-from counterlvq.proofs import Question
 from counterlvq.solvers import Outcome, conic, highs
 
 RELATIVE = 1e-6

@@ -17,12 +17,12 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import counterlvq as clvq
 from counterlvq import Feature, Features, mixed, solvers
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.certificates.boxes import Forest, Tree
+from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.lvq import GLVQ
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
-from counterlvq.trees import Forest, Tree
 from tests.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
 
 Array = np.ndarray

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from counterlvq.boxes import Box
-from counterlvq.quadratics import Sum, least_over_box
+from counterlvq.certificates.enclosures import Box
+from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
 
 
 def sum_of(H: np.ndarray, h: np.ndarray, constant: float, w: np.ndarray) -> Sum:

@@ -17,9 +17,9 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.lifting import LiftedPrices
+from counterlvq.certificates.boxes import Forest, Tree
+from counterlvq.certificates.lifted import LiftedPrices
 from counterlvq.programs.program import Multipliers
-from counterlvq.trees import Forest, Tree
 
 Model = clvq.PrototypeModel
 

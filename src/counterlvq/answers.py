@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from counterlvq.branching import Branching, Progress
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
+from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Rules
+from counterlvq.certificates.boxes import Forest, LocalQuestion
+from counterlvq.certificates.cellwise import Question
 from counterlvq.conflicts import Reason, conflict_of
-from counterlvq.judging import CLOSED_GAP, EXACT_GAP, Rules
 from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.proof_data import Stated, stated_of
 from counterlvq.programs.template import Blueprint
-from counterlvq.proofs import Question
 from counterlvq.search import Find, Judge, Search, compiled_find, refutation
 from counterlvq.solvers.descent import Frames, warm_up
-from counterlvq.trees import Forest, LocalQuestion
 from counterlvq.types import Method
 
 __all__ = ["Answers", "LocalAnswers", "MixedAnswers", "SharedAnswers", "conflict", "judge_by"]
@@ -171,7 +171,7 @@ def _room(
 
 def _warm_up_bounds() -> None:
     # Numba takes a second to import and is not needed before this point.
-    from counterlvq.bottoms import warm_up as warm_up_bounds
+    from counterlvq.certificates.lifted_kernel import warm_up as warm_up_bounds
 
     warm_up_bounds()
 

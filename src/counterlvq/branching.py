@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.certificates.boxes import Forest, LocalQuestion, Tree
+from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Program
 from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
@@ -28,7 +29,6 @@ from counterlvq.solvers.convexified import Scores
 from counterlvq.solvers.descent import Descent, Frames
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.solution import Outcome
-from counterlvq.trees import Forest, LocalQuestion, Tree
 from counterlvq.visible import shown_text
 
 __all__ = ["Branching", "Node", "Progress"]
@@ -38,7 +38,7 @@ _TREE = "branch and bound over semidefinite relaxations"
 
 # All numbers below steer the search: which points are tried, which boxes are cut and when it ends.
 # They decide how good an answer and its prices are. What is claimed is recomputed from the prices
-# by `trees`, in which none of them occurs: a weak bound, never a wrong one.
+# by `certificates`, in which none of them occurs: a weak bound, never a wrong one.
 
 # Relative decrease at which a local search stops.
 _FLAT = 1e-9

@@ -12,7 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.judging import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
+from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.bulk import Table
-from counterlvq.judging import MOST_PUSHES, Rules
+from counterlvq.certificates.acceptance import MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.results import Counterfactual

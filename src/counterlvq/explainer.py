@@ -22,19 +22,20 @@ from counterlvq.answers import (
 from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
+from counterlvq.certificates.acceptance import Rules
+from counterlvq.certificates.boxes import Forest, LocalQuestion, plain_copy
+from counterlvq.certificates.cellwise import Certificate, Question, Stop
 from counterlvq.confirming import confirm_table, confirmed, withdrawn
 from counterlvq.conflicts import Reason
 from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
-from counterlvq.judging import Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.template import Blueprint
-from counterlvq.proofs import Certificate, Question, Stop
 from counterlvq.results import Counterfactual
 from counterlvq.search import Find, Judge
 from counterlvq.sources import Source, source_of
@@ -43,7 +44,6 @@ from counterlvq.tables.features import Features
 from counterlvq.tables.frames import settled
 from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
-from counterlvq.trees import Forest, LocalQuestion, plain_copy
 from counterlvq.types import Method, Status
 from counterlvq.waiting import answer_rows, reporter
 

@@ -16,9 +16,9 @@ import numpy as np
 
 from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.certificates.cellwise import Question
+from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
-from counterlvq.proofs import Question
 from counterlvq.search import Search
 from counterlvq.solvers.convexified import Scores
 from counterlvq.solvers.descent import Descent, Frames

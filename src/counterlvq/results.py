@@ -10,6 +10,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.cellwise import Certificate
 from counterlvq.constraints import Constraint
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.presentation import (
@@ -21,10 +23,8 @@ from counterlvq.presentation import (
     shown_change,
     shown_row,
 )
-from counterlvq.proofs import Certificate
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, Features
-from counterlvq.trees import Forest
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 

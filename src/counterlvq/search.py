@@ -14,16 +14,16 @@ from typing import final
 import numpy as np
 
 from counterlvq import solvers
-from counterlvq.certificates import Grounds, Proof
+from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.cellwise import Certificate, Exclusion, Question, Singles, proof_of
+from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import Blueprint
-from counterlvq.proofs import Certificate, Exclusion, Question, Singles, proof_of
 from counterlvq.settle import settle
 from counterlvq.solvers import Outcome, Solution, compiled
-from counterlvq.trees import Forest
 
 __all__ = [
     "Evidence",

@@ -10,6 +10,7 @@ from typing import final
 
 import numpy as np
 
+from counterlvq.certificates.boxes import Forest
 from counterlvq.constraints import Constraint
 from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
@@ -20,7 +21,6 @@ from counterlvq.presentation import bound_text, cost_text, cost_words, exact_tex
 from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.results import Counterfactual
 from counterlvq.statements import as_constraint
-from counterlvq.trees import Forest
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 

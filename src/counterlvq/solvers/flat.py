@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from counterlvq import solvers
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.solvers.semidefinite import Relaxed

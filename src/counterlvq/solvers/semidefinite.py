@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
+from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.programs.program import Multipliers

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.boxes import UNIT, Box
+from counterlvq.certificates.enclosures import UNIT, Box
 from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Sum", "least_over_box"]
@@ -353,7 +353,7 @@ def _polished(total: Sum, H: Floats, convex: _Convex, box: Box, lowest: Floats) 
 def _lowest(total: Sum, H: Floats, convex: _Convex, box: Box, start: Floats) -> Floats:
     """Lowest point of the shifted sum, about, in a box; features without room stay."""
     # Numba takes a second to import and is not needed before this point.
-    from counterlvq.bottoms import lowest_point
+    from counterlvq.certificates.lifted_kernel import lowest_point
 
     center = np.where(convex.half > 0, box.center, start)
     half = np.where(convex.half > 0, box.half, 0.0)

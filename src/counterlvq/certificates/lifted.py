@@ -26,11 +26,11 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.boxes import UNIT, Box
 from counterlvq.cells import Forms
+from counterlvq.certificates.enclosures import UNIT, Box
+from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.quadratics import Sum, least_over_box
 
 __all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradiction"]
 

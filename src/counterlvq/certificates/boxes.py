@@ -3,7 +3,7 @@
 A `Tree` cuts the box of changes that could be cheaper than the answer, and carries prices
 for every part. Whoever checks it builds the conditions anew from model, cost, constraints
 and input, walks down the cuts, so that nothing can be left out, and evaluates the prices
-with `lifting`. No solver is imported here.
+with `lifted`. No solver is imported here.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.boxes import Box
-from counterlvq.lifting import LiftedPrices
-from counterlvq.local_questions import LocalQuestion
+from counterlvq.certificates.box_questions import LocalQuestion
+from counterlvq.certificates.cellwise import Certificate, Exclusion, Proof, Singles, Stop, never
+from counterlvq.certificates.enclosures import Box
+from counterlvq.certificates.lifted import LiftedPrices
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
-from counterlvq.proofs import Certificate, Exclusion, Proof, Singles, Stop, never
 
 __all__ = ["Forest", "LocalQuestion", "Tree", "plain_copy"]
 

@@ -114,7 +114,7 @@ class Rules:
     ) -> Judged:
         """Judge each row of `Y` as the counterfactual of that row of `X`, with its bound."""
         # Numba takes a second to import and is not needed before this point.
-        from counterlvq.checks import judge_rows
+        from counterlvq.certificates.acceptance_kernel import judge_rows
 
         n = Y.shape[0]
         out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
@@ -283,7 +283,7 @@ class Rules:
 
 
 class _Checks(NamedTuple):
-    """Plain arrays, as `checks` takes them; row k of a matrix has the entries from start_k on."""
+    """Plain arrays for `acceptance_kernel`; row k of a matrix has the entries from start_k on."""
 
     start: NDArray[np.int64]  # (k + 1,)
     feature: NDArray[np.int64]  # (entries,)

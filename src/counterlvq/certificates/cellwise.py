@@ -2,7 +2,7 @@
 
 A proof carries no rows of numbers taken from a solver's run. Whoever checks it builds the
 rows anew from model, cost, constraints and input, and evaluates the prices with
-`certificates`. A certificate is plain data: whatever does not have the types, shapes and ranges
+`duality`. A certificate is plain data: whatever does not have the types, shapes and ranges
 of one proves nothing. No solver is imported here.
 """
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import SharedCells
-from counterlvq.certificates import Grounds, Proof
+from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import Stated, limits_at, sides_at, stated_of

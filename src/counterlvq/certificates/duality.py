@@ -21,7 +21,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.exact_duality import (
+from counterlvq.certificates.exact_duality import (
     Charged,
     ExactLeast,
     ExactSum,

@@ -15,9 +15,22 @@ from typing import final
 
 import numpy as np
 
-from counterlvq.boxes import UNIT, Box, around, limits_of, moved, right_sides, within_rows
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
-from counterlvq.lifting import LiftedPrices, Nonconvex, lifted_bound, lifted_contradiction
+from counterlvq.certificates.enclosures import (
+    UNIT,
+    Box,
+    around,
+    limits_of,
+    moved,
+    right_sides,
+    within_rows,
+)
+from counterlvq.certificates.lifted import (
+    LiftedPrices,
+    Nonconvex,
+    lifted_bound,
+    lifted_contradiction,
+)
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.conditions import EQUALITY_ROUNDING, INEQUALITY_ROUNDING
 from counterlvq.programs.grids import Ticks

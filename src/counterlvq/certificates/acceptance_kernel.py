@@ -3,7 +3,7 @@
 It sees numbers alone, and nothing of how a point was found. A row is summed by itself, term by
 term, so that it is judged the same alone and among others.
 
-Importing this module imports Numba; `judging` does so when the first point is judged.
+Importing this module imports Numba; `acceptance` does so when the first point is judged.
 """
 
 from __future__ import annotations
