@@ -13,7 +13,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq import branching
 from counterlvq.certificates.boxes import Forest
-from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers
 from counterlvq.solvers import convexified, descent, semidefinite
 from counterlvq.solvers.convexified import Round

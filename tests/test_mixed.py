@@ -18,8 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 import counterlvq as clvq
 from counterlvq import Feature, Features, mixed, solvers
 from counterlvq.certificates.boxes import Forest, Tree
-from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.lvq import GLVQ
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed

@@ -8,8 +8,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from counterlvq.certificates.enclosures import Box
 from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
+from counterlvq.programs.nonconvex import Box
 
 
 def sum_of(H: np.ndarray, h: np.ndarray, constant: float, w: np.ndarray) -> Sum:

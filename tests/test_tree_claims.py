@@ -18,7 +18,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.certificates.boxes import Forest, Tree
-from counterlvq.certificates.lifted import LiftedPrices
+from counterlvq.programs.nonconvex import LiftedPrices
 from counterlvq.programs.program import Multipliers
 
 Model = clvq.PrototypeModel

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.certificates.boxes import Forest, LocalQuestion, Tree
-from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Program
 from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
 from counterlvq.settle import settle

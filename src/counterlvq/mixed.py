@@ -17,8 +17,8 @@ import numpy as np
 from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.certificates.cellwise import Question
-from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.search import Search
 from counterlvq.solvers.convexified import Scores
 from counterlvq.solvers.descent import Descent, Frames

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.conditions import INEQUALITY_ROUNDING
+from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import Blueprint
 from counterlvq.vicinity import SAFE, competing

@@ -16,24 +16,12 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
-from counterlvq.certificates.enclosures import (
-    UNIT,
-    Box,
-    around,
-    limits_of,
-    moved,
-    right_sides,
-    within_rows,
-)
-from counterlvq.certificates.lifted import (
-    LiftedPrices,
-    Nonconvex,
-    lifted_bound,
-    lifted_contradiction,
-)
+from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
+from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.conditions import EQUALITY_ROUNDING, INEQUALITY_ROUNDING
+from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.grids import Ticks
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import cost_limits
 from counterlvq.programs.template import Blueprint

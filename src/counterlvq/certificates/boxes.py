@@ -17,9 +17,8 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.cellwise import Certificate, Exclusion, Proof, Singles, Stop, never
-from counterlvq.certificates.enclosures import Box
-from counterlvq.certificates.lifted import LiftedPrices
 from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.nonconvex import Box, LiftedPrices
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["Forest", "LocalQuestion", "Tree", "plain_copy"]

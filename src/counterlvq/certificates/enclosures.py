@@ -8,22 +8,18 @@ cost set one it is infinite: how far a search looks is no side.
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import UNIT
 from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import cost_limits
 
-__all__ = ["UNIT", "Box", "around", "limits_of", "moved", "right_sides", "within_rows"]
+__all__ = ["around", "limits_of", "moved", "right_sides", "within_rows"]
 
-# Twice the unit roundoff u. A sum of n products of floats, in any order, is off by at most
-# gamma_n = n u / (1 - n u) of the sum of their sizes, and n UNIT is more than that for all n
-# below 2^51. The slack also pays for the rounding of the error bounds themselves.
-UNIT = 2.0**-52
 # How often linear conditions narrow a box.
 _SWEEPS = 3
 # Up to so many products, right-hand sides are summed exactly and rounded once.
@@ -31,76 +27,6 @@ _EXACT_TERMS = 4096
 # Two bounds that cross by less than this share of their size are taken to touch: an answer may
 # break either by rounding. This only ever makes a box larger.
 _CROSSING = 2.0**-46
-
-
-class Box(NamedTuple):
-    """Smallest and largest change of each feature; infinite where nothing limits it."""
-
-    lower: Floats  # (d,)
-    upper: Floats  # (d,)
-
-    @classmethod
-    def whole(cls, width: int) -> Box:
-        """All changes."""
-        return cls(np.full(width, -np.inf), np.full(width, np.inf))
-
-    @property
-    def center(self) -> Floats:
-        """The middle of a finite box, (d,)."""
-        return np.asarray(0.5 * (self.lower + self.upper))
-
-    @property
-    def half(self) -> Floats:
-        """Half of each side, (d,)."""
-        return np.asarray(0.5 * (self.upper - self.lower))
-
-    @property
-    def is_empty(self) -> bool:
-        """Whether two sides have crossed."""
-        return bool((self.lower > self.upper).any())
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether all sides are."""
-        return bool(np.isfinite(self.lower).all() and np.isfinite(self.upper).all())
-
-    @property
-    def sign(self) -> Floats:
-        """Sign of each change where the box tells it, else 0, (d,)."""
-        return np.where(self.lower >= 0, 1.0, np.where(self.upper <= 0, -1.0, 0.0))
-
-    @property
-    def least(self) -> Floats:
-        """Least absolute change, (d,)."""
-        return np.asarray(np.maximum(np.maximum(self.lower, -self.upper), 0.0))
-
-    @property
-    def most(self) -> Floats:
-        """Largest absolute change, (d,)."""
-        return np.asarray(np.maximum(np.abs(self.lower), np.abs(self.upper)))
-
-    def within(self, other: Box) -> Box:
-        """Keep what two boxes have in common."""
-        return Box(np.maximum(self.lower, other.lower), np.minimum(self.upper, other.upper))
-
-    def equals(self, other: Box) -> bool:
-        """Whether two boxes have the same sides."""
-        same = (self.lower == other.lower) & (self.upper == other.upper)
-        return bool(same.all())
-
-    def widened(self, columns: NDArray[np.bool_]) -> Box:
-        """Move both sides outwards by the last digit, in some columns."""
-        return Box(
-            np.where(columns, np.nextafter(self.lower, -np.inf), self.lower),
-            np.where(columns, np.nextafter(self.upper, np.inf), self.upper),
-        )
-
-    def split(self, feature: int, at: float) -> tuple[Box, Box]:
-        """Cut across one feature."""
-        low, high = self.upper.copy(), self.lower.copy()
-        low[feature] = min(at, self.upper[feature])
-        high[feature] = max(at, self.lower[feature])
-        return Box(self.lower, low), Box(high, self.upper)
 
 
 def right_sides(rows: Rows, x: Floats) -> tuple[Floats, Floats]:

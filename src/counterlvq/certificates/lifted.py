@@ -17,115 +17,24 @@ bound, never a wrong one. No solver is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from counterlvq.cells import Forms
-from counterlvq.certificates.enclosures import UNIT, Box
 from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import UNIT
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers, Program
 
-__all__ = ["Box", "LiftedPrices", "Nonconvex", "lifted_bound", "lifted_contradiction"]
+__all__ = ["lifted_bound", "lifted_contradiction"]
 
 # Larger prices, and those that are none, are not charged: their products could overflow.
 _HUGE = 1e100
 # A box with less room than this share of its sides is a point, but for rounding; only how much
 # trouble is taken depends on it.
 _NO_ROOM = 2.0**-40
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Nonconvex:
-    """A convex program in the change, and quadratic forms on top: of one cell, and of a grid."""
-
-    convex: Program
-    forms: Forms
-
-    rivals: int  # how many of the forms are about rivals: they come first
-
-    def tightened(self, margin: float) -> Nonconvex:
-        """Ask for `margin` more over every rival."""
-        if not margin:
-            return self
-        r, blur = self.forms.r.copy(), self.forms.r_blur.copy()
-        r[: self.rivals] -= margin
-        blur[: self.rivals] += UNIT * np.abs(r[: self.rivals])
-        return replace(self, forms=self.forms._replace(r=r, r_blur=blur))
-
-    def only(self, rivals: NDArray[np.bool_]) -> Nonconvex:
-        """Leave out some of the forms, (m,)."""
-        kept = Forms(*(part[rivals] for part in self.forms))
-        return Nonconvex(self.convex, kept, int(rivals[: self.rivals].sum()))
-
-    def excess(self, delta: Floats) -> Floats:
-        """By how much the prototype trails each rival after the change, (m,)."""
-        Q, q, r = self.forms[:3]
-        value: Floats = np.einsum("kij,i,j->k", Q, delta, delta) + q @ delta - r
-        return value
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LiftedPrices:
-    """What is charged for in one box, and the point whose tangents count.
-
-    `low`, `high` and `cross` are charged for products of distances to the sides of the box:
-    both lower, both upper, lower of the row's and upper of the column's feature. `share` is
-    charged for the products of what is left of the cost with how far each absolute change is
-    above its least, and `signs` says how that charge is spread over products of changes whose
-    sign the box leaves open. `from_low` and `from_high` hold the vectors for the sides.
-    """
-
-    forms: Floats  # (m,)
-    linear: Multipliers
-    low: Floats  # (d, d)
-    high: Floats  # (d, d)
-    cross: Floats  # (d, d)
-    share: Floats  # (d,)
-    signs: Floats  # (d, d), upper triangle
-    from_low: Floats  # (d, s)
-    from_high: Floats  # (d, s)
-    point: Floats  # (d,)
-
-    @classmethod
-    def none(cls, problem: Nonconvex) -> LiftedPrices:
-        """Nothing is charged for."""
-        d, m = problem.convex.width, problem.forms.r.size
-        nothing, flat = np.zeros((d, d)), np.zeros((d, problem.convex.L.shape[0]))
-        return cls(
-            np.zeros(m), Multipliers.none(problem.convex), nothing, nothing, nothing, np.zeros(d),
-            nothing, flat, flat, np.zeros(d),
-        )  # fmt: skip
-
-    @property
-    def charges_anything(self) -> bool:
-        """Whether any price is more than nothing."""
-        linear = self.linear
-        parts = (
-            self.forms, linear.y, linear.z, linear.nu, self.low, self.high, self.cross,
-            self.share, self.from_low, self.from_high,
-        )  # fmt: skip
-        return any(bool(part.any()) for part in parts)
-
-    def charging(self, change: Callable[[Floats], Floats]) -> LiftedPrices:
-        """Change what is charged for conditions, and charge for nothing else."""
-        parts = [self.forms, self.linear.y, self.linear.z, self.linear.nu]
-        charged = change(np.concatenate(parts))
-        forms, y, z, nu = np.split(charged, np.cumsum([part.size for part in parts])[:-1])
-        nothing = np.zeros_like
-        return LiftedPrices(
-            forms, Multipliers(y, z, nu), nothing(self.low), nothing(self.high),
-            nothing(self.cross), nothing(self.share), nothing(self.signs),
-            nothing(self.from_low), nothing(self.from_high), self.point,
-        )  # fmt: skip
 
 
 def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> float:

@@ -18,8 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.enclosures import UNIT, Box
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import UNIT
+from counterlvq.programs.nonconvex import Box
 
 __all__ = ["Sum", "least_over_box"]
 

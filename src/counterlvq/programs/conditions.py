@@ -18,22 +18,8 @@ from counterlvq.numeric.error_free import EPSILON, rounded_dot, split_sum
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 
-__all__ = [
-    "EQUALITY_ROUNDING",
-    "INEQUALITY_ROUNDING",
-    "Conditional",
-    "Implication",
-    "LevelRule",
-    "Quadric",
-    "Rows",
-    "StatedQuadric",
-]
+__all__ = ["Conditional", "Implication", "LevelRule", "Quadric", "Rows", "StatedQuadric"]
 
-# How far a condition of the user may be off, relative to the numbers that meet in it: an equality,
-# which rarely holds to the last digit, and an inequality where it leaves no room at all. Points
-# that are off by less count as answers, and no proof on a grid excludes one that is.
-EQUALITY_ROUNDING = 2.0**-40
-INEQUALITY_ROUNDING = 2.0**-46
 
 # Share of a quadratic condition that is given up so that a factor that is off by e costs e^2
 # over this and not e: with the rounding of floats, both end near 1e-11. It makes the region that

@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from counterlvq.certificates.lifted import Box, LiftedPrices, Nonconvex
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers
 from counterlvq.programs.proof_data import cost_limits
 from counterlvq.solvers.guard import run_guarded
