@@ -16,7 +16,7 @@ from numpy.random import Generator
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.certificates.cellwise import Question
+from counterlvq.certificates.questions import Question
 from counterlvq.programs.template import Blueprint
 from counterlvq.statements import as_constraint
 

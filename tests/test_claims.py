@@ -13,7 +13,8 @@ import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
-from counterlvq.certificates.cellwise import Certificate, Exclusion, Proof, Singles
+from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles
+from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
 from tests.oracles import exact_distance
 

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.certificates.cellwise import Certificate, Proof
+from counterlvq.certificates.cellwise import Certificate
+from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
 from tests import oracles
 from tests.oracles import Absolute, Question, Squared

@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.acceptance import CLOSED_GAP, Rules
-from counterlvq.certificates.cellwise import Question
+from counterlvq.certificates.questions import Question
 from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.search import _certificate as certificate_of

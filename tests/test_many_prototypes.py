@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.certificates.cellwise import Question
+from counterlvq.certificates.questions import Question
 from counterlvq.programs import kernel_data
 from counterlvq.programs.template import Blueprint
 from counterlvq.solvers import Outcome, conic, highs

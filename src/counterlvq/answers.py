@@ -18,8 +18,9 @@ from numpy.typing import NDArray
 from counterlvq.branching import Branching, Progress
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Rules
-from counterlvq.certificates.boxes import Forest, LocalQuestion
-from counterlvq.certificates.cellwise import Question
+from counterlvq.certificates.box_questions import LocalQuestion
+from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.questions import Question
 from counterlvq.conflicts import Reason, conflict_of
 from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel

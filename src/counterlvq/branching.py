@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.certificates.boxes import Forest, LocalQuestion, Tree
+from counterlvq.certificates.box_questions import LocalQuestion
+from counterlvq.certificates.boxes import Forest, Tree
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Program

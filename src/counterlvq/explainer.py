@@ -23,8 +23,11 @@ from counterlvq.batch import CounterfactualBatch, GivenTable
 from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
 from counterlvq.certificates.acceptance import Rules
-from counterlvq.certificates.boxes import Forest, LocalQuestion, plain_copy
-from counterlvq.certificates.cellwise import Certificate, Question, Stop
+from counterlvq.certificates.box_questions import LocalQuestion
+from counterlvq.certificates.boxes import Forest, plain_copy
+from counterlvq.certificates.cellwise import Certificate
+from counterlvq.certificates.certificate import Stop
+from counterlvq.certificates.questions import Question
 from counterlvq.confirming import confirm_table, confirmed, withdrawn
 from counterlvq.conflicts import Reason
 from counterlvq.constraints import Constraint

@@ -16,7 +16,7 @@ import numpy as np
 
 from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
-from counterlvq.certificates.cellwise import Question
+from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.search import Search

@@ -15,8 +15,9 @@ import numpy as np
 
 from counterlvq import solvers
 from counterlvq.certificates.boxes import Forest
-from counterlvq.certificates.cellwise import Certificate, Exclusion, Question, Singles, proof_of
+from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles, proof_of
 from counterlvq.certificates.duality import Grounds, Proof
+from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.program import Multipliers, Program, elastic

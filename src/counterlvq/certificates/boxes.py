@@ -16,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.certificates.box_questions import LocalQuestion
-from counterlvq.certificates.cellwise import Certificate, Exclusion, Proof, Singles, Stop, never
+from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles
+from counterlvq.certificates.certificate import Stop, never
+from counterlvq.certificates.duality import Proof
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedPrices
 from counterlvq.programs.program import Multipliers
 
-__all__ = ["Forest", "LocalQuestion", "Tree", "plain_copy"]
+__all__ = ["Forest", "Tree", "plain_copy"]
 
 
 class _Part(NamedTuple):

@@ -8,103 +8,24 @@ of one proves nothing. No solver is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.cells import SharedCells
-from counterlvq.certificates.duality import Grounds, Proof
+from counterlvq.certificates.certificate import Stop, never
+from counterlvq.certificates.duality import Proof
+from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.program import Multipliers, Program
-from counterlvq.programs.proof_data import Stated, limits_at, sides_at, stated_of
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.program import Multipliers
 
-__all__ = ["Certificate", "Exclusion", "Proof", "Question", "Singles", "Stop", "never", "proof_of"]
+__all__ = ["Certificate", "Exclusion", "Singles", "proof_of"]
 
 # A bound that misses the cost by less than this share is not worth exact arithmetic.
 _CLOSED = 1e-7
 # Products that exact arithmetic may take for one cell.
 _MOST_PRODUCTS = 1 << 18
-
-Stop = Callable[[], bool]
-
-
-def never() -> bool:
-    """Go on for as long as it takes."""
-    return False
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Question:
-    """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
-
-    blueprint: Blueprint
-    cells: SharedCells
-    x: Floats  # (d,)
-    known: Stated | None = None  # what proofs rest on, if it has been gathered
-    # How far the arithmetic of the user's own `predict` may be off around `x`: where a rival leads
-    # by less, the model may say that the target wins.
-    blur: float = 0.0
-    # The same at any change within limits (d,).
-    blur_within: Callable[[Floats], float] | None = None
-    is_exact: bool = True  # whether the model itself decides, ties too, rather than a foreign one
-
-    @cached_property
-    def spread(self) -> Floats:
-        """How far the prototypes lie from `x` in each feature, (d,)."""
-        return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
-
-    @cached_property
-    def grounds(self) -> Grounds:
-        """What bounds are computed from."""
-        model = self.cells.model
-        stated = stated_of(self.blueprint, model) if self.known is None else self.known
-        return Grounds(stated, model, self.blueprint.quadrics, self.x)
-
-    @cached_property
-    def is_target(self) -> NDArray[np.bool_]:
-        """Which prototypes may win, (p,)."""
-        return _mask(self.cells.targets, self.cells.model.n_prototypes)
-
-    @cached_property
-    def is_rival(self) -> NDArray[np.bool_]:
-        """Which prototypes have to be beaten, (p,)."""
-        return _mask(self.cells.rivals, self.cells.model.n_prototypes)
-
-    @property
-    def ties_are_lost(self) -> bool:
-        """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
-        return self.is_exact and self.blur == 0.0 and not self.cells.model.is_refereed
-
-    def overlooked(self, cap: float) -> float:
-        """Lead of a rival that the user's own `predict` may overlook at changes that cost `cap`.
-
-        Without any limit on changes, and without a cost, what it is around `x` has to do.
-        """
-        if self.blur_within is None:
-            return self.blur
-        stated = self.grounds.stated
-        limits = limits_at(stated, np.array([cap]))[0]
-        found = self.blur_within(limits)
-        if np.isinf(found):
-            found = self.blur_within(np.minimum(limits, sides_at(stated, self.x[None, :])[0]))
-        return self.blur if np.isinf(found) and np.isinf(cap) else found
-
-    def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
-        """Program of one cell, with all rivals or the listed ones."""
-        cell = self.cells.halfspaces(prototype, self.x, rivals)
-        return self.blueprint.at(self.x, cell, self.spread)
-
-
-def _mask(at: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
-    mask = np.zeros(count, dtype=bool)
-    mask[at] = True
-    return mask
 
 
 def proof_of(question: Question, prototype: int, prices: Multipliers, point: Floats) -> Proof:
