@@ -15,9 +15,10 @@ from counterlvq import branching
 from counterlvq.certificates.boxes import Forest
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers
-from counterlvq.solvers import convexified, descent, semidefinite
-from counterlvq.solvers.convexified import Round
-from counterlvq.solvers.guard import Raw
+from counterlvq.solvers import ccp, semidefinite
+from counterlvq.solvers import ccp_round as convexified
+from counterlvq.solvers.ccp_round import Round
+from counterlvq.solvers.clarabel_guard import Raw
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
 from tests import catalogue, local_questions
@@ -257,9 +258,9 @@ def test_interrupt_reaches_the_user_and_harms_nothing(
 
 
 def moved(change: Change) -> Callable[..., np.ndarray]:
-    honest = descent.Descent.downhill
+    honest = ccp.Descent.downhill
 
-    def downhill(self: descent.Descent, *told: Any) -> np.ndarray:
+    def downhill(self: ccp.Descent, *told: Any) -> np.ndarray:
         return change(honest(self, *told))
 
     return downhill
@@ -284,7 +285,7 @@ WAYS: dict[str, Change] = {
 def test_lie_of_the_descent_is_caught(
     way: str, method: str, question: LocalQuestion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(descent.Descent, "downhill", moved(WAYS[way]))
+    monkeypatch.setattr(ccp.Descent, "downhill", moved(WAYS[way]))
     assert_honest(question, ask(question, method))
 
 

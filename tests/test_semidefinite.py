@@ -7,7 +7,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.solvers import semidefinite
-from counterlvq.solvers.guard import Raw
+from counterlvq.solvers.clarabel_guard import Raw
 from counterlvq.solvers.solution import Outcome
 
 

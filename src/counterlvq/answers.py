@@ -29,7 +29,7 @@ from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.proof_data import Stated, stated_of
 from counterlvq.programs.template import Blueprint
 from counterlvq.search import Find, Judge, Search, compiled_find, refutation
-from counterlvq.solvers.descent import Frames, warm_up
+from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.types import Method
 
 __all__ = ["Answers", "LocalAnswers", "MixedAnswers", "SharedAnswers", "conflict", "judge_by"]

@@ -26,8 +26,8 @@ from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Program
 from counterlvq.search import Evidence, Find, Judge, default_margin, refutation
 from counterlvq.settle import settle
-from counterlvq.solvers.convexified import Scores
-from counterlvq.solvers.descent import Descent, Frames
+from counterlvq.solvers.ccp import Descent, Frames
+from counterlvq.solvers.ccp_round import Scores
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.solution import Outcome
 from counterlvq.visible import shown_text

@@ -20,9 +20,9 @@ from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.search import Search
-from counterlvq.solvers.convexified import Scores
-from counterlvq.solvers.descent import Descent, Frames
-from counterlvq.solvers.flat import relax_flat
+from counterlvq.solvers.ccp import Descent, Frames
+from counterlvq.solvers.ccp_round import Scores
+from counterlvq.solvers.linear_relaxation import relax_flat
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.conditions import Quadric
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.solvers.guard import solved
+from counterlvq.solvers.clarabel_guard import solved
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution

@@ -6,7 +6,7 @@ linear in ``(v, V)``; ``[[1, v'], [v, V]]`` positive semidefinite is what is kep
 absolute costs with a known answer, the products of the cost with each absolute change. In
 these units nothing depends on those of the features.
 
-Its multipliers are prices in the sense of `lifting`, where they are judged.
+Its multipliers are prices in the sense of `LiftedPrices`, where they are judged.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers
 from counterlvq.programs.proof_data import cost_limits
-from counterlvq.solvers.guard import run_guarded
+from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Relaxed", "relax"]

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import root_of
 from counterlvq.programs.program import Program
-from counterlvq.solvers.convexified import Convexified, Scores
+from counterlvq.solvers.ccp_round import Convexified, Scores
 
 __all__ = ["Descent", "warm_up"]
 

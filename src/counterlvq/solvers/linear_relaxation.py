@@ -1,6 +1,6 @@
 """Relaxation of a cell without quadratic terms over a box: one convex program.
 
-Its multipliers are prices in the sense of `lifting`, as those of `semidefinite` are.
+Its multipliers are prices in the sense of `LiftedPrices`, as those of `semidefinite` are.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from scipy import sparse
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.conditions import Quadric
 from counterlvq.programs.program import Program
-from counterlvq.solvers.guard import run_guarded
+from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Convexified", "Round", "Scores"]
