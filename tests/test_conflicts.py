@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import counterlvq as clvq
-from counterlvq.conflicts import smallest_conflict
+from counterlvq.search.conflicts import smallest_conflict
 
 bounded = settings(max_examples=200)
 

@@ -24,7 +24,7 @@ from counterlvq.certificates.acceptance import CLOSED_GAP, Rules
 from counterlvq.certificates.questions import Question
 from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.search import _certificate as certificate_of
+from counterlvq.search.exact import _certificate as certificate_of
 from counterlvq.solvers import Outcome, compiled, conic, highs
 from counterlvq.solvers.compiled import Code, Priced
 from tests import catalogue, draws, oracles

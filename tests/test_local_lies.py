@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq import branching
 from counterlvq.certificates.boxes import Forest
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers
+from counterlvq.search import branch_and_bound
 from counterlvq.solvers import ccp, semidefinite
 from counterlvq.solvers import ccp_round as convexified
 from counterlvq.solvers.ccp_round import Round
@@ -25,7 +25,7 @@ from tests import catalogue, local_questions
 from tests.local_questions import LocalQuestion, draw
 from tests.test_local_optima import assert_honest, assert_solved, optimum
 
-honest_relax = branching.relax
+honest_relax = branch_and_bound.relax
 
 # A liar may keep a search busy for as long as it may take.
 PATIENCE = 0.03
@@ -165,7 +165,7 @@ LIES: dict[str, Callable[..., Relaxed]] = {
 def test_lie_of_the_relaxation_is_caught(
     lie: str, question: LocalQuestion, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(branching, "relax", LIES[lie])
+    monkeypatch.setattr(branch_and_bound, "relax", LIES[lie])
     explainer = question.explainer("global", time_limit=PATIENCE)
     cf = explainer.explain(question.x, question.target)
     assert_honest(question, cf)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq import branching
-from counterlvq.branching import Progress
+from counterlvq.search import branch_and_bound as branching
+from counterlvq.search.branch_and_bound import Progress
 from tests import catalogue
 from tests.local_questions import COSTS, LocalQuestion, draw, wishes
 from tests.test_local_optima import assert_honest, assert_solved, assert_valid

@@ -16,11 +16,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import counterlvq as clvq
-from counterlvq import Feature, Features, mixed, solvers
+from counterlvq import Feature, Features, solvers
 from counterlvq.certificates.boxes import Forest, Tree
 from counterlvq.lvq import GLVQ
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Multipliers, Program
+from counterlvq.search import mixed_integer
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
 from tests.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
@@ -548,7 +549,7 @@ def lies(problem: Nonconvex, box: Box, outcome: Outcome, size: float) -> Relaxed
 def test_a_relaxation_that_lies_is_not_believed(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, size: float
 ) -> None:
-    monkeypatch.setattr(mixed, "relax_flat", lambda p, box: lies(p, box, outcome, size))
+    monkeypatch.setattr(mixed_integer, "relax_flat", lambda p, box: lies(p, box, outcome, size))
     for seed, real in ((0, 1), (1, 0)):
         question, prices, x = drawn(seed, real)
         explainer = question.explainer(prices, time_limit=1)
@@ -605,7 +606,7 @@ def test_a_solver_that_lies_is_not_believed(
 def test_conditions_that_no_whole_numbers_meet_come_to_an_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("counterlvq.answers._GRID_BUDGET", 40)
+    monkeypatch.setattr("counterlvq.search.strategies._GRID_BUDGET", 40)
     model = clvq.PrototypeModel([[0.0, 0.0], [9.0, 9.0]], ["no", "yes"], feature_names=["a", "b"])
     features = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b", "whole")])
     explainer = clvq.Explainer(model, constraints=["6 * a + 10 * b == 15"], features=features)

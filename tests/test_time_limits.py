@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq import answers as ways
-from counterlvq import search
-from counterlvq.conflicts import conflict_of
 from counterlvq.programs.program import Program
+from counterlvq.search import exact
+from counterlvq.search import strategies as ways
+from counterlvq.search.conflicts import conflict_of
 from counterlvq.solvers import Choice, Solution
 from counterlvq.targets import wished_prototypes
 
@@ -33,7 +33,7 @@ class Clock:
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     found = Clock()
     monkeypatch.setattr(ways.time, "monotonic", found)
-    honest = search.solvers.select
+    honest = exact.solvers.select
 
     def select(program: Program) -> Choice:
         choice = honest(program)
@@ -44,7 +44,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
 
         return Choice(solver, choice.reason)
 
-    monkeypatch.setattr(search.solvers, "select", select)
+    monkeypatch.setattr(exact.solvers, "select", select)
     return found
 
 

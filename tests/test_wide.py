@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.answers import SharedAnswers
 from counterlvq.programs import kernel_data as families
 from counterlvq.programs.kernel_data import Family
+from counterlvq.search.strategies import SharedAnswers
 from counterlvq.targets import wished_prototypes
 
 

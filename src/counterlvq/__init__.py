@@ -8,7 +8,6 @@ if TYPE_CHECKING:
 
     from counterlvq.adapters import as_prototype_model, load_exported
     from counterlvq.batch import BatchSummary, CounterfactualBatch
-    from counterlvq.branching import Progress
     from counterlvq.constraints import (
         Bounds,
         Constraint,
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
     from counterlvq.results import Change, Counterfactual
+    from counterlvq.search.branch_and_bound import Progress
     from counterlvq.statements import OneOf
     from counterlvq.tables.features import Feature, Features
     from counterlvq.types import Status

@@ -11,16 +11,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import (
-    Answers,
-    LocalAnswers,
-    MixedAnswers,
-    SharedAnswers,
-    conflict,
-    judge_by,
-)
 from counterlvq.batch import CounterfactualBatch, GivenTable
-from counterlvq.branching import Progress
 from counterlvq.bulk import Bulk, Table
 from counterlvq.certificates.acceptance import Rules
 from counterlvq.certificates.box_questions import LocalQuestion
@@ -29,7 +20,6 @@ from counterlvq.certificates.cellwise import Certificate
 from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
 from counterlvq.confirming import confirm_table, confirmed, withdrawn
-from counterlvq.conflicts import Reason
 from counterlvq.constraints import Constraint
 from counterlvq.coordinates import Prices
 from counterlvq.costs import Cost, Manhattan
@@ -40,7 +30,17 @@ from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.template import Blueprint
 from counterlvq.results import Counterfactual
-from counterlvq.search import Find, Judge
+from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.conflicts import Reason
+from counterlvq.search.exact import Find, Judge
+from counterlvq.search.strategies import (
+    Answers,
+    LocalAnswers,
+    MixedAnswers,
+    SharedAnswers,
+    conflict,
+    judge_by,
+)
 from counterlvq.sources import Source, source_of
 from counterlvq.statements import as_constraint
 from counterlvq.tables.features import Features

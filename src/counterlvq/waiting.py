@@ -8,10 +8,10 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from counterlvq.branching import Progress
 from counterlvq.numeric.worker_processes import ask_in_processes
 from counterlvq.presentation import bound_text
 from counterlvq.results import Counterfactual
+from counterlvq.search.branch_and_bound import Progress
 from counterlvq.threads import progress_bar
 
 __all__ = ["answer_rows", "reporter"]

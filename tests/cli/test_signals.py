@@ -75,7 +75,7 @@ STAGES = {
     "import": "import",
     "read": "counterlvq.cli.explain:read_table",
     "compile": "numba.core.dispatcher:Dispatcher.compile",
-    "search": "counterlvq.branching:Branching.run",
+    "search": "counterlvq.search.branch_and_bound:Branching.run",
     "proof": "counterlvq.certificates.boxes:Forest.lower_bound",
     "write": "os:fsync",
     "written": "counterlvq.files:_sync_folder",

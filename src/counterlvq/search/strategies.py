@@ -15,20 +15,20 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.branching import Branching, Progress
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Rules
 from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.boxes import Forest
 from counterlvq.certificates.questions import Question
-from counterlvq.conflicts import Reason, conflict_of
-from counterlvq.mixed import MixedBranching
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.proof_data import Stated, stated_of
 from counterlvq.programs.template import Blueprint
-from counterlvq.search import Find, Judge, Search, compiled_find, refutation
+from counterlvq.search.branch_and_bound import Branching, Progress
+from counterlvq.search.conflicts import Reason, conflict_of
+from counterlvq.search.exact import Find, Judge, Search, compiled_find, refutation
+from counterlvq.search.mixed_integer import MixedBranching
 from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.types import Method
 

@@ -23,7 +23,7 @@ from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import Blueprint
-from counterlvq.settle import settle
+from counterlvq.search.repair import settle
 from counterlvq.solvers import Outcome, Solution, compiled
 
 __all__ = [

@@ -14,12 +14,12 @@ from typing import final
 
 import numpy as np
 
-from counterlvq.branching import Branching, Node
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
-from counterlvq.search import Search
+from counterlvq.search.branch_and_bound import Branching, Node
+from counterlvq.search.exact import Search
 from counterlvq.solvers.ccp import Descent, Frames
 from counterlvq.solvers.ccp_round import Scores
 from counterlvq.solvers.linear_relaxation import relax_flat
@@ -29,7 +29,7 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["MixedBranching"]
 
 _GRID = "branch and bound over whole numbers, decimals and levels"
-# The numbers below steer the search, as those of `branching` do; no claim rests on them.
+# The numbers below steer the search, as those of `branch_and_bound` do; no claim rests on them.
 #
 # A relaxed value this near to the grid, in steps, counts as on it.
 _ON_GRID = 1e-6
