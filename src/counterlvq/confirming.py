@@ -18,7 +18,7 @@ from counterlvq.certificates.acceptance import MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.results import Counterfactual
-from counterlvq.search.exact import Find, Judge
+from counterlvq.search.result import Find, Judge
 from counterlvq.targets import wished_prototypes
 from counterlvq.types import Status
 

@@ -32,7 +32,7 @@ from counterlvq.programs.template import Blueprint
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
-from counterlvq.search.exact import Find, Judge
+from counterlvq.search.result import Find, Judge
 from counterlvq.search.strategies import (
     Answers,
     LocalAnswers,

@@ -24,8 +24,9 @@ from counterlvq.certificates.boxes import Forest, Tree
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Program
-from counterlvq.search.exact import Evidence, Find, Judge, default_margin, refutation
+from counterlvq.search.exact import default_margin, refutation
 from counterlvq.search.repair import settle
+from counterlvq.search.result import Evidence, Find, Judge
 from counterlvq.solvers.ccp import Descent, Frames
 from counterlvq.solvers.ccp_round import Scores
 from counterlvq.solvers.semidefinite import Relaxed, relax

@@ -7,14 +7,12 @@ further on can beat it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from counterlvq import solvers
-from counterlvq.certificates.boxes import Forest
 from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles, proof_of
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
@@ -24,18 +22,10 @@ from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import Blueprint
 from counterlvq.search.repair import settle
+from counterlvq.search.result import Evidence, Find, Judge
 from counterlvq.solvers import Outcome, Solution, compiled
 
-__all__ = [
-    "Evidence",
-    "Find",
-    "Judge",
-    "Search",
-    "compiled_find",
-    "default_margin",
-    "elastic_prices",
-    "refutation",
-]
+__all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refutation"]
 
 _COMPILED = "compiled kernel"
 
@@ -56,42 +46,6 @@ _FAR = 1e120
 _UNDECIDED = 1e-7
 # A default margin that costs more than that is tried again at this share of itself.
 _FINER = 2.0**-12
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Judge:
-    """Effects and opinions that the search is given: it has none of its own."""
-
-    is_valid: Callable[[Floats, bool], bool]  # by the user's model and constraints
-    price: Callable[[Floats], float]
-    gap: Callable[[Floats, float], float]  # of a point, given a bound
-    out_of_time: Callable[[], bool]
-    seconds_left: Callable[[], float]  # inf without a limit
-    too_late: Callable[[], bool]  # a little after the limit: proofs are not even checked any more
-    least: float = 0.0  # lead over rivals that the user's own `predict` needs
-    open_share: float = 0.0  # of the cost, that this lead may leave open
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Find:
-    """What the search came back with."""
-
-    y: Floats | None  # the counterfactual, if any
-    cost: float  # inf without one
-    certificate: Certificate | Forest
-    engines: tuple[str, ...]  # who solved, and why they were asked
-    is_excluded: bool = False  # the certificate has been checked to leave no room
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """Prices on the constraints of a question, and a point of tangency, that show a clash."""
-
-    multipliers: Multipliers
-    point: Floats  # (d,)
 
 
 def compiled_find(

@@ -27,8 +27,9 @@ from counterlvq.programs.proof_data import Stated, stated_of
 from counterlvq.programs.template import Blueprint
 from counterlvq.search.branch_and_bound import Branching, Progress
 from counterlvq.search.conflicts import Reason, conflict_of
-from counterlvq.search.exact import Find, Judge, Search, compiled_find, refutation
+from counterlvq.search.exact import Search, compiled_find, refutation
 from counterlvq.search.mixed_integer import MixedBranching
+from counterlvq.search.result import Find, Judge
 from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.types import Method
 
