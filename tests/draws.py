@@ -17,8 +17,8 @@ from numpy.random import Generator
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.questions import Question
+from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.template import Blueprint
-from counterlvq.statements import as_constraint
 
 Array = np.ndarray
 Rules = list[clvq.Constraint | str]

@@ -14,12 +14,12 @@ from scipy.optimize import linprog
 
 from counterlvq.cells import Halfspaces
 from counterlvq.certificates.duality import Grounds, Proof
+from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import Blueprint
-from counterlvq.statements import as_constraint
 from counterlvq.tables.features import Features
 
 NAN, INF = float("nan"), float("inf")

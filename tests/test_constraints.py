@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import counterlvq as clvq
+from counterlvq.problem.expressions import Expression, as_constraint
 from counterlvq.programs.conditions import Rows
-from counterlvq.statements import Expression, as_constraint
 from counterlvq.tables.features import Features
 
 NAN, INF = float("nan"), float("inf")

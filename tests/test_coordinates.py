@@ -7,9 +7,9 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import Feature, Features
-from counterlvq.coordinates import Coordinates, Prices
+from counterlvq.problem.coordinates import Coordinates, Prices
+from counterlvq.problem.expressions import Expression, as_constraint
 from counterlvq.programs.conditions import Conditional, Implication, LevelRule, Rows
-from counterlvq.statements import Expression, as_constraint
 
 FEATURES = Features(
     [

@@ -14,8 +14,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import counterlvq as clvq
-from counterlvq.expressions import Comparison, LevelTest, LinearForm, Promise, parse
-from counterlvq.statements import Expression
+from counterlvq.problem.expressions import Expression
+from counterlvq.problem.grammar import Comparison, LevelTest, LinearForm, Promise, parse
 
 bounded = settings(max_examples=300)
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.program import Program
 from counterlvq.search import exact
 from counterlvq.search import strategies as ways
 from counterlvq.search.conflicts import conflict_of
 from counterlvq.solvers import Choice, Solution
-from counterlvq.targets import wished_prototypes
 
 
 @dataclass

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs import kernel_data as families
 from counterlvq.programs.kernel_data import Family
 from counterlvq.search.strategies import SharedAnswers
-from counterlvq.targets import wished_prototypes
 
 
 def family(model: clvq.PrototypeModel, cost: clvq.Cost, rules: list[clvq.Constraint]) -> Family:

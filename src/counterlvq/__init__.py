@@ -8,17 +8,6 @@ if TYPE_CHECKING:
 
     from counterlvq.adapters import as_prototype_model, load_exported
     from counterlvq.batch import BatchSummary, CounterfactualBatch
-    from counterlvq.constraints import (
-        Bounds,
-        Constraint,
-        Decrease,
-        Freeze,
-        Increase,
-        Linear,
-        MaxChange,
-        Quadratic,
-    )
-    from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
     from counterlvq.errors import (
         ConstraintSyntaxError,
         CounterlvqError,
@@ -35,9 +24,20 @@ if TYPE_CHECKING:
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
+    from counterlvq.problem.constraints import (
+        Bounds,
+        Constraint,
+        Decrease,
+        Freeze,
+        Increase,
+        Linear,
+        MaxChange,
+        OneOf,
+        Quadratic,
+    )
+    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
-    from counterlvq.statements import OneOf
     from counterlvq.tables.features import Feature, Features
     from counterlvq.types import Status
 
@@ -96,12 +96,6 @@ __all__ = [
 _HOMES = {
     "adapters": ("as_prototype_model", "load_exported"),
     "batch": ("BatchSummary", "CounterfactualBatch"),
-    "branching": ("Progress",),
-    "constraints": (
-        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
-        "Quadratic",
-    ),
-    "costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
         "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",
@@ -112,8 +106,13 @@ _HOMES = {
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
+    "problem.constraints": (
+        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange", "OneOf",
+        "Quadratic",
+    ),
+    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "results": ("Change", "Counterfactual"),
-    "statements": ("OneOf",),
+    "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
     "types": ("Status",),
 }  # fmt: skip

@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.problem.targets import RowTargets, wished_prototypes
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.proof_data import Stated, limits_at, sides_at
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
-from counterlvq.targets import RowTargets, wished_prototypes
 from counterlvq.threads import run_blocks
 from counterlvq.types import Status
 

@@ -17,9 +17,9 @@ from counterlvq.bulk import Table
 from counterlvq.certificates.acceptance import MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.search.result import Find, Judge
-from counterlvq.targets import wished_prototypes
 from counterlvq.types import Status
 
 __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]

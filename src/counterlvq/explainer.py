@@ -20,13 +20,15 @@ from counterlvq.certificates.cellwise import Certificate
 from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
 from counterlvq.confirming import confirm_table, confirmed, withdrawn
-from counterlvq.constraints import Constraint
-from counterlvq.coordinates import Prices
-from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.template import Blueprint
 from counterlvq.results import Counterfactual
@@ -42,10 +44,8 @@ from counterlvq.search.strategies import (
     judge_by,
 )
 from counterlvq.sources import Source, source_of
-from counterlvq.statements import as_constraint
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import settled
-from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.threads import workers
 from counterlvq.types import Method, Status
 from counterlvq.waiting import answer_rows, reporter

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import null_space
 
-from counterlvq.constraints import Bounds
-from counterlvq.costs import Cost, Manhattan
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
+from counterlvq.problem.constraints import Bounds
+from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.results import Counterfactual
-from counterlvq.statements import as_constraint
 from counterlvq.tables.features import FeatureKey
 from counterlvq.visible import shown_text
 

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.boxes import Forest
 from counterlvq.certificates.cellwise import Certificate
-from counterlvq.constraints import Constraint
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.presentation import (
     ShownChange,
@@ -23,6 +22,7 @@ from counterlvq.presentation import (
     shown_change,
     shown_row,
 )
+from counterlvq.problem.constraints import Constraint
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status

@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from counterlvq.costs import Cost
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import Plane, PlaneAxes, conditions_of, nearest_wished, plane_of
+from counterlvq.problem.costs import Cost
 from counterlvq.programs.conditions import Quadric
 from counterlvq.results import Counterfactual
 

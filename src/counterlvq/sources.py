@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
-from counterlvq.coordinates import Coordinates, tied_columns
-from counterlvq.costs import Cost
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.pipelines.steps import is_kind
+from counterlvq.problem.coordinates import Coordinates, tied_columns
+from counterlvq.problem.costs import Cost
 from counterlvq.tables.encoding import like, rows_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import as_frame, new_frame, settled

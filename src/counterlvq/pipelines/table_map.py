@@ -10,13 +10,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
+from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
 
@@ -298,7 +298,7 @@ class TableMap:
         """State a model behind the map in the columns of the table that matter.
 
         A column of levels is stated as one column for each level but one, which is 1 where a
-        row has it and 0 otherwise; see `counterlvq.coordinates`.
+        row has it and 0 otherwise; see `counterlvq.problem.coordinates`.
 
         ``omega (B x + c - w)`` is ``omega B (x - v)`` plus what no v can reach, which is at right
         angles to the rest and adds a constant to the squared distance. The result has the

@@ -11,16 +11,16 @@ from typing import final
 import numpy as np
 
 from counterlvq.certificates.boxes import Forest
-from counterlvq.constraints import Constraint
-from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import change_weights
 from counterlvq.plots.style import number
 from counterlvq.presentation import bound_text, cost_text, cost_words, exact_text, gap_text
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
+from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.conditions import Quadric, Rows
 from counterlvq.results import Counterfactual
-from counterlvq.statements import as_constraint
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 

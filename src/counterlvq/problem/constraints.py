@@ -7,10 +7,10 @@ of the tests. Constraints are given as objects or as strings (see `expressions`)
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import inf
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,10 +24,11 @@ from counterlvq.numeric.arrays import (
     plain,
     read_only,
     real_number,
+    told,
 )
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.programs.conditions import Implication, LevelRule, Quadric, Rows, StatedQuadric
-from counterlvq.tables.features import FeatureKey, Features
+from counterlvq.tables.features import Feature, FeatureKey, Features
 
 __all__ = [
     "Bounds",
@@ -37,7 +38,9 @@ __all__ = [
     "Increase",
     "Linear",
     "MaxChange",
+    "OneOf",
     "Quadratic",
+    "level_rule",
 ]
 
 Condition = Rows | Quadric | LevelRule | Implication
@@ -453,3 +456,65 @@ def shown_call(name: str, *positional: object, **named: object) -> str:
     shown = [repr(plain(value)) for value in positional]
     shown += [f"{key}={plain(value)!r}" for key, value in named.items()]
     return f"{name}({', '.join(shown)})"
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class OneOf(Constraint):
+    """Keep a feature of levels to some of them.
+
+    Parameters
+    ----------
+    feature : str or int
+        Name or position.
+    levels : sequence
+        The levels that a counterfactual may have.
+
+    Examples
+    --------
+    >>> OneOf("job", ["clerk", "nurse"])
+    OneOf('job', ['clerk', 'nurse'])
+    """
+
+    feature: FeatureKey
+    levels: tuple[Any, ...]
+
+    def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
+        given: Any = levels
+        listed = [*given] if np.iterable(given) and not isinstance(given, str) else []
+        if not listed:
+            raise InvalidInputError(
+                f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
+            )
+        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "levels", tuple(plain(level) for level in listed))
+
+    def __repr__(self) -> str:
+        return shown_call("OneOf", self.feature, list(self.levels))
+
+    def conditions(self, features: Features) -> tuple[LevelRule, ...]:
+        """Name the positions of the levels."""
+        at = features.position(self.feature)
+        return (level_rule(features.columns[at], at, self.levels, negated=False, asked=repr(self)),)
+
+
+def level_rule(
+    feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
+) -> LevelRule:
+    """Turn levels of a feature into their positions; refuse those that it has not."""
+    if feature.is_number:
+        raise InvalidInputError(
+            f"{asked}: feature {feature.name!r} is a number; expected one with levels. Compare "
+            f"numbers with <=, >= or ==."
+        )
+    codes = set()
+    for level in levels:
+        code = feature.code(level)
+        if code < 0:
+            shown = ", ".join(map(repr, feature.levels[:8]))
+            raise InvalidInputError(
+                f"{asked}: {told(level)} is no level of {feature.name!r}; expected one of: {shown}."
+            )
+        codes.add(code)
+    every = set(range(len(feature.levels)))
+    return LevelRule(at, frozenset(every - codes if negated else codes))

@@ -1,63 +1,21 @@
-"""Constraints about levels, and those that are written as text."""
+"""Constraints that are written as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 
-from counterlvq import expressions
-from counterlvq.constraints import Condition, Constraint, comparison, shown_call
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
-from counterlvq.numeric.arrays import Floats, plain, told
+from counterlvq.numeric.arrays import Floats, told
+from counterlvq.problem import grammar
+from counterlvq.problem.constraints import Condition, Constraint, comparison, level_rule
 from counterlvq.programs.conditions import Implication, LevelRule, Rows
-from counterlvq.tables.features import Feature, FeatureKey, Features
+from counterlvq.tables.features import Features
 
-__all__ = ["Expression", "OneOf", "as_constraint"]
-
-
-@final
-@dataclass(frozen=True, init=False, repr=False)
-class OneOf(Constraint):
-    """Keep a feature of levels to some of them.
-
-    Parameters
-    ----------
-    feature : str or int
-        Name or position.
-    levels : sequence
-        The levels that a counterfactual may have.
-
-    Examples
-    --------
-    >>> OneOf("job", ["clerk", "nurse"])
-    OneOf('job', ['clerk', 'nurse'])
-    """
-
-    feature: FeatureKey
-    levels: tuple[Any, ...]
-
-    def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
-        given: Any = levels
-        listed = [*given] if np.iterable(given) and not isinstance(given, str) else []
-        if not listed:
-            raise InvalidInputError(
-                f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
-            )
-        object.__setattr__(self, "feature", feature)
-        object.__setattr__(self, "levels", tuple(plain(level) for level in listed))
-
-    def __repr__(self) -> str:
-        return shown_call("OneOf", self.feature, list(self.levels))
-
-    def conditions(self, features: Features) -> tuple[LevelRule, ...]:
-        """Name the positions of the levels."""
-        at = features.position(self.feature)
-        return (
-            _level_rule(features.columns[at], at, self.levels, negated=False, asked=repr(self)),
-        )
+__all__ = ["Expression", "as_constraint"]
 
 
 @final
@@ -93,22 +51,22 @@ class Expression(Constraint):
 
     def conditions(self, features: Features) -> tuple[Condition, ...]:
         """Read the text and look its features up."""
-        parsed = expressions.parse(self.text)
-        if not isinstance(parsed, expressions.Promise):
+        parsed = grammar.parse(self.text)
+        if not isinstance(parsed, grammar.Promise):
             return (self._condition(parsed, features),)
         when = self._condition(parsed.when, features)
         if not isinstance(when, LevelRule):
             raise ConstraintSyntaxError(
-                f"constraint {expressions.quoted(self.text)}: what stands behind 'if' is about a "
+                f"constraint {grammar.quoted(self.text)}: what stands behind 'if' is about a "
                 f"number; expected a test of levels, such as "
                 f"\"if student == 'yes' then age <= 30\"."
             )
         return (Implication(when, self._condition(parsed.then, features)),)
 
     def _condition(
-        self, parsed: expressions.Comparison | expressions.LevelTest, features: Features
+        self, parsed: grammar.Comparison | grammar.LevelTest, features: Features
     ) -> Rows | LevelRule:
-        if isinstance(parsed, expressions.LevelTest):
+        if isinstance(parsed, grammar.LevelTest):
             return self._test(parsed.feature, parsed.levels, parsed.negated, features)
         form, sense = parsed
         if sense == "==" and len(form.new) == 1 and not form.old:
@@ -119,7 +77,7 @@ class Expression(Constraint):
         old = self._row(form.old, features)
         if not new.any():
             raise ConstraintSyntaxError(
-                f"constraint {expressions.quoted(self.text)} names no feature of the "
+                f"constraint {grammar.quoted(self.text)} names no feature of the "
                 f"counterfactual; expected at least one feature outside original(...)."
             )
         return comparison(new, old, -form.constant, sense)
@@ -128,44 +86,21 @@ class Expression(Constraint):
         self, name: str, levels: tuple[Any, ...], negated: bool, features: Features
     ) -> LevelRule:
         at = self._position(name, features)
-        asked = f"constraint {expressions.quoted(self.text)}"
-        return _level_rule(features.columns[at], at, levels, negated=negated, asked=asked)
+        asked = f"constraint {grammar.quoted(self.text)}"
+        return level_rule(features.columns[at], at, levels, negated=negated, asked=asked)
 
     def _row(self, named: Mapping[str, float], features: Features) -> Floats:
         row = np.zeros(len(features))
         for name, coefficient in named.items():
             self._position(name, features)
-            row[features.number(name, f"constraint {expressions.quoted(self.text)}")] += coefficient
+            row[features.number(name, f"constraint {grammar.quoted(self.text)}")] += coefficient
         return row
 
     def _position(self, name: str, features: Features) -> int:
         try:
             return features.position(name)
         except UnknownFeatureError as error:
-            raise UnknownFeatureError(
-                f"constraint {expressions.quoted(self.text)}: {error}"
-            ) from None
-
-
-def _level_rule(
-    feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
-) -> LevelRule:
-    if feature.is_number:
-        raise InvalidInputError(
-            f"{asked}: feature {feature.name!r} is a number; expected one with levels. Compare "
-            f"numbers with <=, >= or ==."
-        )
-    codes = set()
-    for level in levels:
-        code = feature.code(level)
-        if code < 0:
-            shown = ", ".join(map(repr, feature.levels[:8]))
-            raise InvalidInputError(
-                f"{asked}: {told(level)} is no level of {feature.name!r}; expected one of: {shown}."
-            )
-        codes.add(code)
-    every = set(range(len(feature.levels)))
-    return LevelRule(at, frozenset(every - codes if negated else codes))
+            raise UnknownFeatureError(f"constraint {grammar.quoted(self.text)}: {error}") from None
 
 
 def as_constraint(item: Constraint | str) -> Constraint:

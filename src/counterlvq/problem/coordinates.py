@@ -16,10 +16,10 @@ from typing import final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.costs import Cost, stated_form, stated_weights
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
+from counterlvq.problem.costs import Cost, stated_form, stated_weights
 from counterlvq.programs.conditions import Conditional, Implication, LevelRule, Quadric, Rows
 from counterlvq.programs.grids import Grid
 from counterlvq.tables.features import Feature, Features
