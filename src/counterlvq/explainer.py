@@ -24,6 +24,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.pipelines.source import Source, source_of
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
@@ -43,7 +44,6 @@ from counterlvq.search.strategies import (
     conflict,
     judge_by,
 )
-from counterlvq.sources import Source, source_of
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import settled
 from counterlvq.threads import workers

@@ -48,7 +48,7 @@ _OPEN = 8.0
 
 
 class Leads(Protocol):
-    """How much of a lead makes a label certain, see `counterlvq.sources.Doubt`."""
+    """How much of a lead makes a label certain, see `counterlvq.pipelines.source.Doubt`."""
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,)."""

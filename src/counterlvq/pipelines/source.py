@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
+from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
@@ -25,7 +26,6 @@ from counterlvq.problem.costs import Cost
 from counterlvq.tables.encoding import like, rows_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import as_frame, new_frame, settled
-from counterlvq.turns import in_turn
 
 __all__ = ["Doubt", "Source", "source_of"]
 
