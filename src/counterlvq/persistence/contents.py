@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.limits import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
+from counterlvq.files import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.persistence.container import Contents
