@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.presentation import bound_text
+from counterlvq.presentation.numbers import bound_text
 from counterlvq.report import report_html, write_report
 from counterlvq.report.markup import Safe, tag
 from counterlvq.report.reading import read_answer

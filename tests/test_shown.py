@@ -20,7 +20,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import counterlvq as clvq
 from counterlvq.cli.listing import listing
 from counterlvq.datasets import load_ames
-from counterlvq.presentation import bound_text, gap_text, shown_row
+from counterlvq.presentation.numbers import bound_text, gap_text, shown_row
 from counterlvq.report import report_html
 from tests.shown_numbers import (
     assert_holds,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.certificates.boxes import Forest
 from counterlvq.certificates.cellwise import Certificate
 from counterlvq.numeric.arrays import Floats, plain
-from counterlvq.presentation import (
+from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,

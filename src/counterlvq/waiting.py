@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from counterlvq.numeric.worker_processes import ask_in_processes
-from counterlvq.presentation import bound_text
+from counterlvq.presentation.numbers import bound_text
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.threads import progress_bar

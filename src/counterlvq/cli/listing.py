@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 import counterlvq as clvq
-from counterlvq.presentation import bound_text, cost_text, gap_text
+from counterlvq.presentation.numbers import bound_text, cost_text, gap_text
 from counterlvq.visible import shown_text
 
 __all__ = ["listing"]

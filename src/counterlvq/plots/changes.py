@@ -10,7 +10,7 @@ from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import change_weights
 from counterlvq.plots import style
-from counterlvq.presentation import cost_text
+from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Change, Counterfactual
 from counterlvq.visible import shown_repr
 

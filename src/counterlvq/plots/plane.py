@@ -12,7 +12,7 @@ from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import PlaneAxes
 from counterlvq.plots import style
-from counterlvq.presentation import bound_text, cost_text
+from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.results import Counterfactual
 from counterlvq.slices import Slice, slice_of
 from counterlvq.types import Status

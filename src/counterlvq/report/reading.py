@@ -15,7 +15,7 @@ from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.planes import change_weights
 from counterlvq.plots.style import number
-from counterlvq.presentation import bound_text, cost_text, cost_words, exact_text, gap_text
+from counterlvq.presentation.numbers import bound_text, cost_text, cost_words, exact_text, gap_text
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.problem.expressions import as_constraint
