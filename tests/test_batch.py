@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 import counterlvq as clvq
-from counterlvq import bulk
+from counterlvq.batch import engine
 from counterlvq.programs.kernel_data import Family
 from counterlvq.programs.proof_data import Stated
 from counterlvq.solvers import compiled
@@ -173,9 +173,9 @@ def test_answers_do_not_depend_on_threads_or_blocks(
     for jobs in (2, -1):
         assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
     for largest, work, jobs in ((1, 1 << 24, 1), (3, 1 << 24, 3), (4096, 1, 2), (7, 2000, 1)):
-        monkeypatch.setattr(bulk, "_LARGEST_BLOCK", largest)
-        monkeypatch.setattr(bulk, "_LAST_BLOCK", max(1, largest // 8))
-        monkeypatch.setattr(bulk, "_BLOCK_WORK", work)
+        monkeypatch.setattr(engine, "_LARGEST_BLOCK", largest)
+        monkeypatch.setattr(engine, "_LAST_BLOCK", max(1, largest // 8))
+        monkeypatch.setattr(engine, "_BLOCK_WORK", work)
         assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
 
 
@@ -398,7 +398,7 @@ def refused(monkeypatch: pytest.MonkeyPatch, error: type[Exception], *args: Any,
     def never(*args: object, **kwargs: object) -> None:
         pytest.fail("work was begun")
 
-    monkeypatch.setattr(bulk, "run_blocks", never)
+    monkeypatch.setattr(engine, "run_blocks", never)
     monkeypatch.setattr(compiled, "run", never)
     with pytest.raises(error) as caught:
         explainer("l1").explain_batch(*args, **how)

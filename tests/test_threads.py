@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq import threads
-from counterlvq.threads import run_blocks, workers
+from counterlvq.batch import threads
+from counterlvq.batch.threads import run_blocks, workers
 
 each_number_of_jobs = pytest.mark.parametrize("jobs", [1, 2, 3])
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -7,7 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from counterlvq.adapters import as_prototype_model, load_exported
-    from counterlvq.batch import BatchSummary, CounterfactualBatch
+    from counterlvq.batch.result import BatchSummary, CounterfactualBatch
     from counterlvq.errors import (
         ConstraintSyntaxError,
         CounterlvqError,
@@ -95,7 +95,7 @@ __all__ = [
 # does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
 _HOMES = {
     "adapters": ("as_prototype_model", "load_exported"),
-    "batch": ("BatchSummary", "CounterfactualBatch"),
+    "batch.result": ("BatchSummary", "CounterfactualBatch"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
         "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",

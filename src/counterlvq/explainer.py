@@ -11,15 +11,17 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.batch import CounterfactualBatch, GivenTable
-from counterlvq.bulk import Bulk, Table
+from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
+from counterlvq.batch.engine import Bulk, Table
+from counterlvq.batch.processes import answer_rows, reporter
+from counterlvq.batch.result import CounterfactualBatch, GivenTable
+from counterlvq.batch.threads import workers
 from counterlvq.certificates.acceptance import Rules
 from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.boxes import Forest, plain_copy
 from counterlvq.certificates.cellwise import Certificate
 from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
-from counterlvq.confirming import confirm_table, confirmed, withdrawn
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
@@ -46,9 +48,7 @@ from counterlvq.search.strategies import (
 )
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import settled
-from counterlvq.threads import workers
 from counterlvq.types import Method, Status
-from counterlvq.waiting import answer_rows, reporter
 
 __all__ = ["Explainer"]
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import plain
 from counterlvq.tables.encoding import named_table

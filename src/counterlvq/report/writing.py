@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
 from counterlvq.files import whole_file

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.bulk import Table
+from counterlvq.batch.engine import Table
 from counterlvq.certificates.acceptance import MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats

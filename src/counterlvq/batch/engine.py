@@ -12,6 +12,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.batch.threads import run_blocks
 from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -21,7 +22,6 @@ from counterlvq.programs.proof_data import Stated, limits_at, sides_at
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
-from counterlvq.threads import run_blocks
 from counterlvq.types import Status
 
 __all__ = ["Bulk", "Table"]

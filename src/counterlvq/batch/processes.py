@@ -8,11 +8,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
+from counterlvq.batch.threads import progress_bar
 from counterlvq.numeric.worker_processes import ask_in_processes
 from counterlvq.presentation.numbers import bound_text
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
-from counterlvq.threads import progress_bar
 
 __all__ = ["answer_rows", "reporter"]
 
