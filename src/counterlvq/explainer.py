@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
 from counterlvq.batch.engine import Bulk, Table
-from counterlvq.batch.processes import answer_rows, reporter
+from counterlvq.batch.processes import answer_rows
+from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
 from counterlvq.certificates.acceptance import Rules

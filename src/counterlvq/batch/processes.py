@@ -1,20 +1,14 @@
-"""Long work, seen by the person who waits for it: rows one by one, and a search as it closes."""
+"""Rows one by one, in processes of their own."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
-import numpy as np
-
-from counterlvq.batch.threads import progress_bar
+from counterlvq.batch.progress import progress_bar
 from counterlvq.numeric.worker_processes import ask_in_processes
-from counterlvq.presentation.numbers import bound_text
 from counterlvq.results import Counterfactual
-from counterlvq.search.branch_and_bound import Progress
 
-__all__ = ["answer_rows", "reporter"]
+__all__ = ["answer_rows"]
 
 
 def answer_rows(
@@ -37,32 +31,3 @@ def answer_rows(
         else:
             ask_in_processes(ask, count, jobs, take)
     return [found[i] for i in range(count)]
-
-
-@contextmanager
-def reporter(
-    progress: bool | Callable[[Progress], None],
-) -> Iterator[Callable[[Progress], None] | None]:
-    """Give a search something to report to: nothing, the terminal, or the caller's function."""
-    if callable(progress):
-        yield progress
-        return
-    if not progress:
-        yield None
-        return
-    shown = False
-
-    def show(now: Progress) -> None:
-        nonlocal shown
-        shown = True
-        cost = f"{now.cost:.6g}" if np.isfinite(now.cost) else "none yet"
-        bound = bound_text(now.lower_bound)
-        line = f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes"
-        sys.stderr.write(f"\r{line:<72}")
-        sys.stderr.flush()
-
-    try:
-        yield show
-    finally:
-        if shown:
-            sys.stderr.write("\n")

@@ -8,22 +8,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sized
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
 from threading import Event, Lock
-from typing import Any, Protocol, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
-from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.batch.progress import Bar, progress_bar
+from counterlvq.errors import InvalidInputError
 
-__all__ = ["progress_bar", "run_blocks", "workers"]
+__all__ = ["run_blocks", "workers"]
 
 
 Block = TypeVar("Block", bound=Sized)
-
-
-class _Bar(Protocol):
-    def update(self, n: int) -> object: ...
 
 
 def workers(n_jobs: int | None) -> int:
@@ -59,7 +55,7 @@ def run_blocks(
 
 
 def _run_threads(
-    blocks: Iterator[Block], work: Callable[[Block], None], jobs: int, bar: _Bar
+    blocks: Iterator[Block], work: Callable[[Block], None], jobs: int, bar: Bar
 ) -> None:
     turn, stop = Lock(), Event()
 
@@ -89,23 +85,3 @@ def _run_threads(
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
-
-
-class _Silent:
-    def update(self, n: int) -> object:
-        return n
-
-
-def progress_bar(total: int, progress: bool) -> AbstractContextManager[Any]:
-    """Show how many rows are done, or nothing at all."""
-    if not progress:
-        return nullcontext(_Silent())
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise NotSupportedError(
-            "progress=True needs tqdm, which is not installed; install it with "
-            "pip install tqdm, or leave progress out."
-        ) from None
-    bar: AbstractContextManager[Any] = tqdm(total=total, unit="row", unit_scale=True)
-    return bar
