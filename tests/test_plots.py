@@ -14,7 +14,7 @@ from matplotlib.path import Path as Outline
 
 import counterlvq as clvq
 from counterlvq.plots import plot_batch, plot_changes, plot_image, plot_plane
-from counterlvq.slices import costs_of, excess, slice_of
+from counterlvq.plots.slices import costs_of, excess, slice_of
 from tests.catalogue import PROBLEMS, Problem
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
-from counterlvq.planes import change_weights
 from counterlvq.plots import style
+from counterlvq.plots.plane_geometry import change_weights
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Change, Counterfactual
 from counterlvq.visible import shown_repr

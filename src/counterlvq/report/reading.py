@@ -13,7 +13,7 @@ import numpy as np
 from counterlvq.certificates.boxes import Forest
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
-from counterlvq.planes import change_weights
+from counterlvq.plots.plane_geometry import change_weights
 from counterlvq.plots.style import number
 from counterlvq.presentation.numbers import bound_text, cost_text, cost_words, exact_text, gap_text
 from counterlvq.problem.constraints import Constraint

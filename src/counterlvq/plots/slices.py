@@ -18,7 +18,13 @@ from scipy.optimize import minimize
 
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
-from counterlvq.planes import Plane, PlaneAxes, conditions_of, nearest_wished, plane_of
+from counterlvq.plots.plane_geometry import (
+    Plane,
+    PlaneAxes,
+    conditions_of,
+    nearest_wished,
+    plane_of,
+)
 from counterlvq.problem.costs import Cost
 from counterlvq.programs.conditions import Quadric
 from counterlvq.results import Counterfactual
