@@ -19,8 +19,8 @@ import pytest
 import counterlvq as clvq
 from counterlvq.presentation.numbers import bound_text
 from counterlvq.report import report_html, write_report
-from counterlvq.report.markup import Safe, tag
-from counterlvq.report.reading import read_answer
+from counterlvq.report.content import read_answer
+from counterlvq.report.html import Safe, tag
 
 EVIL = "<script>alert(1)</script>\" onload='x' & <b>"
 VOID = {"meta", "img", "br", "hr", "link"}

@@ -1,17 +1,22 @@
-"""The page: what `reading` says, set in HTML. The looks are in `page.css`, and go inside it."""
+"""The page: what `content` says, set in HTML. The looks are in `page.css`, and go inside it.
+
+Text is escaped unless it was made by `tag`. That goes for what HTML would read as markup, and
+for what nobody would see or no file could hold.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 from importlib.resources import files
 from typing import final
 
-from counterlvq.report.markup import Safe, tag
-from counterlvq.report.reading import Answer, Fact, FeatureCount, Summary, Value
+from counterlvq.report.content import Answer, Fact, FeatureCount, Summary, Value
 from counterlvq.types import Status
+from counterlvq.visible import visible
 
-__all__ = ["Picture", "Section", "page"]
+__all__ = ["Picture", "Safe", "Section", "page", "tag"]
 
 # Nothing may be loaded and nothing may run, whatever ends up on the page.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
@@ -320,3 +325,35 @@ def _footer() -> Safe:
             ". Made by counterlvq; the page holds all it needs and loads nothing.",
         ),
     )
+
+
+_VOID = frozenset({"br", "hr", "img", "link", "meta"})
+
+
+@final
+class Safe(str):
+    """Finished markup."""
+
+    __slots__ = ()
+
+
+def tag(
+    name: str, *children: str | None, attributes: dict[str, str] | None = None, **more: str
+) -> Safe:
+    """Build one element; None among the children is left out.
+
+    Attributes with other letters than Python's go into `attributes`; a trailing underscore
+    keeps ``class_`` from being a keyword.
+    """
+    given = {key.rstrip("_"): value for key, value in more.items()} | (attributes or {})
+    opened = "".join(
+        f' {key}="{escape(visible(value), quote=True)}"' for key, value in given.items()
+    )
+    if name in _VOID:
+        return Safe(f"<{name}{opened}>")
+    inside = "".join(
+        child if isinstance(child, Safe) else escape(visible(child), quote=False)
+        for child in children
+        if child is not None
+    )
+    return Safe(f"<{name}{opened}>{inside}</{name}>")

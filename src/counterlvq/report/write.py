@@ -19,9 +19,9 @@ from counterlvq.numeric.arrays import told
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.report.content import read_answer, read_summary
+from counterlvq.report.html import Picture, Section, page
 from counterlvq.report.naming import row_names
-from counterlvq.report.page import Picture, Section, page
-from counterlvq.report.reading import read_answer, read_summary
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
