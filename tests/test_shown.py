@@ -18,7 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
-from counterlvq.cli.listing import listing
+from counterlvq.cli.text_table import listing
 from counterlvq.datasets import load_ames
 from counterlvq.presentation.numbers import bound_text, gap_text, shown_row
 from counterlvq.report import report_html

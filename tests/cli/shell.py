@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, Any
 from unittest.mock import patch
 
-from counterlvq.cli.running import run
+from counterlvq.cli.app import run
 
 COMMAND = [sys.executable, "-m", "counterlvq"]
 ENVIRONMENT = {**os.environ, "COLUMNS": "80"}

@@ -14,8 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from counterlvq.cli.app import COMMANDS, app
-from counterlvq.cli.running import run
+from counterlvq.cli.app import COMMANDS, app, run
 from tests.cli.shell import ENVIRONMENT, counterlvq
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,10 +19,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import counterlvq as clvq
+from counterlvq.cli.app import run
 from counterlvq.cli.formulas import as_it_was, as_text, harmless, restored
-from counterlvq.cli.reading import read_table
-from counterlvq.cli.running import run
-from counterlvq.cli.writing import bytes_of_table
+from counterlvq.cli.inputs import read_table
+from counterlvq.cli.outputs import bytes_of_table
 from tests.cli.shell import COMMAND, ENVIRONMENT, one_line
 from tests.cli.shell import called as in_this_process
 from tests.odd_names import ODD, harm, several

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import counterlvq as clvq
-from counterlvq.cli.running import run
+from counterlvq.cli.app import run
 from tests.cli.shell import called, counterlvq, one_line
 from tests.cli.test_commands import on_a_terminal
 

@@ -12,7 +12,7 @@ import pytest
 
 import counterlvq as clvq
 import counterlvq.reproduce as paper
-from counterlvq.cli.running import run
+from counterlvq.cli.app import run
 from tests.cli.shell import called, counterlvq, one_line
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from counterlvq.cli.conventions import ERROR, debug_option
 from counterlvq.cli.ending import ENDING
-from counterlvq.cli.running import ERROR, debug_option
 from counterlvq.cli.telling import say
 
 __all__ = ["reproduce"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
-from counterlvq.cli.reading import Model, read_table
+from counterlvq.cli.inputs import Model, read_table
 from counterlvq.visible import shown_text
 
 __all__ = ["explainer_from", "question_options", "targets_from"]
