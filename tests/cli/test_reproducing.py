@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 
 import counterlvq as clvq
-import counterlvq.reproduce as paper
+import counterlvq_paper as paper
 from counterlvq.cli.app import run
 from tests.cli.shell import called, counterlvq, one_line
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.reproduce.equation import OPTIMISERS, STRENGTHS, objective_of, search
+from counterlvq_paper.equation import OPTIMISERS, STRENGTHS, objective_of, search
 
 
 def model_of(kind: str, rng: np.random.Generator) -> clvq.PrototypeModel:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.reproduce.journal import Block, Record, journal_at, write_atomically
-from counterlvq.reproduce.protocol import QUICK, Fitted
+from counterlvq_paper.journal import Block, Record, journal_at, write_atomically
+from counterlvq_paper.protocol import QUICK, Fitted
 
 VERSIONS = {"python": "3.11", "counterlvq": "0.1.0"}
 BLOCK = Block("cancer", "GLVQ", 0, "auto", 0, 2)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from counterlvq.errors import NotSupportedError
-from counterlvq.reproduce import peers
-from counterlvq.reproduce.journal import journal_at
-from counterlvq.reproduce.methods import answer
-from counterlvq.reproduce.protocol import QUICK, case_of, fit, fold_of
-from counterlvq.reproduce.tables import answers_of
+from counterlvq_paper import peers
+from counterlvq_paper.journal import journal_at
+from counterlvq_paper.methods import answer
+from counterlvq_paper.protocol import QUICK, case_of, fit, fold_of
+from counterlvq_paper.tables import answers_of
 
 SETTINGS = replace(QUICK, compared=5, peer_rows=5)
 

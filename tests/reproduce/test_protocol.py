@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_breast_cancer, load_digits
 
 from counterlvq.datasets import load_ames
-from counterlvq.reproduce.protocol import (
+from counterlvq_paper.protocol import (
     DATA_SETS,
     FOLDS,
     FROZEN,
@@ -21,8 +21,8 @@ from counterlvq.reproduce.protocol import (
     fold_of,
     fold_of_house,
 )
-from counterlvq.reproduce.published import TABLE_1, TABLE_2, TABLE_2_COLUMNS
-from counterlvq.reproduce.runner import plan
+from counterlvq_paper.published import TABLE_1, TABLE_2, TABLE_2_COLUMNS
+from counterlvq_paper.runner import plan
 
 SIZES = {"cancer": (569, 5), "digits": (1797, 10), "Ames": (2930, 9)}
 

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from counterlvq.reproduce import main, results
-from counterlvq.reproduce.journal import Journal
-from counterlvq.reproduce.protocol import DATA_SETS, MODELS, QUICK
-from counterlvq.reproduce.published import TABLE_1
-from counterlvq.reproduce.report import markdown
-from counterlvq.reproduce.results import results_of_plain
-from counterlvq.reproduce.runner import case_at, plan
+from counterlvq_paper import main, results
+from counterlvq_paper.journal import Journal
+from counterlvq_paper.protocol import DATA_SETS, MODELS, QUICK
+from counterlvq_paper.published import TABLE_1
+from counterlvq_paper.report import markdown
+from counterlvq_paper.results import results_of_plain
+from counterlvq_paper.runner import case_at, plan
 
 # One worker runs all of this file, so that the runs below are made once.
 pytestmark = [

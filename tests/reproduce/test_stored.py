@@ -6,8 +6,8 @@ import csv
 
 import pytest
 
-from counterlvq.reproduce.protocol import DATA_SETS, FULL, MODELS
-from counterlvq.reproduce.report import markdown
+from counterlvq_paper.protocol import DATA_SETS, FULL, MODELS
+from counterlvq_paper.report import markdown
 from experiments.paper.quote import PAGE, STORED, quoted, stored
 
 ROWS = {"cancer": 569, "digits": 1797, "Ames": 2930}

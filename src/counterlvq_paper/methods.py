@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
-from counterlvq.reproduce.equation import OPTIMISERS, search
-from counterlvq.reproduce.journal import Record
-from counterlvq.reproduce.protocol import SEED, Case
+from counterlvq_paper.equation import OPTIMISERS, search
+from counterlvq_paper.journal import Record
+from counterlvq_paper.protocol import SEED, Case
 
 __all__ = ["METHODS", "OURS", "SEARCHES", "answer"]
 

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.reproduce.methods import OURS, SEARCHES
-from counterlvq.reproduce.tables import Answers
+from counterlvq_paper.methods import OURS, SEARCHES
+from counterlvq_paper.tables import Answers
 
 __all__ = ["GAP", "ROUNDING", "Verdict", "verdicts"]
 

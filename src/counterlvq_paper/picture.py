@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from counterlvq.reproduce.methods import METHODS
-from counterlvq.reproduce.protocol import DATA_SETS, MODELS
-from counterlvq.reproduce.report import duration
-from counterlvq.reproduce.results import Results
-from counterlvq.reproduce.tables import Line
+from counterlvq_paper.methods import METHODS
+from counterlvq_paper.protocol import DATA_SETS, MODELS
+from counterlvq_paper.report import duration
+from counterlvq_paper.results import Results
+from counterlvq_paper.tables import Line
 
 __all__ = ["draw"]
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.reproduce.journal import Journal
-from counterlvq.reproduce.methods import METHODS
-from counterlvq.reproduce.protocol import DATA_SETS, MODELS, Case, Settings
-from counterlvq.reproduce.published import TABLE_1
-from counterlvq.reproduce.runner import case_at, plan
+from counterlvq_paper.journal import Journal
+from counterlvq_paper.methods import METHODS
+from counterlvq_paper.protocol import DATA_SETS, MODELS, Case, Settings
+from counterlvq_paper.published import TABLE_1
+from counterlvq_paper.runner import case_at, plan
 
 __all__ = ["Answers", "Line", "answers_of", "collect", "lines_of", "point_matrix"]
 

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import NotSupportedError
-from counterlvq.reproduce.equation import STRENGTHS
-from counterlvq.reproduce.journal import Journal, write_atomically
-from counterlvq.reproduce.protocol import DATA_SETS, MODELS, Case, Settings
-from counterlvq.reproduce.runner import Progress, case_at
-from counterlvq.reproduce.tables import Answers, point_matrix
-from counterlvq.reproduce.verdicts import ROUNDING, Verdict
 from counterlvq.visible import visible
+from counterlvq_paper.equation import STRENGTHS
+from counterlvq_paper.journal import Journal, write_atomically
+from counterlvq_paper.protocol import DATA_SETS, MODELS, Case, Settings
+from counterlvq_paper.runner import Progress, case_at
+from counterlvq_paper.tables import Answers, point_matrix
+from counterlvq_paper.verdicts import ROUNDING, Verdict
 
 __all__ = ["PEER_METHODS", "PeerLine", "ask_peers", "environment", "peer_lines", "peer_verdicts"]
 

@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterlvq.errors import CounterlvqError
-from counterlvq.reproduce.journal import journal_at
-from counterlvq.reproduce.peers import ask_peers, environment
-from counterlvq.reproduce.protocol import FULL, QUICK
-from counterlvq.reproduce.report import verdict_lines, write_all
-from counterlvq.reproduce.results import Results, results_of, versions
-from counterlvq.reproduce.runner import finish
 from counterlvq.visible import visible
+from counterlvq_paper.journal import journal_at
+from counterlvq_paper.peers import ask_peers, environment
+from counterlvq_paper.protocol import FULL, QUICK
+from counterlvq_paper.report import verdict_lines, write_all
+from counterlvq_paper.results import Results, results_of, versions
+from counterlvq_paper.runner import finish
 
 __all__ = ["main", "reproduce"]
 
@@ -57,7 +57,7 @@ def reproduce(
     Examples
     --------
     >>> from pathlib import Path
-    >>> from counterlvq.reproduce import reproduce
+    >>> from counterlvq_paper import reproduce
     >>> results = reproduce(Path("tables"), quick=True)  # doctest: +SKIP
     >>> results.holds  # doctest: +SKIP
     True

@@ -18,10 +18,10 @@ from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from counterlvq.reproduce.houses import house_answers
-from counterlvq.reproduce.journal import Block, Journal
-from counterlvq.reproduce.methods import METHODS, OURS, answer
-from counterlvq.reproduce.protocol import (
+from counterlvq_paper.houses import house_answers
+from counterlvq_paper.journal import Block, Journal
+from counterlvq_paper.methods import METHODS, OURS, answer
+from counterlvq_paper.protocol import (
     DATA_SETS,
     MODELS,
     Case,

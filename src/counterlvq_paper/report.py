@@ -11,20 +11,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from counterlvq.reproduce.equation import FIRST_STEP, STRENGTHS
-from counterlvq.reproduce.houses import RULE, HouseAnswer
-from counterlvq.reproduce.journal import write_atomically
-from counterlvq.reproduce.methods import METHODS
-from counterlvq.reproduce.published import SPEED_UP, TABLE_2, TABLE_2_COLUMNS, UNSOLVED
-from counterlvq.reproduce.results import Results, plain_of
-from counterlvq.reproduce.tables import Line
+from counterlvq_paper.equation import FIRST_STEP, STRENGTHS
+from counterlvq_paper.houses import RULE, HouseAnswer
+from counterlvq_paper.journal import write_atomically
+from counterlvq_paper.methods import METHODS
+from counterlvq_paper.published import SPEED_UP, TABLE_2, TABLE_2_COLUMNS, UNSOLVED
+from counterlvq_paper.results import Results, plain_of
+from counterlvq_paper.tables import Line
 
 __all__ = ["duration", "markdown", "table_1", "table_2", "verdict_lines", "write_all"]
 
 
 def write_all(results: Results, folder: Path) -> None:
     """Write the report, the tables as CSV, everything as JSON, and the picture."""
-    from counterlvq.reproduce.picture import draw
+    from counterlvq_paper.picture import draw
 
     folder.mkdir(parents=True, exist_ok=True)
     plain = json.dumps(plain_of(results), indent=1, allow_nan=False) + "\n"
@@ -84,7 +84,7 @@ def _head(results: Results) -> Iterator[str]:
     stamped = ", ".join(f"{name} {number}" for name, number in results.versions.items())
     quick = " --quick" if settings.name == "quick" else ""
     yield "# The paper's tables, run again\n"
-    yield f"`python -m counterlvq.reproduce{quick}`, finished {machine['date']}."
+    yield f"`python -m counterlvq_paper{quick}`, finished {machine['date']}."
     yield (
         f"{stamped}; {machine['platform']}, {machine['cores']} cores, {machine['jobs']} processes, "
         f"{results.work / 60:.1f} minutes of the processor in all, {results.waited / 60:.1f} on "

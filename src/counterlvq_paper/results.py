@@ -14,13 +14,13 @@ import numpy as np
 
 import counterlvq as clvq
 from counterlvq.errors import NotSupportedError
-from counterlvq.reproduce.houses import HouseAnswer, houses_of
-from counterlvq.reproduce.journal import Journal, Record
-from counterlvq.reproduce.peers import PeerLine, peer_lines, peer_verdicts
-from counterlvq.reproduce.protocol import DATA_SETS, MODELS, SEED, Settings
-from counterlvq.reproduce.runner import house_name, plan
-from counterlvq.reproduce.tables import Line, collect, lines_of
-from counterlvq.reproduce.verdicts import Verdict, verdicts
+from counterlvq_paper.houses import HouseAnswer, houses_of
+from counterlvq_paper.journal import Journal, Record
+from counterlvq_paper.peers import PeerLine, peer_lines, peer_verdicts
+from counterlvq_paper.protocol import DATA_SETS, MODELS, SEED, Settings
+from counterlvq_paper.runner import house_name, plan
+from counterlvq_paper.tables import Line, collect, lines_of
+from counterlvq_paper.verdicts import Verdict, verdicts
 
 __all__ = ["Results", "plain_of", "results_of", "results_of_plain", "versions"]
 

@@ -9,8 +9,8 @@ import numpy as np
 
 import counterlvq as clvq
 from counterlvq.datasets import load_ames
-from counterlvq.reproduce.protocol import HOUSE, Fitted, Fold
-from counterlvq.reproduce.published import TABLE_2_COLUMNS
+from counterlvq_paper.protocol import HOUSE, Fitted, Fold
+from counterlvq_paper.published import TABLE_2_COLUMNS
 
 __all__ = ["RULE", "HouseAnswer", "house_answers", "houses_of"]
 

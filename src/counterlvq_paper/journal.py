@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.reproduce.protocol import SEED, Fitted, Settings
+from counterlvq_paper.protocol import SEED, Fitted, Settings
 
 __all__ = ["Block", "Journal", "Record", "journal_at", "write_atomically"]
 
