@@ -13,8 +13,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from counterlvq_paper.methods import METHODS
 from counterlvq_paper.protocol import DATA_SETS, MODELS
-from counterlvq_paper.report import duration
-from counterlvq_paper.results import Results
+from counterlvq_paper.results import Results, duration
 from counterlvq_paper.tables import Line
 
 __all__ = ["draw"]

@@ -16,10 +16,10 @@ from counterlvq_paper.houses import RULE, HouseAnswer
 from counterlvq_paper.journal import write_atomically
 from counterlvq_paper.methods import METHODS
 from counterlvq_paper.published import SPEED_UP, TABLE_2, TABLE_2_COLUMNS, UNSOLVED
-from counterlvq_paper.results import Results, plain_of
+from counterlvq_paper.results import Results, duration, plain_of
 from counterlvq_paper.tables import Line
 
-__all__ = ["duration", "markdown", "table_1", "table_2", "verdict_lines", "write_all"]
+__all__ = ["markdown", "table_1", "table_2", "verdict_lines", "write_all"]
 
 
 def write_all(results: Results, folder: Path) -> None:
@@ -69,14 +69,6 @@ def markdown(results: Results) -> str:
     """Write the whole report."""
     parts = (_head, _verdicts, table_1, _details, table_2, _peers, _differences)
     return "\n".join(line for part in parts for line in part(results))
-
-
-def duration(seconds: float) -> str:
-    """Write a time with three digits and the unit that suits it."""
-    for unit, size in (("s", 1.0), ("ms", 1e-3)):
-        if seconds >= 0.9995 * size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds / 1e-6:.3g} µs"
 
 
 def _head(results: Results) -> Iterator[str]:

@@ -22,7 +22,7 @@ from counterlvq_paper.runner import house_name, plan
 from counterlvq_paper.tables import Line, collect, lines_of
 from counterlvq_paper.verdicts import Verdict, verdicts
 
-__all__ = ["Results", "plain_of", "results_of", "results_of_plain", "versions"]
+__all__ = ["Results", "duration", "plain_of", "results_of", "results_of_plain", "versions"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "highspy", "clarabel", "cma")
 _PICTURES = ("matplotlib",)  # needed too, but no figure depends on it
@@ -125,3 +125,11 @@ def results_of_plain(plain: dict[str, Any]) -> Results:
             "verdicts": [Verdict(**verdict) for verdict in plain["verdicts"]],
         }
     )
+
+
+def duration(seconds: float) -> str:
+    """Write a time with three digits and the unit that suits it."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3)):
+        if seconds >= 0.9995 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-6:.3g} µs"
