@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, NamedTuple, final
+from functools import partial
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,32 +17,24 @@ from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
-from counterlvq.certificates.acceptance import Rules
-from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.boxes import Forest, plain_copy
 from counterlvq.certificates.cellwise import Certificate
-from counterlvq.certificates.certificate import Stop
-from counterlvq.certificates.questions import Question
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.pipelines.source import Source, source_of
+from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import Family
-from counterlvq.programs.template import Blueprint
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import Find, Judge
 from counterlvq.search.strategies import (
-    Answers,
-    LocalAnswers,
-    MixedAnswers,
     SharedAnswers,
     conflict,
     judge_by,
@@ -124,7 +116,7 @@ class Explainer:
     features: Features
     _source: Source
     prices: Prices  # the cost, column by column of `features`
-    _views: dict[tuple[float, ...], _View]
+    _views: dict[tuple[float, ...], Prepared]
 
     def __init__(
         self,
@@ -419,7 +411,7 @@ class Explainer:
         wished = wished_prototypes(view.model, target, -1)
         return view.rules.accepts(y, x, wished) and view.rules.confirms(y, wished), cost
 
-    def _view(self, row: Floats | None = None) -> _View:
+    def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
         key = self._source.coordinates.levels
         if row is not None:
@@ -427,7 +419,7 @@ class Explainer:
         known = self._views.get(key)
         if known is None:
             source = self._source if row is None else self._source.seen_from(row)
-            known = _View(self, source)
+            known = Prepared(self, source)
             # The oldest leave first. A list is made in one go, whatever other threads do.
             for old in list(self._views)[: len(self._views) + 1 - _MOST_VIEWS]:
                 self._views.pop(old, None)
@@ -489,7 +481,7 @@ class Explainer:
     def _result(
         self,
         row: Floats,
-        view: _View,
+        view: Prepared,
         find: Find,
         prototype: int,
         nearest: int,
@@ -511,7 +503,9 @@ class Explainer:
         bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
             count = len(self.constraints)
-            why = conflict(view.answers, view.rules, x, wished, find, count, view.prepared, judge)
+            why = conflict(
+                view.answers, view.rules, x, wished, find, count, view.template_with, judge
+            )
             reason = why.words
             if self.margin:
                 bound, reason = self._without_margin(row, wished, reason, judge)
@@ -535,88 +529,6 @@ class Explainer:
             conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
         )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _View:
-    """What an explainer knows, seen from rows with certain levels."""
-
-    explainer: Explainer
-    source: Source
-
-    @property
-    def model(self) -> PrototypeModel:
-        return self.source.model
-
-    def inner(self, row: Floats) -> Floats:
-        """Coordinates of a row."""
-        found: Floats = self.source.coordinates.inner(row[None, :])[0]
-        return found
-
-    def prepared(self, kept: Sequence[int]) -> Blueprint:
-        """State the cost and the listed constraints in numbers."""
-        asked, coordinates = self.explainer, self.source.coordinates
-        chosen = [as_constraint(asked.constraints[k]) for k in kept]
-        stated = [part for item in chosen for part in item.conditions(asked.features)]
-        conditions = [part for item in stated for part in coordinates.spread(item)]
-        conditions += coordinates.own_conditions
-        form = asked.prices.form_over(coordinates)
-        priced = asked.prices.over(coordinates)
-        return Blueprint.of(*priced, conditions, coordinates.grid, form)
-
-    @cached_property
-    def blueprint(self) -> Blueprint:
-        return self.prepared(range(len(self.explainer.constraints)))
-
-    @cached_property
-    def rules(self) -> Rules:
-        says, doubt = self.source.predictor(), self.source.doubt()
-        return Rules(self.model, self.blueprint, self.explainer.margin, says, doubt)
-
-    def holds(self, factual: Floats) -> bool:
-        """Whether an input meets the constraints as it is."""
-        return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
-
-    @cached_property
-    def answers(self) -> Answers:
-        asked, model, blueprint = self.explainer, self.model, self.blueprint
-        kinds = (asked.margin, asked.method, asked.gap, self.rules)
-        if not blueprint.is_continuous:
-            return MixedAnswers(model, blueprint, *kinds)
-        if model.is_local:
-            return LocalAnswers(model, blueprint, *kinds)
-        return SharedAnswers(model, blueprint, asked.margin, self.rules)
-
-    def verdict(self, question: Question | LocalQuestion, find: Find, stop: Stop) -> _Verdict:
-        """Say what a find amounts to: status, bound, gap and what its digits can tell.
-
-        With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
-        that there is no closer counterfactual at all, so that an answer which has to keep a
-        margin is FEASIBLE, however small its gap. What is not checked before `stop` says so is
-        not claimed.
-        """
-        margin = self.explainer.margin or 0.0
-        if find.y is None:
-            if find.is_excluded or find.certificate.excludes_all(question, margin, stop=stop):
-                return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
-            bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
-            return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
-        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
-        bound = min(bound, find.cost)
-        judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
-        closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
-        status = Status.OPTIMAL if closed else Status.FEASIBLE
-        return _Verdict(status, bound, float(judged.gap[0]), float(judged.resolution[0]))
-
-
-class _Verdict(NamedTuple):
-    """What is claimed of an answer."""
-
-    status: Status
-    bound: float
-    gap: float
-    resolution: float
 
 
 @final
