@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.certificates.acceptance import Rules
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.acceptance_kernel import judge_rows, relative_gap
 from counterlvq.programs.template import Blueprint
 
@@ -17,11 +17,11 @@ INF, NAN = np.inf, np.nan
 MODEL = clvq.PrototypeModel([[0.0, 0.0, 1.0], [4.0, 2.0, 1.0]], ["a", "b"])
 
 
-def rules(*constraints: clvq.Constraint | str, cost: clvq.Cost | None = None) -> Rules:
+def rules(*constraints: clvq.Constraint | str, cost: clvq.Cost | None = None) -> Acceptance:
     return clvq.Explainer(MODEL, cost, constraints)._view().rules
 
 
-def meets(judge: Rules, y: object, x: object = (0, 0, 0), *, strict: bool = True) -> bool:
+def meets(judge: Acceptance, y: object, x: object = (0, 0, 0), *, strict: bool = True) -> bool:
     Y, X = (np.array([values], dtype=float) for values in (y, x))
     return bool(judge.judged(Y, X, strict=strict).good[0])
 

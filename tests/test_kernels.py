@@ -20,7 +20,7 @@ from scipy.optimize import linprog
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.certificates.acceptance import CLOSED_GAP, Rules
+from counterlvq.certificates.acceptance import CLOSED_GAP, Acceptance
 from counterlvq.certificates.questions import Question
 from counterlvq.programs.kernel_data import Family, family_of
 from counterlvq.programs.program import Multipliers, Program
@@ -81,7 +81,7 @@ class Verdict:
         """Whether a batch would keep the answer rather than ask another engine."""
         if self.code is Code.INFEASIBLE:
             return True
-        rules = Rules(self.question.cells.model, self.question.blueprint, None)
+        rules = Acceptance(self.question.cells.model, self.question.blueprint, None)
         return (
             self.code is Code.SOLVED
             and rules.accepts(self.y, self.question.x, self.wished)

@@ -9,12 +9,12 @@ import counterlvq as clvq
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs import kernel_data as families
 from counterlvq.programs.kernel_data import Family
-from counterlvq.search.strategies import SharedAnswers
+from counterlvq.search.strategies import Exact
 
 
 def family(model: clvq.PrototypeModel, cost: clvq.Cost, rules: list[clvq.Constraint]) -> Family:
     answers = clvq.Explainer(model, cost, rules)._view().answers
-    assert isinstance(answers, SharedAnswers)
+    assert isinstance(answers, Exact)
     found = answers.prepared(wished_prototypes(model, 1, -1))[1]
     assert found is not None
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
-from counterlvq.batch.engine import Bulk, Table
+from counterlvq.batch.engine import BatchRun, Table
 from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
@@ -23,7 +23,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
 from counterlvq.numeric.memory import told_if_too_large
-from counterlvq.pipelines.source import Source, source_of
+from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
@@ -33,9 +33,9 @@ from counterlvq.programs.kernel_data import Family
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
-from counterlvq.search.result import Find, Judge
+from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import (
-    SharedAnswers,
+    Exact,
     conflict,
     judge_by,
 )
@@ -114,7 +114,7 @@ class Explainer:
     time_limit: float | None
     gap: float
     features: Features
-    _source: Source
+    _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: dict[tuple[float, ...], Prepared]
 
@@ -297,9 +297,9 @@ class Explainer:
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
         view = self._view()
-        if isinstance(view.answers, SharedAnswers):
+        if isinstance(view.answers, Exact):
             stated = view.answers.stated
-            bulk = Bulk(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
+            bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
@@ -437,12 +437,12 @@ class Explainer:
     def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
         answers = self._view().answers
-        if self.time_limit == 0 or not isinstance(answers, SharedAnswers):
+        if self.time_limit == 0 or not isinstance(answers, Exact):
             return None
         return answers.prepared(wished)[1]
 
     def _without_margin(
-        self, row: Floats, wished: NDArray[np.bool_], reason: str, judge: Judge
+        self, row: Floats, wished: NDArray[np.bool_], reason: str, judge: SearchContext
     ) -> tuple[float, str]:
         """Say what there is without the margin that cannot be had: a bound, and words.
 
@@ -482,11 +482,11 @@ class Explainer:
         self,
         row: Floats,
         view: Prepared,
-        find: Find,
+        find: SearchResult,
         prototype: int,
         nearest: int,
         wished: NDArray[np.bool_],
-        judge: Judge,
+        judge: SearchContext,
     ) -> Counterfactual:
         x = view.inner(row)
         question = view.answers.question(x, wished)

@@ -9,23 +9,23 @@ from typing import NamedTuple, Protocol, final
 
 import numpy as np
 
-from counterlvq.certificates.acceptance import Rules
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.pipelines.source import Source
+from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.template import Blueprint
-from counterlvq.search.result import Find
+from counterlvq.search.result import SearchResult
 from counterlvq.search.strategies import (
-    Answers,
-    LocalAnswers,
-    MixedAnswers,
-    SharedAnswers,
+    BranchAndBound,
+    Exact,
+    MixedInteger,
+    Strategy,
 )
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
@@ -67,7 +67,7 @@ class Prepared:
     """All that does not depend on a row beyond its levels."""
 
     asked: Asked
-    source: Source
+    source: ExplainedModel
 
     @property
     def model(self) -> PrototypeModel:
@@ -96,27 +96,29 @@ class Prepared:
         return self.template_with(range(len(self.asked.constraints)))
 
     @cached_property
-    def rules(self) -> Rules:
+    def rules(self) -> Acceptance:
         """What an answer has to meet."""
         says, doubt = self.source.predictor(), self.source.doubt()
-        return Rules(self.model, self.blueprint, self.asked.margin, says, doubt)
+        return Acceptance(self.model, self.blueprint, self.asked.margin, says, doubt)
 
     def holds(self, factual: Floats) -> bool:
         """Whether an input meets the constraints as it is."""
         return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
 
     @cached_property
-    def answers(self) -> Answers:
+    def answers(self) -> Strategy:
         """The way to an answer that suits model and constraints."""
         asked, model, blueprint = self.asked, self.model, self.blueprint
         kinds = (asked.margin, asked.method, asked.gap, self.rules)
         if not blueprint.is_continuous:
-            return MixedAnswers(model, blueprint, *kinds)
+            return MixedInteger(model, blueprint, *kinds)
         if model.is_local:
-            return LocalAnswers(model, blueprint, *kinds)
-        return SharedAnswers(model, blueprint, asked.margin, self.rules)
+            return BranchAndBound(model, blueprint, *kinds)
+        return Exact(model, blueprint, asked.margin, self.rules)
 
-    def verdict(self, question: Question | LocalQuestion, find: Find, stop: Stop) -> _Verdict:
+    def verdict(
+        self, question: Question | LocalQuestion, find: SearchResult, stop: Stop
+    ) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
 
         With a margin of the user's the bound is that of the points that keep it. OPTIMAL means

@@ -14,12 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.batch.engine import Table
-from counterlvq.certificates.acceptance import MOST_PUSHES, Rules
+from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
-from counterlvq.search.result import Find, Judge
+from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.types import Status
 
 __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
@@ -35,14 +35,14 @@ _SHARE = 2.0**-6
 
 
 def confirmed(
-    rules: Rules,
+    rules: Acceptance,
     x: Floats,
     wished: NDArray[np.bool_],
-    judge: Judge,
-    search: Callable[[Judge], Find],
-    is_proved_empty: Callable[[Find], bool],
+    judge: SearchContext,
+    search: Callable[[SearchContext], SearchResult],
+    is_proved_empty: Callable[[SearchResult], bool],
     push: float,
-) -> tuple[Find, int]:
+) -> tuple[SearchResult, int]:
     """Search until the user's own `predict` confirms an answer; returns its prototype as well.
 
     Without one the find has no point, and the prototype is -1. `is_proved_empty` says of a
@@ -51,7 +51,7 @@ def confirmed(
     X = x[None, :]
     least = push * rules.least_margin(X)
     smallest = least * _SHARE**2
-    doubtful: list[Find] = []
+    doubtful: list[SearchResult] = []
     for _ in range(MOST_PUSHES + 2):
         share = float(rules.open_share(X, wished, least)[0])
         find = search(replace(judge, least=float(least[0]), open_share=share))
@@ -82,7 +82,7 @@ def confirmed(
     return replace(find, y=None, cost=np.inf), -1
 
 
-def _next_lead(rules: Rules, wished: NDArray[np.bool_], Y: Floats, least: Floats) -> Floats:
+def _next_lead(rules: Acceptance, wished: NDArray[np.bool_], Y: Floats, least: Floats) -> Floats:
     """Ask for more where there was too little, and for less where it could not be had."""
     scores = rules.model.distances(Y)
     lead = scores[:, ~wished].min(axis=1, initial=np.inf) - scores[:, wished].min(axis=1)

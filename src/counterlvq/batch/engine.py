@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.batch.threads import run_blocks
-from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Rules
+from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.targets import RowTargets, wished_prototypes
@@ -24,7 +24,7 @@ from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
 from counterlvq.types import Status
 
-__all__ = ["Bulk", "Table"]
+__all__ = ["BatchRun", "Table"]
 
 # Multiplications that a block should stand for: a few hundredths of a second.
 _BLOCK_WORK = 1 << 24
@@ -117,7 +117,7 @@ class _Block:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Bulk:
+class BatchRun:
     """One run over many rows.
 
     `family_for` prepares a target, given as a mask over the prototypes; it may be None for
@@ -125,7 +125,7 @@ class Bulk:
     """
 
     model: PrototypeModel
-    rules: Rules
+    rules: Acceptance
     stated: Stated
     rows: Floats  # (n, d)
     wish: Callable[[int], Any]  # of a row

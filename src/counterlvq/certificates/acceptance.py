@@ -17,7 +17,7 @@ from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import Blueprint
 from counterlvq.vicinity import SAFE, competing
 
-__all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Judged", "Leads", "Rules", "Verdict"]
+__all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Acceptance", "Judged", "Leads", "Verdict"]
 
 # What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
 EXACT_GAP = 1e-6
@@ -88,7 +88,7 @@ class Judged(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Rules:
+class Acceptance:
     """What a counterfactual has to satisfy; it knows nothing of how one is found."""
 
     model: PrototypeModel

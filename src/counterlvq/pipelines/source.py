@@ -27,7 +27,7 @@ from counterlvq.tables.encoding import like, rows_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import as_frame, new_frame, settled
 
-__all__ = ["Doubt", "Source", "source_of"]
+__all__ = ["Doubt", "ExplainedModel", "source_of"]
 
 Predictor = Callable[[Floats], NDArray[Any]]
 
@@ -105,7 +105,7 @@ class Doubt:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Source:
+class ExplainedModel:
     """A model in the coordinates of the user's columns, and how to read and to ask in them."""
 
     model: PrototypeModel
@@ -146,7 +146,7 @@ class Source:
             return rows if np.ndim(given) > 1 else rows[0]
         return like(given, rows, self.features, self.columns)
 
-    def seen_from(self, row: Floats) -> Source:
+    def seen_from(self, row: Floats) -> ExplainedModel:
         """State the model in the coordinates of rows that have the levels of this one."""
         if self.behind is None:
             return self
@@ -178,7 +178,7 @@ class Source:
         return self.columns == self.features.names and all(f.is_real for f in self.features)
 
 
-def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Source:
+def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> ExplainedModel:
     """Read a model, an estimator, or a pipeline that ends in one.
 
     `features` describes the columns: `Features`, a DataFrame or an Arrow table whose dtypes do,
@@ -204,7 +204,7 @@ def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Sou
     bare = None if arithmetic is None else Doubt(arithmetic)
     if features is None:
         coordinates = Coordinates(read.features)
-        return Source(read, own_predict, read.features.names, coordinates, rounding=bare)
+        return ExplainedModel(read, own_predict, read.features.names, coordinates, rounding=bare)
     table_map = _described(TableMap.identity(read.features.names), features).taken_exactly()
     if table_map.has_levels:
         if own_predict is None or bare is None:
@@ -212,7 +212,7 @@ def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Sou
         bare = replace(bare, table_map=table_map)
         return _behind(table_map, read, _After(own_predict, table_map.image), rounding=bare)
     coordinates = Coordinates(table_map.features)
-    return Source(read, own_predict, table_map.columns, coordinates, rounding=bare)
+    return ExplainedModel(read, own_predict, table_map.columns, coordinates, rounding=bare)
 
 
 def _behind(
@@ -221,7 +221,7 @@ def _behind(
     says: Predictor | None,
     images: Callable[[Floats], Floats] | None = None,
     rounding: Doubt | None = None,
-) -> Source:
+) -> ExplainedModel:
     """State a model that sits behind a map."""
     coordinates = Coordinates(table_map.features)
     if table_map.parts and not coordinates.width:
@@ -229,7 +229,7 @@ def _behind(
             "every feature has one level only, so that nothing can change; expected one that can."
         )
     behind = _Behind(table_map, model, table_map.image if images is None else images)
-    return Source(
+    return ExplainedModel(
         behind.stated(coordinates),
         says,
         table_map.columns,

@@ -26,7 +26,7 @@ from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
 from counterlvq.programs.program import Program
 from counterlvq.search.exact import default_margin, refutation
 from counterlvq.search.repair import settle
-from counterlvq.search.result import Evidence, Find, Judge
+from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers.ccp import Descent, Frames
 from counterlvq.solvers.ccp_round import Scores
 from counterlvq.solvers.semidefinite import Relaxed, relax
@@ -138,7 +138,7 @@ class Branching:
 
     question: LocalQuestion
     margin: float | None
-    judge: Judge
+    judge: SearchContext
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
@@ -155,7 +155,7 @@ class Branching:
     _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
     _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
 
-    def run_local(self) -> Find:
+    def run_local(self) -> SearchResult:
         """Search from the target prototypes only, the paper's procedure.
 
         It proves nothing, unless the constraints contradict each other.
@@ -164,11 +164,11 @@ class Branching:
             self._start(from_input=False)
         evidence = self._contradiction()
         if evidence is None:
-            return Find(self._best, self._cost, Forest(()), (_CCP,))
+            return SearchResult(self._best, self._cost, Forest(()), (_CCP,))
         self._plant(evidence)
-        return Find(None, np.inf, self._forest(), (_CCP,))
+        return SearchResult(None, np.inf, self._forest(), (_CCP,))
 
-    def run(self) -> Find:
+    def run(self) -> SearchResult:
         """Search until the gap is closed, the budget is spent or time is up."""
         self._allowed = max(self.judge.seconds_left(), 0.0)
         if not self.judge.out_of_time():
@@ -180,7 +180,7 @@ class Branching:
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
-        return Find(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
+        return SearchResult(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
 
     @property
     def _limits(self) -> tuple[str, ...]:
@@ -201,14 +201,14 @@ class Branching:
         """How the answer was found."""
         return _CCP, _TREE
 
-    def _contradiction(self) -> Evidence | None:
+    def _contradiction(self) -> DualPoint | None:
         """Show, where nothing was found, that the constraints contradict each other."""
         if self._best is not None or self.judge.out_of_time():
             return None
         question = self.question
         return refutation(question.blueprint, question.x, question.convex)
 
-    def _plant(self, evidence: Evidence | None) -> list[tuple[float, int]]:
+    def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
         """Queue the whole box of each cell, with prices that need no relaxation."""
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost

@@ -22,7 +22,7 @@ from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import Blueprint
 from counterlvq.search.repair import settle
-from counterlvq.search.result import Evidence, Find, Judge
+from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers import Outcome, Solution, compiled
 
 __all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refutation"]
@@ -49,8 +49,8 @@ _FINER = 2.0**-12
 
 
 def compiled_find(
-    question: Question, family: Family, margin: float | None, judge: Judge
-) -> Find | None:
+    question: Question, family: Family, margin: float | None, judge: SearchContext
+) -> SearchResult | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
     answers = compiled.run(
@@ -71,7 +71,7 @@ def compiled_find(
         if not judge.is_valid(y, True):
             return None
         cost = judge.price(y)
-    return Find(y, cost, _certificate(question, family, scratch), (_COMPILED,))
+    return SearchResult(y, cost, _certificate(question, family, scratch), (_COMPILED,))
 
 
 def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:
@@ -102,14 +102,14 @@ class Search:
 
     question: Question
     margin: float | None
-    judge: Judge
+    judge: SearchContext
 
     _best: Floats | None = field(init=False, default=None)
     _cost: float = field(init=False, default=np.inf)
     _engines: dict[str, None] = field(init=False, default_factory=dict)
     _exclusions: list[Exclusion] = field(init=False, default_factory=list)
 
-    def run(self) -> Find:
+    def run(self) -> SearchResult:
         """Try the target prototypes, cheapest bound first."""
         question = self.question
         firsts = self._nearest_rivals()
@@ -128,7 +128,7 @@ class Search:
         certificate = Certificate(tuple(proofs), tuple(self._exclusions), firsts)
         if self._best is not None:
             certificate = self._completed(certificate)
-        return Find(self._best, self._cost, certificate, tuple(self._engines))
+        return SearchResult(self._best, self._cost, certificate, tuple(self._engines))
 
     @property
     def _asked(self) -> float:
@@ -260,18 +260,18 @@ def default_margin(behind: float, least: float) -> float:
     return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
 
 
-def elastic_prices(program: Program) -> Evidence | None:
+def elastic_prices(program: Program) -> DualPoint | None:
     """Look for prices that show a program to have no solution. Nothing is verified here."""
     if program.has_empty_box():
-        return Evidence(Multipliers.none(program), np.zeros(program.width))
+        return DualPoint(Multipliers.none(program), np.zeros(program.width))
     loosened = elastic(program)
     solution = solvers.select(loosened).solver(loosened)
     if solution.outcome is not Outcome.SOLVED:
         return None
-    return Evidence(solution.multipliers, solution.delta[: program.width])
+    return DualPoint(solution.multipliers, solution.delta[: program.width])
 
 
-def refutation(blueprint: Blueprint, x: Floats, program: Program) -> Evidence | None:
+def refutation(blueprint: Blueprint, x: Floats, program: Program) -> DualPoint | None:
     """Look for prices, verified, that show constraints to contradict each other at an input."""
     prices = elastic_prices(program)
     if prices is None:

@@ -11,12 +11,12 @@ from counterlvq.certificates.cellwise import Certificate
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
 
-__all__ = ["Evidence", "Find", "Judge"]
+__all__ = ["DualPoint", "SearchContext", "SearchResult"]
 
 
 @final
 @dataclass(frozen=True, eq=False)
-class Judge:
+class SearchContext:
     """Effects and opinions that the search is given: it has none of its own."""
 
     is_valid: Callable[[Floats, bool], bool]  # by the user's model and constraints
@@ -31,7 +31,7 @@ class Judge:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Find:
+class SearchResult:
     """What the search came back with."""
 
     y: Floats | None  # the counterfactual, if any
@@ -43,7 +43,7 @@ class Find:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Evidence:
+class DualPoint:
     """Prices on the constraints of a question, and a point of tangency, that show a clash."""
 
     multipliers: Multipliers

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
-from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Rules
+from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Acceptance
 from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.boxes import Forest
 from counterlvq.certificates.questions import Question
@@ -29,11 +29,11 @@ from counterlvq.search.branch_and_bound import Branching, Progress
 from counterlvq.search.conflicts import Reason, conflict_of
 from counterlvq.search.exact import Search, compiled_find, refutation
 from counterlvq.search.mixed_integer import MixedBranching
-from counterlvq.search.result import Find, Judge
+from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.types import Method
 
-__all__ = ["Answers", "LocalAnswers", "MixedAnswers", "SharedAnswers", "conflict", "judge_by"]
+__all__ = ["BranchAndBound", "Exact", "MixedInteger", "Strategy", "conflict", "judge_by"]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
@@ -74,7 +74,7 @@ def _local_question(
     blueprint: Blueprint,
     cells: LocalCells | SharedCells,
     x: Floats,
-    rules: Rules,
+    rules: Acceptance,
     wished: NDArray[np.bool_],
 ) -> LocalQuestion:
     """State what is asked, with the user's own `predict` and what it may overlook."""
@@ -84,20 +84,20 @@ def _local_question(
     return LocalQuestion(blueprint, cells, x, wins, *_blurs(rules, x))
 
 
-def _blurs(rules: Rules, x: Floats) -> tuple[float, Callable[[Floats], float]]:
+def _blurs(rules: Acceptance, x: Floats) -> tuple[float, Callable[[Floats], float]]:
     """Say what the user's own `predict` may overlook around `x`, and within limits."""
     X = x[None, :]
     return float(rules.blur(X)[0]), lambda most: float(rules.blur_within(X, most[None, :])[0])
 
 
 def judge_by(
-    rules: Rules, x: Floats, wished: NDArray[np.bool_], time_limit: float | None = None
-) -> Judge:
+    rules: Acceptance, x: Floats, wished: NDArray[np.bool_], time_limit: float | None = None
+) -> SearchContext:
     """Judge points by the rules; the clock runs from now on."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     latest = np.inf if time_limit is None else deadline + _LATE_SHARE * time_limit + _LATE
     X = x[None, :]
-    return Judge(
+    return SearchContext(
         is_valid=lambda y, strict: rules.accepts(y, x, wished, strict=strict),
         price=lambda y: float(rules.judged(y[None, :], X).cost[0]),
         gap=lambda y, bound: float(rules.judged(y[None, :], X, bound).gap[0]),
@@ -121,9 +121,15 @@ class Room(NamedTuple):
 
 
 def conflict(
-    answers: Answers, rules: Rules, x: Floats, wished: NDArray[np.bool_], find: Find, count: int,
-    prepared: Prepared, judge: Judge,
-) -> Reason:  # fmt: skip
+    answers: Strategy,
+    rules: Acceptance,
+    x: Floats,
+    wished: NDArray[np.bool_],
+    find: SearchResult,
+    count: int,
+    prepared: Prepared,
+    judge: SearchContext,
+) -> Reason:
     """Find a small set of the `count` constraints that leaves no room for a wished-for label.
 
     `prepared` states listed constraints in numbers, `rules` says what an answer has to satisfy
@@ -155,14 +161,17 @@ def conflict(
     return conflict_of(count, contradict, room, judge.out_of_time)
 
 
-def _conflict_budget(find: Find) -> int:
+def _conflict_budget(find: SearchResult) -> int:
     """Say how many boxes a question about some of the constraints may take."""
     trees = find.certificate.trees if isinstance(find.certificate, Forest) else ()
     return max(_CONFLICT_BOXES, _CONFLICT_EFFORT * sum(len(tree.prices) for tree in trees))
 
 
 def _room(
-    question: Question | LocalQuestion, find: Find, margin: float | None, judge: Judge
+    question: Question | LocalQuestion,
+    find: SearchResult,
+    margin: float | None,
+    judge: SearchContext,
 ) -> Room:
     """Say what a find under some of the constraints shows: a point, or that there is none."""
     if find.y is not None:
@@ -178,7 +187,7 @@ def _warm_up_bounds() -> None:
     warm_up_bounds()
 
 
-class Answers(Protocol):
+class Strategy(Protocol):
     """What the explainer asks of either way."""
 
     @property
@@ -192,12 +201,17 @@ class Answers(Protocol):
         """Load what takes long the first time, before a clock runs."""
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
-    ) -> Find:
+        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+    ) -> SearchResult:
         """Look for the answer."""
 
     def room(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+        self,
+        x: Floats,
+        wished: NDArray[np.bool_],
+        judge: SearchContext,
+        blueprint: Blueprint,
+        budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
@@ -207,13 +221,13 @@ class Answers(Protocol):
 
 @final
 @dataclass(frozen=True, eq=False)
-class SharedAnswers:
+class Exact:
     """Exact programs: the compiled kernel first, the other engines where that fails."""
 
     model: PrototypeModel
     blueprint: Blueprint
     margin: float | None
-    rules: Rules
+    rules: Acceptance
     _targets: dict[bytes, tuple[SharedCells, Family | None]] = field(
         init=False, default_factory=dict
     )
@@ -256,8 +270,8 @@ class SharedAnswers:
         """Do nothing: the kernels of shared metrics answer in one go."""
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
-    ) -> Find:
+        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+    ) -> SearchResult:
         """Ask the compiled kernel; where its answer does not stand up, the other engines."""
         question, family = self.question(x, wished), self.prepared(wished)[1]
         if family is not None and not judge.out_of_time():
@@ -270,7 +284,7 @@ class SharedAnswers:
                 return find
         return Search(question, self.margin, judge).run()
 
-    def _stands(self, question: Question, find: Find, judge: Judge) -> bool:
+    def _stands(self, question: Question, find: SearchResult, judge: SearchContext) -> bool:
         """Whether a second engine would not do better."""
         if find.y is None:
             return find.is_excluded
@@ -279,7 +293,12 @@ class SharedAnswers:
         return judge.gap(find.y, bound) <= max(CLOSED_GAP, judge.open_share)
 
     def room(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+        self,
+        x: Floats,
+        wished: NDArray[np.bool_],
+        judge: SearchContext,
+        blueprint: Blueprint,
+        budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
@@ -298,7 +317,7 @@ class SharedAnswers:
 
 @final
 @dataclass(frozen=True, eq=False)
-class MixedAnswers:
+class MixedInteger:
     """Branch and bound over a grid: whole numbers, decimals and levels, in any metric."""
 
     model: PrototypeModel
@@ -306,7 +325,7 @@ class MixedAnswers:
     margin: float | None
     method: Method
     gap: float
-    rules: Rules
+    rules: Acceptance
     _targets: dict[bytes, LocalCells | SharedCells] = field(init=False, default_factory=dict)
 
     @property
@@ -332,8 +351,8 @@ class MixedAnswers:
             warm_up()
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
-    ) -> Find:
+        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+    ) -> SearchResult:
         """Search by the chosen method; under a shared metric there is the exact one only."""
         question = self.question(x, wished)
         if not self.model.is_local:
@@ -346,7 +365,12 @@ class MixedAnswers:
         return MixedBranching(question, self.margin, judge, self.gap, budget, report).run()
 
     def room(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+        self,
+        x: Floats,
+        wished: NDArray[np.bool_],
+        judge: SearchContext,
+        blueprint: Blueprint,
+        budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
@@ -360,7 +384,7 @@ class MixedAnswers:
 
 @final
 @dataclass(frozen=True, eq=False)
-class LocalAnswers:
+class BranchAndBound:
     """Convex-concave search, and branch and bound for the proof."""
 
     model: PrototypeModel
@@ -368,7 +392,7 @@ class LocalAnswers:
     margin: float | None
     method: Method
     gap: float
-    rules: Rules
+    rules: Acceptance
     _targets: dict[bytes, tuple[LocalCells, Frames]] = field(init=False, default_factory=dict)
 
     @property
@@ -396,8 +420,8 @@ class LocalAnswers:
         warm_up()
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, report: Reporter | None
-    ) -> Find:
+        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+    ) -> SearchResult:
         """Search by the chosen method."""
         question, frames = self.question(x, wished), self._prepared(wished)[1]
         if self.method is Method.CCP:
@@ -406,7 +430,12 @@ class LocalAnswers:
         return Branching(question, self.margin, judge, self.gap, budget, report, frames).run()
 
     def room(
-        self, x: Floats, wished: NDArray[np.bool_], judge: Judge, blueprint: Blueprint, budget: int
+        self,
+        x: Floats,
+        wished: NDArray[np.bool_],
+        judge: SearchContext,
+        blueprint: Blueprint,
+        budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
