@@ -18,7 +18,7 @@ import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.questions import Question
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 
 Array = np.ndarray
 Rules = list[clvq.Constraint | str]
@@ -50,11 +50,11 @@ class Draw:
         features = explainer.model.features
         stated = [as_constraint(rule) for rule in self.rules]
         conditions = [part for rule in stated for part in rule.conditions(features)]
-        blueprint = Blueprint.of(
+        template = ProgramTemplate.of(
             self.cost.l1_weights(self.x.size), self.cost.l2_factor(self.x.size), conditions
         )
         cells = SharedCells.of(explainer.model, self.wished, ties_count=False)
-        return Question(blueprint, cells, self.x)
+        return Question(template, cells, self.x)
 
 
 # --- costs --------------------------------------------------------------------------------------

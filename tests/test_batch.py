@@ -15,8 +15,8 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.batch import engine
-from counterlvq.programs.kernel_data import Family
-from counterlvq.programs.proof_data import Stated
+from counterlvq.programs.kernel_data import KernelData
+from counterlvq.programs.proof_data import ProofData
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Answers, Code, Scratch
 from tests import oracles
@@ -361,9 +361,13 @@ def test_failure_of_the_kernel_is_mended_and_counted(
     assert 0 < hit.size < solved.size
 
     def run(
-        family: Family, stated: Stated, rows: np.ndarray, margin: float | None, scratch: Scratch,
+        family: KernelData,
+        stated: ProofData,
+        rows: np.ndarray,
+        margin: float | None,
+        scratch: Scratch,
         *rest: object,
-    ) -> Answers:  # fmt: skip
+    ) -> Answers:
         answers = honest_run(family, stated, rows, margin, scratch, *rest)
         is_hit = (rows[:, None, :] == X[hit][None]).all(axis=2).any(axis=1)
         if is_hit.any():

@@ -15,11 +15,11 @@ from scipy.optimize import linprog
 from counterlvq.cells import Halfspaces
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import constraints_alone
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 from counterlvq.tables.features import Features
 
 NAN, INF = float("nan"), float("inf")
@@ -37,7 +37,7 @@ def program(
     e: Any = (),
     lower: Any = (-INF, -INF),
     upper: Any = (INF, INF),
-    quadrics: tuple[Quadric, ...] = (),
+    quadrics: tuple[QuadraticCondition, ...] = (),
 ) -> Program:
     """A program in two variables, with the reach of data that spreads over `SPREAD`."""
     return Program(
@@ -58,13 +58,13 @@ def program(
 def grounds(case: Program) -> Grounds:
     """The same conditions, as an explainer would hand them to whoever checks a proof."""
 
-    def rows(A: np.ndarray, v: np.ndarray, *, equality: bool = False) -> Rows:
-        return Rows(A, np.zeros_like(A), v, equality)
+    def rows(A: np.ndarray, v: np.ndarray, *, equality: bool = False) -> LinearConditions:
+        return LinearConditions(A, np.zeros_like(A), v, equality)
 
     above, below = np.isfinite(case.upper), np.isfinite(case.lower)
     sides = np.concatenate([np.eye(2)[above], -np.eye(2)[below]])
     ends = np.concatenate([case.upper[above], -case.lower[below]])
-    blueprint = Blueprint(
+    template = ProgramTemplate(
         case.w,
         case.L,
         rows(case.A, case.b),
@@ -75,7 +75,7 @@ def grounds(case: Program) -> Grounds:
         (),
         Grid.none(2),
     )
-    return Grounds(constraints_alone(blueprint), None, case.quadrics, np.zeros(2))
+    return Grounds(constraints_alone(template), None, case.quadrics, np.zeros(2))
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,8 @@ def prices(y: Any = (), z: Any = (), nu: Any = ()) -> Multipliers:
     return Multipliers(*(np.array(values, dtype=float) for values in (y, z, nu)))
 
 
-def ball(center: Any, square: float) -> Quadric:
-    return Quadric(np.eye(2), np.array(center, dtype=float), np.zeros(2), square)
+def ball(center: Any, square: float) -> QuadraticCondition:
+    return QuadraticCondition(np.eye(2), np.array(center, dtype=float), np.zeros(2), square)
 
 
 # --- drawn programs, small and whole-numbered ---------------------------------------------------
@@ -130,7 +130,7 @@ def programs(draw: st.DrawFn, curved: bool = True) -> Program:
         h = np.array(draw(pairs), dtype=float)
         G = np.array(draw(st.lists(pairs, min_size=1, max_size=2)), dtype=float)
         g = np.array(draw(st.tuples(*[whole] * len(G))), dtype=float)
-        quadrics = (Quadric(G, g, h, float(draw(st.integers(-2, 9)))),)
+        quadrics = (QuadraticCondition(G, g, h, float(draw(st.integers(-2, 9)))),)
     return program(
         w=draw(st.tuples(*[st.integers(0, 3)] * 2)),
         L=square,
@@ -245,8 +245,8 @@ def far_away(text: str) -> Program:
     """A program whose only solutions lie far outside the data, as an explainer would state it."""
     features = Features(["u", "v"])
     conditions = as_constraint(text).conditions(features)
-    blueprint = Blueprint.of(np.ones(2), np.zeros((0, 2)), conditions)
-    return blueprint.at(np.zeros(2), Halfspaces.none(2), np.full(2, SPREAD))
+    template = ProgramTemplate.of(np.ones(2), np.zeros((0, 2)), conditions)
+    return template.at(np.zeros(2), Halfspaces.none(2), np.full(2, SPREAD))
 
 
 @pytest.mark.parametrize("price", [1e-9, 1.0, 2.0, 1e3, 1e9])

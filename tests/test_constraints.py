@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import counterlvq as clvq
 from counterlvq.problem.expressions import Expression, as_constraint
-from counterlvq.programs.conditions import Rows
+from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.features import Features
 
 NAN, INF = float("nan"), float("inf")
@@ -80,7 +80,7 @@ each_meaning = pytest.mark.parametrize(
 def holds(constraint: clvq.Constraint | str, y: np.ndarray, x: np.ndarray) -> bool:
     """What the rows say, with room for the last digits of roots."""
     for part in as_constraint(constraint).conditions(FEATURES):
-        if isinstance(part, Rows):
+        if isinstance(part, LinearConditions):
             surplus = part.A @ y + part.R @ x - part.v
             excess = np.abs(surplus) if part.equality else surplus
         else:

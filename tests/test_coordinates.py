@@ -9,7 +9,7 @@ import counterlvq as clvq
 from counterlvq import Feature, Features
 from counterlvq.problem.coordinates import Coordinates, Prices
 from counterlvq.problem.expressions import Expression, as_constraint
-from counterlvq.programs.conditions import Conditional, Implication, LevelRule, Rows
+from counterlvq.programs.conditions import Conditional, Implication, LevelRule, LinearConditions
 
 FEATURES = Features(
     [
@@ -67,7 +67,7 @@ def test_the_grid_knows_steps_and_decimals() -> None:
     assert grid.parts.tolist() == [1.0, 1.0, 100.0]
 
 
-def holds(rows: Rows, y: np.ndarray, x: np.ndarray) -> bool:
+def holds(rows: LinearConditions, y: np.ndarray, x: np.ndarray) -> bool:
     value = rows.A @ y + rows.R @ x
     return bool((value == rows.v).all() if rows.equality else (value <= rows.v).all())
 
@@ -114,14 +114,14 @@ def test_conditions_on_features_hold_of_the_same_rows(
             if isinstance(part, Conditional):
                 said.append(not part.applies(y, y) or holds(part.rows, y, x))
             else:
-                assert isinstance(part, Rows)
+                assert isinstance(part, LinearConditions)
                 said.append(holds(part, y, x))
         assert all(said) is expected
 
 
 def test_conditions_of_an_implication_are_inequalities() -> None:
     """Where they do not apply they say nothing; an equality would not do for that."""
-    rows = Rows.on_features([0], 5, new=1, old=0, value=3, equality=True)
+    rows = LinearConditions.on_features([0], 5, new=1, old=0, value=3, equality=True)
     parts = SPREAD.spread(Implication(LevelRule(1, frozenset({0})), rows))
     assert len(parts) == 2
     assert all(isinstance(part, Conditional) and not part.rows.equality for part in parts)

@@ -11,7 +11,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.acceptance_kernel import judge_rows, relative_gap
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 
 INF, NAN = np.inf, np.nan
 MODEL = clvq.PrototypeModel([[0.0, 0.0, 1.0], [4.0, 2.0, 1.0]], ["a", "b"])
@@ -107,10 +107,10 @@ COSTS = {
 each_cost = pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
 
 
-def exact_cost(blueprint: Blueprint, delta: np.ndarray) -> Fraction:
+def exact_cost(template: ProgramTemplate, delta: np.ndarray) -> Fraction:
     change = [Fraction(value) for value in delta]
-    flat = sum(Fraction(w) * abs(v) for w, v in zip(blueprint.w, change, strict=True))
-    lifted = [sum(Fraction(a) * v for a, v in zip(row, change, strict=True)) for row in blueprint.L]
+    flat = sum(Fraction(w) * abs(v) for w, v in zip(template.w, change, strict=True))
+    lifted = [sum(Fraction(a) * v for a, v in zip(row, change, strict=True)) for row in template.L]
     return flat + sum(value**2 for value in lifted)
 
 
@@ -120,7 +120,7 @@ def test_cost_is_what_rational_arithmetic_says(cost: clvq.Cost) -> None:
     X, Y = rng.normal(size=(2, 20, 3))
     judge = rules(cost=cost)
     found = judge.judged(Y, X)
-    exact = [float(exact_cost(judge.blueprint, y - x)) for y, x in zip(Y, X, strict=True)]
+    exact = [float(exact_cost(judge.template, y - x)) for y, x in zip(Y, X, strict=True)]
     assert found.cost == pytest.approx(exact, rel=1e-14)
     assert found.cost == pytest.approx([cost.value(y - x) for y, x in zip(Y, X, strict=True)])
 
@@ -132,7 +132,7 @@ def test_resolution_is_what_the_last_digits_of_changed_features_are_worth(cost: 
     judge = rules(cost=cost)
     found = judge.judged(y[None, :], x[None, :])
     blurred = y + np.array([0.0, 0.0, 8 * 2.0**-53 * (x[2] + y[2])])
-    exact = exact_cost(judge.blueprint, blurred - x) - exact_cost(judge.blueprint, y - x)
+    exact = exact_cost(judge.template, blurred - x) - exact_cost(judge.template, y - x)
     assert found.resolution[0] == pytest.approx(float(exact), rel=0.2, abs=1e-300)
     # Prototypes, and features that stay, have no part in it.
     far = replace(judge, model=clvq.PrototypeModel([[0, 0, 0], [1e20, 1e20, 1e20]], ["a", "b"]))

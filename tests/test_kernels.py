@@ -1,6 +1,6 @@
 """The compiled kernels on random questions, judged by HiGHS, Clarabel and rational arithmetic.
 
-Each question of `draws` is posed to the kernel as a `Family` and to the engine as the `Program` of
+Each question of `draws` goes to the kernel as `KernelData` and to the engine as the `Program` of
 its one cell. An engine is believed if its own point and prices pass its own check; where they do
 not, which happens with badly scaled numbers, the kernel's prices are added up without rounding.
 """
@@ -22,7 +22,7 @@ import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.acceptance import CLOSED_GAP, Acceptance
 from counterlvq.certificates.questions import Question
-from counterlvq.programs.kernel_data import Family, family_of
+from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.search.exact import _certificate as certificate_of
 from counterlvq.solvers import Outcome, compiled, conic, highs
@@ -43,7 +43,7 @@ class Verdict:
 
     question: Question
     wished: np.ndarray
-    family: Family
+    family: KernelData
     answers: compiled.Answers
     scratch: compiled.Scratch
 
@@ -81,7 +81,7 @@ class Verdict:
         """Whether a batch would keep the answer rather than ask another engine."""
         if self.code is Code.INFEASIBLE:
             return True
-        rules = Acceptance(self.question.cells.model, self.question.blueprint, None)
+        rules = Acceptance(self.question.cells.model, self.question.template, None)
         return (
             self.code is Code.SOLVED
             and rules.accepts(self.y, self.question.x, self.wished)
@@ -91,7 +91,7 @@ class Verdict:
     def full_prices(self) -> Multipliers:
         """The prices of the one cell on all rows of its program."""
         (cell,) = self.cells
-        rivals, inequalities = self.question.cells.rivals, self.question.blueprint.inequalities
+        rivals, inequalities = self.question.cells.rivals, self.question.template.inequalities
         y = np.zeros(rivals.size)
         np.add.at(y, np.searchsorted(rivals, cell.rivals), cell.rival_prices)
         of_rows, of_equalities = np.split(cell.constraint_prices, [inequalities.v.size])
@@ -100,17 +100,17 @@ class Verdict:
 
 def floor_of(question: Question) -> float:
     """Cost that cannot be told from zero: a share of that of crossing the whole model."""
-    blueprint, spread, share = question.blueprint, question.spread, 2.0**-25
-    squared = np.sum((blueprint.L @ spread) ** 2)
-    return float(share * (blueprint.w @ spread) + share**2 * squared)
+    template, spread, share = question.template, question.spread, 2.0**-25
+    squared = np.sum((template.L @ spread) ** 2)
+    return float(share * (template.w @ spread) + share**2 * squared)
 
 
 def asked(question: Question, wished: np.ndarray, margin: float | None = None) -> Verdict | None:
     """Ask the kernel; None if no feature may change, which it leaves to others."""
     stated = question.grounds.stated
-    family = family_of(question.blueprint, question.cells, stated)
+    family = family_of(question.template, question.cells, stated)
     if family is None:
-        lower, upper = question.blueprint.box(question.x)
+        lower, upper = question.template.box(question.x)
         assert (lower >= upper).all()
         return None
     scratch = compiled.scratch_for(family)
@@ -251,7 +251,7 @@ def excludes_exactly(program: Program, prices: Multipliers) -> bool:
 
 def check_point(verdict: Verdict) -> None:
     """Primal feasibility: bounds to the last digit, the rest as far as digits go."""
-    lower, upper = verdict.question.blueprint.box(verdict.question.x)
+    lower, upper = verdict.question.template.box(verdict.question.x)
     assert (lower <= verdict.y).all()
     assert (verdict.y <= upper).all()
     assert broken_by(verdict.program, verdict.delta, at=verdict.question.x) <= 2.0**-40

@@ -12,7 +12,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.certificates.boxes import Forest
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers
 from counterlvq.search import branch_and_bound
 from counterlvq.solvers import ccp, semidefinite
@@ -80,7 +80,7 @@ def with_prices(change: Change) -> Callable[..., Relaxed]:
         prices = true.prices
         values = {
             field.name: change(getattr(prices, field.name))
-            for field in fields(LiftedPrices)
+            for field in fields(LiftedMultipliers)
             if field.name not in ("linear", "point")
         }
         y, z, nu = (change(getattr(prices.linear, name)) for name in ("y", "z", "nu"))
@@ -120,7 +120,7 @@ def with_outcome(outcome: Outcome, size: float | None = None) -> Callable[..., R
 def random_claims(seed: int) -> Callable[..., Relaxed]:
     rng = np.random.default_rng(seed)
 
-    def relax(problem: Nonconvex, box: Box, *rest: Any) -> Relaxed:
+    def relax(problem: NonconvexProgram, box: Box, *rest: Any) -> Relaxed:
         liar = with_prices(lambda value: rng.exponential(3.0, value.shape) * rng.choice([1, 1e3]))
         told = liar(problem, box, *rest)
         point = 3 * rng.normal(size=box.lower.size)

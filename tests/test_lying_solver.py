@@ -11,9 +11,9 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import solvers
-from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.programs.proof_data import Stated
+from counterlvq.programs.proof_data import ProofData
 from counterlvq.solvers import Outcome, Solution, Solver, compiled
 from tests import catalogue, oracles
 from tests.catalogue import Problem
@@ -42,7 +42,7 @@ def lying(monkeypatch: pytest.MonkeyPatch, solver: Solver) -> Liar:
     return liar
 
 
-def gives_up(family: Family, stated: Stated, X: np.ndarray, *_: object) -> compiled.Answers:
+def gives_up(family: KernelData, stated: ProofData, X: np.ndarray, *_: object) -> compiled.Answers:
     """Leave every row to the other engines."""
     n = X.shape[0]
     failed = np.full(n, int(compiled.Code.FAILED))
@@ -56,8 +56,8 @@ def lying_kernel(monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None:
     """Let the compiled kernel run, then change what it wrote down."""
 
     def run(
-        family: Family,
-        stated: Stated,
+        family: KernelData,
+        stated: ProofData,
         X: np.ndarray,
         margin: float | None,
         scratch: compiled.Scratch,

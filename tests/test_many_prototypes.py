@@ -15,7 +15,7 @@ import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.questions import Question
 from counterlvq.programs import kernel_data
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 from counterlvq.solvers import Outcome, conic, highs
 
 RELATIVE = 1e-6
@@ -54,9 +54,9 @@ def check_exact(model: clvq.PrototypeModel, cost: str, x: np.ndarray, target: ob
     assert cf.reason == "compiled kernel"
     assert model.predict(cf.x[None, :])[0] == target
     assert cf.cost == pytest.approx(COSTS[cost].value(cf.x - x), rel=1e-12)
-    blueprint = Blueprint.of(COSTS[cost].l1_weights(x.size), COSTS[cost].l2_factor(x.size), [])
+    template = ProgramTemplate.of(COSTS[cost].l1_weights(x.size), COSTS[cost].l2_factor(x.size), [])
     cells = SharedCells.of(model, model.labels == target, ties_count=False)
-    question = Question(blueprint, cells, x)
+    question = Question(template, cells, x)
     assert cell_cost(question, cf.prototype) == pytest.approx(cf.cost, rel=RELATIVE)
     enough = cf.cost * (1 - RELATIVE)
     for prototype in cells.targets:

@@ -19,7 +19,7 @@ import counterlvq as clvq
 from counterlvq import Feature, Features, solvers
 from counterlvq.certificates.boxes import Forest, Tree
 from counterlvq.lvq import GLVQ
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.search import mixed_integer
 from counterlvq.solvers import Outcome, Solution
@@ -466,7 +466,7 @@ def test_rules_without_room_are_named(rules: list[Any], conflict: list[Any]) -> 
 
 
 def scaled(tree: Tree, factor: float) -> Tree:
-    def times(prices: LiftedPrices) -> LiftedPrices:
+    def times(prices: LiftedMultipliers) -> LiftedMultipliers:
         linear = Multipliers(*(factor * part for part in (prices.linear.y, prices.linear.z,
                                                           prices.linear.nu)))  # fmt: skip
         return replace(prices, forms=factor * prices.forms, linear=linear)
@@ -530,9 +530,9 @@ def test_without_a_tree_for_every_prototype_nothing_is_proved() -> None:
 # --- solvers that lie ---------------------------------------------------------------------------
 
 
-def lies(problem: Nonconvex, box: Box, outcome: Outcome, size: float) -> Relaxed:
+def lies(problem: NonconvexProgram, box: Box, outcome: Outcome, size: float) -> Relaxed:
     rng = np.random.default_rng(1)
-    nothing = LiftedPrices.none(problem)
+    nothing = LiftedMultipliers.none(problem)
     linear = Multipliers(*(size * rng.normal(size=part.shape) for part in (
         nothing.linear.y, nothing.linear.z, nothing.linear.nu)))  # fmt: skip
     prices = replace(

@@ -15,7 +15,7 @@ import counterlvq as clvq
 from counterlvq.numeric.definiteness import metric_factor
 from counterlvq.numeric.error_free import gram_residual, rounded_dot, split_product, split_sum
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.conditions import QuadraticCondition
 
 UNITS = 10.0 ** np.arange(-8, 9)
 
@@ -319,7 +319,7 @@ def test_what_meets_a_quadratic_meets_the_condition_of_its_proofs() -> None:
     assert checked > 100
 
 
-def relaxed_excess(quadric: Quadric, y: list[Fraction]) -> Fraction:
+def relaxed_excess(quadric: QuadraticCondition, y: list[Fraction]) -> Fraction:
     """Exact excess of ``|G y - g|^2 + h'y <= c`` at an exact point."""
     total = -Fraction(quadric.c)
     for row, value in zip(exactly(quadric.G), quadric.g, strict=True):

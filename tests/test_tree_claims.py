@@ -18,7 +18,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.certificates.boxes import Forest, Tree
-from counterlvq.programs.nonconvex import LiftedPrices
+from counterlvq.programs.nonconvex import LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
 Model = clvq.PrototypeModel
@@ -303,8 +303,8 @@ def mutated(rng: np.random.Generator, given: Any) -> Any:
     return out
 
 
-def mutated_prices(rng: np.random.Generator, prices: LiftedPrices) -> Any:
-    names = [part.name for part in fields(LiftedPrices)]
+def mutated_prices(rng: np.random.Generator, prices: LiftedMultipliers) -> Any:
+    names = [part.name for part in fields(LiftedMultipliers)]
     name = names[rng.integers(len(names))]
     if name == "linear":
         which = [part.name for part in fields(Multipliers)][rng.integers(3)]

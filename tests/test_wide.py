@@ -8,11 +8,11 @@ import pytest
 import counterlvq as clvq
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs import kernel_data as families
-from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.kernel_data import KernelData
 from counterlvq.search.strategies import Exact
 
 
-def family(model: clvq.PrototypeModel, cost: clvq.Cost, rules: list[clvq.Constraint]) -> Family:
+def family(model: clvq.PrototypeModel, cost: clvq.Cost, rules: list[clvq.Constraint]) -> KernelData:
     answers = clvq.Explainer(model, cost, rules)._view().answers
     assert isinstance(answers, Exact)
     found = answers.prepared(wished_prototypes(model, 1, -1))[1]

@@ -29,7 +29,7 @@ from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
-from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
@@ -155,7 +155,7 @@ class Explainer:
         put("gap", _at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", {})
-        _ = self._view().blueprint  # what is wrong with the constraints is said at once
+        _ = self._view().template  # what is wrong with the constraints is said at once
 
     def __repr__(self) -> str:
         return (
@@ -434,7 +434,7 @@ class Explainer:
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
         return np.array(told)
 
-    def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
+    def _family_for(self, wished: NDArray[np.bool_]) -> KernelData | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
         answers = self._view().answers
         if self.time_limit == 0 or not isinstance(answers, Exact):

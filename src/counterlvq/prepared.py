@@ -19,7 +19,7 @@ from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.result import SearchResult
 from counterlvq.search.strategies import (
     BranchAndBound,
@@ -79,7 +79,7 @@ class Prepared:
         found: Floats = self.source.coordinates.inner(row[None, :])[0]
         return found
 
-    def template_with(self, kept: Sequence[int]) -> Blueprint:
+    def template_with(self, kept: Sequence[int]) -> ProgramTemplate:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates
         chosen = [as_constraint(asked.constraints[k]) for k in kept]
@@ -88,10 +88,10 @@ class Prepared:
         conditions += coordinates.own_conditions
         form = asked.prices.form_over(coordinates)
         priced = asked.prices.over(coordinates)
-        return Blueprint.of(*priced, conditions, coordinates.grid, form)
+        return ProgramTemplate.of(*priced, conditions, coordinates.grid, form)
 
     @cached_property
-    def blueprint(self) -> Blueprint:
+    def template(self) -> ProgramTemplate:
         """Cost and constraints in numbers."""
         return self.template_with(range(len(self.asked.constraints)))
 
@@ -99,7 +99,7 @@ class Prepared:
     def rules(self) -> Acceptance:
         """What an answer has to meet."""
         says, doubt = self.source.predictor(), self.source.doubt()
-        return Acceptance(self.model, self.blueprint, self.asked.margin, says, doubt)
+        return Acceptance(self.model, self.template, self.asked.margin, says, doubt)
 
     def holds(self, factual: Floats) -> bool:
         """Whether an input meets the constraints as it is."""
@@ -108,13 +108,13 @@ class Prepared:
     @cached_property
     def answers(self) -> Strategy:
         """The way to an answer that suits model and constraints."""
-        asked, model, blueprint = self.asked, self.model, self.blueprint
+        asked, model, template = self.asked, self.model, self.template
         kinds = (asked.margin, asked.method, asked.gap, self.rules)
-        if not blueprint.is_continuous:
-            return MixedInteger(model, blueprint, *kinds)
+        if not template.is_continuous:
+            return MixedInteger(model, template, *kinds)
         if model.is_local:
-            return BranchAndBound(model, blueprint, *kinds)
-        return Exact(model, blueprint, asked.margin, self.rules)
+            return BranchAndBound(model, template, *kinds)
+        return Exact(model, template, asked.margin, self.rules)
 
     def verdict(
         self, question: Question | LocalQuestion, find: SearchResult, stop: Stop

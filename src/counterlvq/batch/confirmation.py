@@ -62,7 +62,7 @@ def confirmed(
             least = np.where(least > smallest, _SHARE * least, 0.0)
             continue
         Y = find.y[None, :]
-        on_grid = not rules.blueprint.is_continuous
+        on_grid = not rules.template.is_continuous
         if on_grid or rules.is_assured(Y, wished)[0]:
             told = rules.verdict(Y, wished)
             if wished[told.prototype[0]] and told.steady[0]:

@@ -17,8 +17,8 @@ from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHE
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.targets import RowTargets, wished_prototypes
-from counterlvq.programs.kernel_data import Family
-from counterlvq.programs.proof_data import Stated, limits_at, sides_at
+from counterlvq.programs.kernel_data import KernelData
+from counterlvq.programs.proof_data import ProofData, limits_at, sides_at
 from counterlvq.results import Counterfactual
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Scratch
@@ -108,7 +108,7 @@ class _Block:
 
     at: NDArray[np.int64]
     wished: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
-    family: Family | None
+    family: KernelData | None
     spare: list[Scratch]  # of the family, and in no thread's hands
 
     def __len__(self) -> int:
@@ -126,10 +126,10 @@ class BatchRun:
 
     model: PrototypeModel
     rules: Acceptance
-    stated: Stated
+    stated: ProofData
     rows: Floats  # (n, d)
     wish: Callable[[int], Any]  # of a row
-    family_for: Callable[[NDArray[np.bool_]], Family | None]
+    family_for: Callable[[NDArray[np.bool_]], KernelData | None]
     ask: Callable[[int], Counterfactual]
 
     def run(self, wishes: RowTargets | None, jobs: int, progress: bool) -> Table:
@@ -197,7 +197,7 @@ class BatchRun:
         return np.asarray(np.setdiff1d(block.at, at, assume_unique=True))
 
     def _fill_compiled(
-        self, table: Table, block: _Block, family: Family, at: NDArray[np.int64]
+        self, table: Table, block: _Block, family: KernelData, at: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """Answer rows by the kernels; returns those whose answer does not stand up."""
         try:
@@ -225,7 +225,7 @@ class BatchRun:
         return np.sort(np.concatenate([*left, at]))
 
     def _answers(
-        self, family: Family, x: Floats, least: Floats, scratch: Scratch
+        self, family: KernelData, x: Floats, least: Floats, scratch: Scratch
     ) -> compiled.Answers:
         """Run the kernels, and again where `predict` may overlook more than around x.
 
@@ -289,7 +289,7 @@ class BatchRun:
         return valid, good
 
 
-def _block_size(family: Family | None) -> int:
+def _block_size(family: KernelData | None) -> int:
     if family is None:
         return 1
     d, m = family.RNT.shape

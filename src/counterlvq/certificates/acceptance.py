@@ -14,7 +14,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING
 from counterlvq.programs.proof_data import entries_of, starts_of
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 from counterlvq.vicinity import SAFE, competing
 
 __all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Acceptance", "Judged", "Leads", "Verdict"]
@@ -92,7 +92,7 @@ class Acceptance:
     """What a counterfactual has to satisfy; it knows nothing of how one is found."""
 
     model: PrototypeModel
-    blueprint: Blueprint
+    template: ProgramTemplate
     margin: float | None
     says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
     doubt: Leads | None = None  # what its rounding leaves open
@@ -122,17 +122,17 @@ class Acceptance:
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
         squares = self._squares(Y, X)
         judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
-        for quadric in self.blueprint.quadrics:
+        for quadric in self.template.quadrics:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
-        if not self.blueprint.is_continuous:
+        if not self.template.is_continuous:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
 
     def _squares(self, Y: Floats, X: Floats) -> Floats:
         """Quadratic part of each cost by what the user gave, where its factor only comes near."""
-        form = self.blueprint.form
+        form = self.template.form
         if form is None or form.diagonal is not None:
             return np.full(Y.shape[0], np.nan)
         with np.errstate(invalid="ignore"):  # points that are not finite are refused later
@@ -140,12 +140,12 @@ class Acceptance:
 
     def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
         """Whether a point is on the grid, and meets the conditions that hold on its part of it."""
-        for item in self.blueprint.conditionals:
+        for item in self.template.conditionals:
             if item.applies(y, y):
                 excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
                 if not (excess <= give * item.rows.magnitude(y, x)).all():
                     return False
-        return self.blueprint.grid.holds(y)
+        return self.template.grid.holds(y)
 
     def wins(
         self, Y: Floats, X: Floats, nearest: NDArray[np.intp], wished: NDArray[np.bool_]
@@ -158,7 +158,7 @@ class Acceptance:
             own = scores[:, wished].min(axis=1)
             kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
-        if self.says is not None and not self.blueprint.is_continuous and won.any():
+        if self.says is not None and not self.template.is_continuous and won.any():
             # On a grid there may be no room for a margin: here it is asked about every point.
             told = self.verdict(Y[won], wished)
             won[won] = wished[told.prototype] & told.steady
@@ -279,7 +279,7 @@ class Acceptance:
 
     @cached_property
     def _checks(self) -> _Checks:
-        return _checks_of(self.blueprint)
+        return _checks_of(self.template)
 
 
 class _Checks(NamedTuple):
@@ -297,11 +297,11 @@ class _Checks(NamedTuple):
     L_factor: Floats
 
 
-def _checks_of(blueprint: Blueprint) -> _Checks:
-    parts = (blueprint.inequalities, blueprint.bounds, blueprint.equalities, blueprint.fixed)
+def _checks_of(template: ProgramTemplate) -> _Checks:
+    parts = (template.inequalities, template.bounds, template.equalities, template.fixed)
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
     k, j, start = entries_of((A != 0) | (R != 0))
-    r, c = blueprint.cost_entries
+    r, c = template.cost_entries
     return _Checks(
         start=start,
         feature=j,
@@ -309,10 +309,10 @@ def _checks_of(blueprint: Blueprint) -> _Checks:
         old=R[k, j],
         value=v,
         equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
-        w=np.array(blueprint.w),  # a copy that can be written to; see `_writable`
-        L_start=starts_of(r, blueprint.L.shape[0]),
+        w=np.array(template.w),  # a copy that can be written to; see `_writable`
+        L_start=starts_of(r, template.L.shape[0]),
         L_feature=c,
-        L_factor=blueprint.cost_values,
+        L_factor=template.cost_values,
     )
 
 

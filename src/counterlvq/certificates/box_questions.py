@@ -1,6 +1,6 @@
 """Questions that are answered by cutting boxes: under local metrics, or on a grid.
 
-A `LocalQuestion` states conditions and boxes for searches and for proofs. The box of a claim
+A `BoxQuestion` states conditions and boxes for searches and for proofs. The box of a claim
 has only sides that follow from the constraints, from the cost of a known answer, or from a
 cut; where there are none it is infinite, however far a search has looked.
 """
@@ -21,12 +21,12 @@ from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.grids import Ticks
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import cost_limits
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["LocalQuestion"]
+__all__ = ["BoxQuestion"]
 
 # How often rows and grid narrow a box in turn.
 _GRID_SWEEPS = 4
@@ -42,7 +42,7 @@ _CLOSE = 2.0**-40
 class LocalQuestion:
     """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
 
-    blueprint: Blueprint
+    template: ProgramTemplate
     cells: LocalCells | SharedCells
     x: Floats  # (d,)
     # Whether the user's own `predict` gives a point a wished-for label; None: the model's own.
@@ -52,7 +52,7 @@ class LocalQuestion:
     # The same at any change within limits (d,).
     blur_within: Callable[[Floats], float] | None = None
     _programs: dict[tuple[bool, ...], Program] = field(init=False, default_factory=dict, repr=False)
-    _problems: dict[tuple[int, tuple[bool, ...]], Nonconvex] = field(
+    _problems: dict[tuple[int, tuple[bool, ...]], NonconvexProgram] = field(
         init=False, default_factory=dict, repr=False
     )
     _roots: dict[float, Box] = field(init=False, default_factory=dict, repr=False)
@@ -72,17 +72,17 @@ class LocalQuestion:
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
         """Smallest and largest allowed value of each feature, (d,) each."""
-        return self.blueprint.box(self.x)
+        return self.template.box(self.x)
 
     @cached_property
     def ticks(self) -> Ticks:
         """The changes that end on the grid, where there is one."""
-        return self.blueprint.grid.seen_from(self.x)
+        return self.template.grid.seen_from(self.x)
 
     @property
     def convex(self) -> Program:
         """Cost and constraints, without any cell, as far as they hold everywhere."""
-        return self._program((False,) * len(self.blueprint.conditionals))
+        return self._program((False,) * len(self.template.conditionals))
 
     def _program(self, applying: tuple[bool, ...]) -> Program:
         known = self._programs.get(applying)
@@ -92,10 +92,10 @@ class LocalQuestion:
 
     def _stated(self, applying: tuple[bool, ...]) -> Program:
         """State the program with right-hand sides and sides that a claim can rest on."""
-        blueprint, x = self.blueprint, self.x
-        program = blueprint.at(x, Halfspaces.none(x.size), self.spread, applying)
-        sides = limits_of(blueprint.bounds, blueprint.fixed, x)
-        rows, equalities = blueprint.rows_holding(applying), blueprint.equalities
+        template, x = self.template, self.x
+        program = template.at(x, Halfspaces.none(x.size), self.spread, applying)
+        sides = limits_of(template.bounds, template.fixed, x)
+        rows, equalities = template.rows_holding(applying), template.equalities
         (b, b_blur), (e, e_blur) = right_sides(rows, x), right_sides(equalities, x)
         # Points that are off by rounding count as answers: what excludes the others spares them.
         far = np.abs(x) + np.where(np.isfinite(sides.most), sides.most, self.spread)
@@ -108,10 +108,10 @@ class LocalQuestion:
             blur=np.concatenate([b_blur, e_blur]),
             lower=sides.lower,
             upper=sides.upper,
-            quadrics=tuple(moved(quadric, x) for quadric in blueprint.quadrics),
+            quadrics=tuple(moved(quadric, x) for quadric in template.quadrics),
         )
 
-    def problem(self, prototype: int, box: Box | None = None) -> Nonconvex:
+    def problem(self, prototype: int, box: Box | None = None) -> NonconvexProgram:
         """Conditions of one cell, with all that hold throughout the box."""
         applying = self._applying(box)
         known = self._problems.get((prototype, applying))
@@ -120,9 +120,11 @@ class LocalQuestion:
                 forms = self.cells.forms(prototype, self.x)
             else:
                 forms = self.view.forms(prototype)
-            known = Nonconvex(self._program(applying), forms.loosened(self.blur), forms.r.size)
+            known = NonconvexProgram(
+                self._program(applying), forms.loosened(self.blur), forms.r.size
+            )
             self._problems[prototype, applying] = known
-        if box is None or self.blueprint.is_continuous or isinstance(self.cells, SharedCells):
+        if box is None or self.template.is_continuous or isinstance(self.cells, SharedCells):
             return known
         # Sides of a box that was tampered with may overflow; such prices are worth nothing.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -150,7 +152,7 @@ class LocalQuestion:
         size = np.abs(a) + np.abs(b) + off
         slack = np.where(ends, 4.0 * UNIT * size + 2.0 * off, 0.0)
         twice = np.concatenate([at, at])
-        one, other = self.blueprint.grid.together
+        one, other = self.template.grid.together
         count = twice.size + one.size
         Q, q, q_blur = np.zeros((count, d, d)), np.zeros((count, d)), np.zeros((count, d))
         rows, rest = np.arange(twice.size), twice.size + np.arange(one.size)
@@ -163,7 +165,7 @@ class LocalQuestion:
 
     def _applying(self, box: Box | None) -> tuple[bool, ...]:
         """Which conditional rows hold throughout a box."""
-        conditionals = self.blueprint.conditionals
+        conditionals = self.template.conditionals
         if box is None or not conditionals:
             return (False,) * len(conditionals)
         low, high = self.x + box.lower, self.x + box.upper
@@ -197,16 +199,16 @@ class LocalQuestion:
             np.where(has_low, low, np.minimum(-reach, high - reach)),
             np.where(has_high, high, np.maximum(reach, low + reach)),
         )
-        return near if self.blueprint.is_continuous else self._on_grid(near)
+        return near if self.template.is_continuous else self._on_grid(near)
 
     def inside(self, box: Box, cap: float) -> Box:
         """Keep of a box what changes of cost at most `cap` can reach."""
         inner = box.within(self.root(cap))
-        return inner if self.blueprint.is_continuous or inner.is_empty else self._narrowed(inner)
+        return inner if self.template.is_continuous or inner.is_empty else self._narrowed(inner)
 
     def _narrowed(self, box: Box) -> Box:
         """Keep what the linear conditions leave, and end sides on the grid."""
-        if self.blueprint.is_continuous:
+        if self.template.is_continuous:
             return within_rows(self.convex, box)
         for _ in range(_GRID_SWEEPS):
             before = box
@@ -221,7 +223,7 @@ class LocalQuestion:
 
     def split(self, box: Box, feature: int, at: float) -> tuple[Box, Box]:
         """Cut across one feature; between two values of a grid there is nothing."""
-        if self.blueprint.grid.step[feature] == 0:
+        if self.template.grid.step[feature] == 0:
             return box.split(feature, at)
         below = self.ticks.below(np.full(self.x.size, at))
         low = box.split(feature, float(below[feature]))[0]
@@ -230,7 +232,7 @@ class LocalQuestion:
     # --- claims ---------------------------------------------------------------------------------
 
     def bound(
-        self, prototype: int, prices: LiftedPrices, box: Box, cap: float, margin: float = 0.0
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0
     ) -> float:
         """Cost that no change of a cell undercuts within a box, at most `cap`."""
         if box.is_empty:
@@ -242,7 +244,7 @@ class LocalQuestion:
         return lifted_bound(problem, prices, self._covering(box), cap)
 
     def contradicts(
-        self, prototype: int, prices: LiftedPrices, box: Box, cap: float, margin: float = 0.0
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0
     ) -> bool:
         """Whether no change of a cell of cost at most `cap` lies within a box."""
         if box.is_empty:
@@ -282,7 +284,7 @@ class LocalQuestion:
 
         Only the user's model can tell: on a grid a tie that is lost has no neighbour that wins.
         """
-        if self.blueprint.is_continuous or box.is_empty or (box.lower < box.upper).any():
+        if self.template.is_continuous or box.is_empty or (box.lower < box.upper).any():
             return False
         points = self._points(box)
         return bool(points) and not any(self._wins(point) for point in points)

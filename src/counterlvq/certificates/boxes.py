@@ -20,7 +20,7 @@ from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles
 from counterlvq.certificates.certificate import Stop, never
 from counterlvq.certificates.duality import Proof
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.nonconvex import Box, LiftedPrices
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["Forest", "Tree", "plain_copy"]
@@ -28,7 +28,7 @@ __all__ = ["Forest", "Tree", "plain_copy"]
 
 class _Part(NamedTuple):
     box: Box
-    prices: LiftedPrices
+    prices: LiftedMultipliers
     cap: float
     is_whole: bool  # or cut, in which case its parts say more
 
@@ -44,7 +44,7 @@ class Tree:
     at: Floats  # (nodes,) where it is cut
     low: NDArray[np.int64]  # (nodes,) the part below the cut
     high: NDArray[np.int64]  # (nodes,) the part above
-    prices: tuple[LiftedPrices, ...]  # of each node
+    prices: tuple[LiftedMultipliers, ...]  # of each node
     caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
 
     def fits(self, question: LocalQuestion) -> bool:
@@ -62,7 +62,7 @@ class Tree:
         if not ((self.feature >= -1) & (self.feature < question.x.size)).all():
             return False
         whole = question.root(np.inf)
-        nothing = _numbers(LiftedPrices.none(question.problem(self.prototype, whole)))
+        nothing = _numbers(LiftedMultipliers.none(question.problem(self.prototype, whole)))
         shapes = [part.shape for part in nothing]
         return all(_is_of_shapes(prices, shapes) for prices in self.prices)
 
@@ -145,16 +145,16 @@ class Tree:
         return least
 
 
-def _numbers(prices: LiftedPrices) -> list[Any]:
+def _numbers(prices: LiftedMultipliers) -> list[Any]:
     """All parts of prices, in one order."""
-    names = [part.name for part in fields(LiftedPrices) if part.name != "linear"]
+    names = [part.name for part in fields(LiftedMultipliers) if part.name != "linear"]
     linear = [getattr(prices.linear, part.name) for part in fields(Multipliers)]
     return [*linear, *(getattr(prices, name) for name in names)]
 
 
 def _is_of_shapes(prices: object, shapes: list[tuple[int, ...]]) -> bool:
     """Whether prices are arrays of floats of these shapes; their values are judged when used."""
-    if type(prices) is not LiftedPrices or type(prices.linear) is not Multipliers:
+    if type(prices) is not LiftedMultipliers or type(prices.linear) is not Multipliers:
         return False
     return all(
         _is_array(part, shape, "f") for part, shape in zip(_numbers(prices), shapes, strict=True)
@@ -239,4 +239,4 @@ def plain_copy(part: Any) -> Any:
     return type(part)(**{each.name: plain_copy(vars(part).get(each.name)) for each in fields(part)})
 
 
-_PARTS = (Certificate, Exclusion, Forest, LiftedPrices, Multipliers, Proof, Singles, Tree)
+_PARTS = (Certificate, Exclusion, Forest, LiftedMultipliers, Multipliers, Proof, Singles, Tree)

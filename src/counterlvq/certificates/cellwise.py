@@ -197,16 +197,16 @@ class Certificate:
 def _fits(proof: Any, question: Question) -> bool:
     if type(proof) is not Proof or type(proof.constraint_prices) is not Multipliers:
         return False
-    blueprint, prices = question.blueprint, proof.constraint_prices
+    template, prices = question.template, proof.constraint_prices
     return (
         type(proof.prototype) is int
         and 0 <= proof.prototype < question.is_target.size
         and bool(question.is_target[proof.prototype])
         and _are_rivals(proof.rivals, question)
         and _are_floats(proof.rival_prices, proof.rivals.shape)
-        and _are_floats(prices.y, blueprint.inequalities.v.shape)
-        and _are_floats(prices.z, blueprint.equalities.v.shape)
-        and _are_floats(prices.nu, (len(blueprint.quadrics),))
+        and _are_floats(prices.y, template.inequalities.v.shape)
+        and _are_floats(prices.z, template.equalities.v.shape)
+        and _are_floats(prices.nu, (len(template.quadrics),))
         and _are_floats(proof.point, question.x.shape)
     )
 

@@ -31,9 +31,9 @@ from counterlvq.certificates.exact_duality import (
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.exact import dot
-from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers
-from counterlvq.programs.proof_data import CostReach, Stated, cost_limits
+from counterlvq.programs.proof_data import CostReach, ProofData, cost_limits
 
 __all__ = ["Grounds", "Proof", "Value"]
 
@@ -72,9 +72,9 @@ class Value(NamedTuple):
 class Grounds:
     """What bounds at one input rest on: the user's numbers and nothing else."""
 
-    stated: Stated
+    stated: ProofData
     model: PrototypeModel | None  # None where the constraints speak alone
-    quadrics: tuple[Quadric, ...]  # of the counterfactual itself
+    quadrics: tuple[QuadraticCondition, ...]  # of the counterfactual itself
     x: Floats  # (d,)
 
     @cached_property
@@ -169,7 +169,7 @@ class Grounds:
             constant_error += 2.0 * n * _UNIT * price * float(size)
         return slope, error, constant, constant_error
 
-    def _touching(self, quadric: Quadric, point: Floats) -> Floats:
+    def _touching(self, quadric: QuadraticCondition, point: Floats) -> Floats:
         usable = np.where(np.abs(point) < _HUGE, point, 0.0)
         return np.asarray(quadric.G @ (self.x + usable) - quadric.g)
 
@@ -217,7 +217,7 @@ class Grounds:
             total.charged.append(Charged(row, Fraction(0), t, is_free=True, is_tangent=True))
 
     def _add_exact_quadric(
-        self, total: ExactSum, quadric: Quadric, price: float, point: Floats
+        self, total: ExactSum, quadric: QuadraticCondition, price: float, point: Floats
     ) -> None:
         y = Fraction(price)
         v = self._touching(quadric, point)

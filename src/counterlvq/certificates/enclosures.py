@@ -13,7 +13,7 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import UNIT
-from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import cost_limits
@@ -29,7 +29,7 @@ _EXACT_TERMS = 4096
 _CROSSING = 2.0**-46
 
 
-def right_sides(rows: Rows, x: Floats) -> tuple[Floats, Floats]:
+def right_sides(rows: LinearConditions, x: Floats) -> tuple[Floats, Floats]:
     """Right-hand sides of ``A delta <= v - (A + R) x`` and bounds on their rounding, (k,) each."""
     if int(np.count_nonzero(rows.A) + np.count_nonzero(rows.R)) <= _EXACT_TERMS:
         exact = [_right_side(rows, k, x) for k in range(rows.v.size)]
@@ -47,7 +47,7 @@ def right_sides(rows: Rows, x: Floats) -> tuple[Floats, Floats]:
     return rows.v - both @ x, (x.size + 4) * UNIT * size
 
 
-def limits_of(bounds: Rows, fixed: Rows, x: Floats) -> Box:
+def limits_of(bounds: LinearConditions, fixed: LinearConditions, x: Floats) -> Box:
     """Box of the changes that rows on one feature each allow, rounded outwards."""
     box = Box.whole(x.size)
     for rows in (bounds, fixed):
@@ -65,13 +65,13 @@ def limits_of(bounds: Rows, fixed: Rows, x: Floats) -> Box:
     return Box(np.where(touching, box.upper, box.lower), np.where(touching, box.lower, box.upper))
 
 
-def moved(quadric: Quadric, x: Floats) -> Quadric:
+def moved(quadric: QuadraticCondition, x: Floats) -> QuadraticCondition:
     """Write a condition for the change ``y - x``, with bounds on the rounding of its numbers."""
     out = quadric.moved(x)
     n = (x.size + 3) * UNIT
     lifted = np.abs(quadric.G) @ np.abs(x)
     sloped = float(np.abs(quadric.h) @ np.abs(x))
-    return Quadric(
+    return QuadraticCondition(
         out.G,
         out.g,
         out.h,
@@ -82,7 +82,7 @@ def moved(quadric: Quadric, x: Floats) -> Quadric:
     )
 
 
-def around(quadric: Quadric) -> Box:
+def around(quadric: QuadraticCondition) -> Box:
     """Box around an ellipsoid, rounded outwards; everything where it has no end, or slopes."""
     everything = Box.whole(quadric.h.size)
     if quadric.h.any():
@@ -131,7 +131,7 @@ def within_rows(program: Program, box: Box) -> Box:
     return box
 
 
-def _right_side(rows: Rows, k: int, x: Floats) -> Fraction:
+def _right_side(rows: LinearConditions, k: int, x: Floats) -> Fraction:
     """``v - (A + R) x`` of one row, exactly."""
     total = Fraction(float(rows.v[k]))
     for j in np.flatnonzero((rows.A[k] != 0) | (rows.R[k] != 0)):

@@ -25,7 +25,7 @@ import numpy as np
 from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import UNIT
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["lifted_bound", "lifted_contradiction"]
@@ -37,7 +37,9 @@ _HUGE = 1e100
 _NO_ROOM = 2.0**-40
 
 
-def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> float:
+def lifted_bound(
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float
+) -> float:
     """Cost that no change of the cell undercuts within the box, at most `cap`.
 
     `cap` is the cost of a known answer (or inf): only cheaper changes are of interest.
@@ -59,7 +61,9 @@ def lifted_bound(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float)
     return float(min(cap, max(0.0, value))) if np.isfinite(value) else 0.0
 
 
-def lifted_contradiction(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> bool:
+def lifted_contradiction(
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float
+) -> bool:
     """Whether the prices show that no change of cost at most `cap` in the box is in the cell."""
     if box.is_empty:
         return True
@@ -68,11 +72,11 @@ def lifted_contradiction(problem: Nonconvex, prices: LiftedPrices, box: Box, cap
     return bool(np.isfinite(value) and value > 0)
 
 
-def _value(total: Sum, problem: Nonconvex, prices: LiftedPrices, box: Box) -> float:
+def _value(total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box) -> float:
     return least_over_box(total, _usable(prices.point), box, partial(_exact_slope, problem, prices))
 
 
-def _charged(problem: Nonconvex, prices: LiftedPrices, box: Box, cap: float) -> Sum:
+def _charged(problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float) -> Sum:
     """Sum everything that is charged for, without the cost."""
     program, forms = problem.convex, problem.forms
     charge = _prices(prices.forms)
@@ -143,7 +147,7 @@ def _add_conditions(total: Sum, program: Program, prices: Multipliers) -> None:
     total.open = H_open, h_open, constant_open
 
 
-def _add_products(total: Sum, prices: LiftedPrices, box: Box) -> None:
+def _add_products(total: Sum, prices: LiftedMultipliers, box: Box) -> None:
     """Take off the products of distances to the sides of the box; an infinite side has none."""
     has_low, has_high = np.isfinite(box.lower), np.isfinite(box.upper)
     low = _prices(prices.low) * np.outer(has_low, has_low)
@@ -170,7 +174,9 @@ def _add_products(total: Sum, prices: LiftedPrices, box: Box) -> None:
     )
 
 
-def _add_cost_products(total: Sum, prices: LiftedPrices, w: Floats, cap: float, box: Box) -> None:
+def _add_cost_products(
+    total: Sum, prices: LiftedMultipliers, w: Floats, cap: float, box: Box
+) -> None:
     """Take off the products of what is left of the cost with absolute changes."""
     share = _prices(prices.share)
     if not np.isfinite(cap) or not share.any():
@@ -191,7 +197,7 @@ def _add_cost_products(total: Sum, prices: LiftedPrices, w: Floats, cap: float, 
 
 
 def _add_ball_products(
-    total: Sum, prices: LiftedPrices, program: Program, cap: float, box: Box
+    total: Sum, prices: LiftedMultipliers, program: Program, cap: float, box: Box
 ) -> None:
     """Take off ``(|g| sqrt(left) + g'L delta)`` times the distance to a side, for each side.
 
@@ -222,7 +228,7 @@ def _add_ball_products(
         )
 
 
-def _exact_slope(problem: Nonconvex, prices: LiftedPrices, j: int) -> Fraction | None:
+def _exact_slope(problem: NonconvexProgram, prices: LiftedMultipliers, j: int) -> Fraction | None:
     """Slope of what is charged along one feature, without rounding; None if it is not linear.
 
     Where a box has no end, only a slope of exactly nothing is none.

@@ -14,8 +14,8 @@ from counterlvq.cells import SharedCells
 from counterlvq.certificates.duality import Grounds
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Program
-from counterlvq.programs.proof_data import Stated, limits_at, sides_at, stated_of
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.proof_data import ProofData, limits_at, proof_data_of, sides_at
+from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["Question"]
 
@@ -25,10 +25,10 @@ __all__ = ["Question"]
 class Question:
     """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
 
-    blueprint: Blueprint
+    template: ProgramTemplate
     cells: SharedCells
     x: Floats  # (d,)
-    known: Stated | None = None  # what proofs rest on, if it has been gathered
+    known: ProofData | None = None  # what proofs rest on, if it has been gathered
     # How far the arithmetic of the user's own `predict` may be off around `x`: where a rival leads
     # by less, the model may say that the target wins.
     blur: float = 0.0
@@ -45,8 +45,8 @@ class Question:
     def grounds(self) -> Grounds:
         """What bounds are computed from."""
         model = self.cells.model
-        stated = stated_of(self.blueprint, model) if self.known is None else self.known
-        return Grounds(stated, model, self.blueprint.quadrics, self.x)
+        stated = proof_data_of(self.template, model) if self.known is None else self.known
+        return Grounds(stated, model, self.template.quadrics, self.x)
 
     @cached_property
     def is_target(self) -> NDArray[np.bool_]:
@@ -80,7 +80,7 @@ class Question:
     def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
         """Program of one cell, with all rivals or the listed ones."""
         cell = self.cells.halfspaces(prototype, self.x, rivals)
-        return self.blueprint.at(self.x, cell, self.spread)
+        return self.template.at(self.x, cell, self.spread)
 
 
 def _mask(at: NDArray[np.intp], count: int) -> NDArray[np.bool_]:

@@ -20,7 +20,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.constraints import Bounds
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
 from counterlvq.tables.features import FeatureKey
 from counterlvq.visible import shown_text
@@ -230,7 +230,7 @@ def _free(rows: Floats) -> Floats:
 
 
 def _equalities(explainer: Explainer) -> Floats:
-    rows = [c.A for c in conditions_of(explainer) if isinstance(c, Rows) and c.equality]
+    rows = [c.A for c in conditions_of(explainer) if isinstance(c, LinearConditions) and c.equality]
     return np.concatenate([np.zeros((0, explainer.model.n_features)), *rows])
 
 
@@ -258,13 +258,13 @@ def _by_weight(explainer: Explainer, cf: Counterfactual) -> list[int]:
     return [int(j) for j in np.argsort(-weight, kind="stable")]
 
 
-def conditions_of(explainer: Explainer) -> list[Rows | Quadric]:
+def conditions_of(explainer: Explainer) -> list[LinearConditions | QuadraticCondition]:
     """State the constraints and the ranges of an explainer whose features are all numbers."""
     features = explainer.features
     given = [as_constraint(item) for item in explainer.constraints]
     given += [Bounds(f.name, f.lower, f.upper) for f in features]
     stated = [part for item in given for part in item.conditions(features)]
-    return [part for part in stated if isinstance(part, Rows | Quadric)]
+    return [part for part in stated if isinstance(part, LinearConditions | QuadraticCondition)]
 
 
 def feature_scale(explainer: Explainer) -> dict[str, float]:

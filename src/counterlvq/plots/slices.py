@@ -26,7 +26,7 @@ from counterlvq.plots.plane_geometry import (
     plane_of,
 )
 from counterlvq.problem.costs import Cost
-from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.results import Counterfactual
 
 __all__ = ["Slice", "costs_of", "excess", "slice_of"]
@@ -115,7 +115,7 @@ def excess(explainer: Explainer, x: Floats, points: Floats) -> tuple[Floats, lis
     """
     worst, lines = np.full(points.shape[0], -1.0), []
     for condition in conditions_of(explainer):
-        if isinstance(condition, Quadric):
+        if isinstance(condition, QuadraticCondition):
             lifted = points @ condition.G.T - condition.g
             over = np.einsum("ij,ij->i", lifted, lifted) + points @ condition.h - condition.c
             size = 1.0 + abs(condition.c) + float(np.abs(over).max())

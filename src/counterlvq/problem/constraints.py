@@ -27,7 +27,13 @@ from counterlvq.numeric.arrays import (
     told,
 )
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.programs.conditions import Implication, LevelRule, Quadric, Rows, StatedQuadric
+from counterlvq.programs.conditions import (
+    Implication,
+    LevelRule,
+    LinearConditions,
+    QuadraticCondition,
+    StatedQuadratic,
+)
 from counterlvq.tables.features import Feature, FeatureKey, Features
 
 __all__ = [
@@ -43,7 +49,7 @@ __all__ = [
     "level_rule",
 ]
 
-Condition = Rows | Quadric | LevelRule | Implication
+Condition = LinearConditions | QuadraticCondition | LevelRule | Implication
 
 
 class Constraint(ABC):
@@ -78,13 +84,13 @@ class _PerFeature(Constraint):
         return shown_call(type(self).__name__, *self.features)
 
     @abstractmethod
-    def _rows(self, at: list[int], width: int) -> Rows:
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
         """State the condition for columns `at` of `width`."""
 
     def _position(self, key: FeatureKey, features: Features) -> int:
         return features.number(key, type(self).__name__)
 
-    def conditions(self, features: Features) -> tuple[Rows, ...]:
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
         """State the condition in numbers for the given columns."""
         # What the model does not see stays as it is in every answer.
         kept = [key for key in self.features if features.sees(key)]
@@ -111,8 +117,8 @@ class Freeze(_PerFeature):
     def _position(self, key: FeatureKey, features: Features) -> int:
         return features.position(key)
 
-    def _rows(self, at: list[int], width: int) -> Rows:
-        return Rows.on_features(at, width, new=1, old=-1, value=0, equality=True)
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        return LinearConditions.on_features(at, width, new=1, old=-1, value=0, equality=True)
 
 
 @final
@@ -131,8 +137,8 @@ class Increase(_PerFeature):
     Increase('age')
     """
 
-    def _rows(self, at: list[int], width: int) -> Rows:
-        return Rows.on_features(at, width, new=-1, old=1, value=0)
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        return LinearConditions.on_features(at, width, new=-1, old=1, value=0)
 
 
 @final
@@ -151,8 +157,8 @@ class Decrease(_PerFeature):
     Decrease('debt')
     """
 
-    def _rows(self, at: list[int], width: int) -> Rows:
-        return Rows.on_features(at, width, new=1, old=-1, value=0)
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        return LinearConditions.on_features(at, width, new=1, old=-1, value=0)
 
 
 @final
@@ -194,11 +200,11 @@ class Bounds(Constraint):
             "Bounds", self.feature, **{k: v for k, v in ends.items() if abs(v) != inf}
         )
 
-    def conditions(self, features: Features) -> tuple[Rows, ...]:
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
         """``y_j <= upper`` and ``-y_j <= -lower``."""
         at, width = [features.number(self.feature, "Bounds")], len(features)
-        above = Rows.on_features(at, width, new=-1, old=0, value=-self.lower)
-        below = Rows.on_features(at, width, new=1, old=0, value=self.upper)
+        above = LinearConditions.on_features(at, width, new=-1, old=0, value=-self.lower)
+        below = LinearConditions.on_features(at, width, new=1, old=0, value=self.upper)
         return tuple(rows for rows in (above, below) if np.isfinite(rows.v).all())
 
 
@@ -233,14 +239,14 @@ class MaxChange(Constraint):
     def __repr__(self) -> str:
         return shown_call("MaxChange", self.feature, by=self.by)
 
-    def conditions(self, features: Features) -> tuple[Rows, ...]:
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
         """``|y_j - x_j| <= by``."""
         if not features.sees(self.feature):
             return ()
         at, width = [features.number(self.feature, "MaxChange")], len(features)
         return (
-            Rows.on_features(at, width, new=1, old=-1, value=self.by),
-            Rows.on_features(at, width, new=-1, old=1, value=self.by),
+            LinearConditions.on_features(at, width, new=1, old=-1, value=self.by),
+            LinearConditions.on_features(at, width, new=-1, old=1, value=self.by),
         )
 
 
@@ -289,7 +295,7 @@ class Linear(Constraint):
         return shown_call("Linear", shown if isinstance(shown, Mapping) else shown.tolist(),
                      self.sense, self.value)  # fmt: skip
 
-    def conditions(self, features: Features) -> tuple[Rows, ...]:
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
         """``sum coefficients_f * y_f <= value``, with signs turned for ">="."""
         if isinstance(self.coefficients, Mapping):
             row = np.zeros(len(features))
@@ -419,7 +425,7 @@ class Quadratic(Constraint):
             return shown_call("Quadratic.from_factor", given, self.value, **extras)
         return shown_call("Quadratic", self.matrix.tolist(), self.value, **extras)
 
-    def conditions(self, features: Features) -> tuple[Quadric, ...]:
+    def conditions(self, features: Features) -> tuple[QuadraticCondition, ...]:
         """State the condition, and ``|G y - g|^2 + h'y <= c`` with ``G'G`` next to the matrix."""
         width = self.form.width
         if self.features is None and width != len(features):
@@ -436,15 +442,15 @@ class Quadratic(Constraint):
                     f"Quadratic: features names {features.names[j]!r} twice; expected each "
                     f"feature once."
                 )
-        stated = StatedQuadric(
+        stated = StatedQuadratic(
             self.form, np.array(at, dtype=np.intp), self.center, self.linear, float(self.value)
         )
-        return (Quadric.of(stated, len(features)),)
+        return (QuadraticCondition.of(stated, len(features)),)
 
 
-def comparison(new: Floats, old: Floats, value: float, sense: str) -> Rows:
+def comparison(new: Floats, old: Floats, value: float, sense: str) -> LinearConditions:
     sign = -1.0 if sense == ">=" else 1.0
-    return Rows(
+    return LinearConditions(
         read_only(sign * new[None, :]),
         read_only(sign * old[None, :]),
         read_only(np.array([sign * value])),

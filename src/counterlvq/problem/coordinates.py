@@ -20,7 +20,13 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.problem.costs import Cost, stated_form, stated_weights
-from counterlvq.programs.conditions import Conditional, Implication, LevelRule, Quadric, Rows
+from counterlvq.programs.conditions import (
+    Conditional,
+    Implication,
+    LevelRule,
+    LinearConditions,
+    QuadraticCondition,
+)
 from counterlvq.programs.grids import Grid
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
@@ -165,31 +171,37 @@ class Coordinates:
         return np.stack([reach[:, span].max(axis=1, initial=0.0) for span in self.spans], axis=1)
 
     @cached_property
-    def own_conditions(self) -> tuple[Rows, ...]:
+    def own_conditions(self) -> tuple[LinearConditions, ...]:
         """What holds of every row of the table: one level at a time, and allowed ranges."""
         found = []
         for feature, span in self._each:
             at = list(range(span.start, span.stop))
             if not feature.is_number and at:
-                found.append(Rows.on_features(at, self.width, new=-1, old=0, value=0))
-                found.append(Rows.on_features(at, self.width, new=1, old=0, value=1))
+                found.append(LinearConditions.on_features(at, self.width, new=-1, old=0, value=0))
+                found.append(LinearConditions.on_features(at, self.width, new=1, old=0, value=1))
             if len(at) > 1:
                 found.append(self._total(span, equality=False))
             if feature.lower > -np.inf:
-                found.append(Rows.on_features(at, self.width, new=-1, old=0, value=-feature.lower))
+                found.append(
+                    LinearConditions.on_features(
+                        at, self.width, new=-1, old=0, value=-feature.lower
+                    )
+                )
             if feature.upper < np.inf:
-                found.append(Rows.on_features(at, self.width, new=1, old=0, value=feature.upper))
+                found.append(
+                    LinearConditions.on_features(at, self.width, new=1, old=0, value=feature.upper)
+                )
         return tuple(found)
 
     def spread(
-        self, condition: Rows | Quadric | LevelRule | Implication
-    ) -> tuple[Rows | Quadric | Conditional, ...]:
+        self, condition: LinearConditions | QuadraticCondition | LevelRule | Implication
+    ) -> tuple[LinearConditions | QuadraticCondition | Conditional, ...]:
         """State a condition on features for the coordinates."""
         if isinstance(condition, Implication):
             return self._implied(condition)
         if isinstance(condition, LevelRule):
             return (self._rule(condition),)
-        if isinstance(condition, Rows):
+        if isinstance(condition, LinearConditions):
             return (self._rows(condition),)
         if not self.has_levels:
             return (condition,)
@@ -201,11 +213,13 @@ class Coordinates:
     def _is_number(self) -> NDArray[np.bool_]:
         return np.array([feature.is_number for feature in self.features], dtype=bool)
 
-    def _total(self, span: slice, *, equality: bool) -> Rows:
+    def _total(self, span: slice, *, equality: bool) -> LinearConditions:
         """At most one other level is taken up, or exactly one."""
         one = np.zeros((1, self.width))
         one[0, span] = 1.0
-        return Rows(read_only(one), read_only(np.zeros_like(one)), read_only(np.ones(1)), equality)
+        return LinearConditions(
+            read_only(one), read_only(np.zeros_like(one)), read_only(np.ones(1)), equality
+        )
 
     def _taking_up(self, rule: LevelRule, *, allowed: bool) -> NDArray[np.intp]:
         """Coordinates of the other levels that a rule allows, or of those that it does not."""
@@ -214,14 +228,14 @@ class Coordinates:
         kept = [start + k for k, code in each if (code in rule.codes) == allowed]
         return np.array(kept, dtype=np.intp)
 
-    def _rule(self, rule: LevelRule) -> Rows:
+    def _rule(self, rule: LevelRule) -> LinearConditions:
         """One of some levels: no other, and not the present one if that is not among them."""
         out = self._taking_up(rule, allowed=False).tolist()
-        rows = Rows.on_features(out, self.width, new=1, old=0, value=0, equality=True)
+        rows = LinearConditions.on_features(out, self.width, new=1, old=0, value=0, equality=True)
         if int(self.levels[rule.column]) in rule.codes:
             return rows
         total = self._total(self.spans[rule.column], equality=True)
-        return Rows(
+        return LinearConditions(
             read_only(np.concatenate([rows.A, total.A])),
             read_only(np.concatenate([rows.R, total.R])),
             read_only(np.concatenate([rows.v, total.v])),
@@ -237,7 +251,7 @@ class Coordinates:
         present = self._taking_up(rule, allowed=True)
         return tuple(Conditional(part, absent, present) for part in self._as_inequalities(stated))
 
-    def _rows(self, rows: Rows) -> Rows:
+    def _rows(self, rows: LinearConditions) -> LinearConditions:
         """Spread linear conditions; on a feature of levels they can only say that it stays."""
         if not self.has_levels:
             return rows
@@ -257,14 +271,14 @@ class Coordinates:
             old_parts.append(before)
             values.append(np.array([value]))
         A, R, v = (read_only(np.concatenate(part)) for part in (new_parts, old_parts, values))
-        return Rows(A, R, v, rows.equality)
+        return LinearConditions(A, R, v, rows.equality)
 
     @staticmethod
-    def _as_inequalities(rows: Rows) -> list[Rows]:
-        below = Rows(rows.A, rows.R, rows.v)
+    def _as_inequalities(rows: LinearConditions) -> list[LinearConditions]:
+        below = LinearConditions(rows.A, rows.R, rows.v)
         if not rows.equality:
             return [below]
-        return [below, Rows(read_only(-rows.A), read_only(-rows.R), read_only(-rows.v))]
+        return [below, LinearConditions(read_only(-rows.A), read_only(-rows.R), read_only(-rows.v))]
 
 
 @final

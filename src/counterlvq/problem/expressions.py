@@ -12,7 +12,7 @@ from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownF
 from counterlvq.numeric.arrays import Floats, told
 from counterlvq.problem import grammar
 from counterlvq.problem.constraints import Condition, Constraint, comparison, level_rule
-from counterlvq.programs.conditions import Implication, LevelRule, Rows
+from counterlvq.programs.conditions import Implication, LevelRule, LinearConditions
 from counterlvq.tables.features import Features
 
 __all__ = ["Expression", "as_constraint"]
@@ -65,7 +65,7 @@ class Expression(Constraint):
 
     def _condition(
         self, parsed: grammar.Comparison | grammar.LevelTest, features: Features
-    ) -> Rows | LevelRule:
+    ) -> LinearConditions | LevelRule:
         if isinstance(parsed, grammar.LevelTest):
             return self._test(parsed.feature, parsed.levels, parsed.negated, features)
         form, sense = parsed

@@ -18,7 +18,14 @@ from counterlvq.numeric.error_free import EPSILON, rounded_dot, split_sum
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 
-__all__ = ["Conditional", "Implication", "LevelRule", "Quadric", "Rows", "StatedQuadric"]
+__all__ = [
+    "Conditional",
+    "Implication",
+    "LevelRule",
+    "LinearConditions",
+    "QuadraticCondition",
+    "StatedQuadratic",
+]
 
 
 # Share of a quadratic condition that is given up so that a factor that is off by e costs e^2
@@ -29,7 +36,7 @@ _TRADE = 2.0**-36
 
 @final
 @dataclass(frozen=True)
-class Rows:
+class LinearConditions:
     """Linear conditions ``A y + R x <= v``, or ``== v``."""
 
     A: Floats  # (k, d)
@@ -47,7 +54,7 @@ class Rows:
         old: float,
         value: float,
         equality: bool = False,
-    ) -> Rows:
+    ) -> LinearConditions:
         """Build ``new * y_j + old * x_j <= value`` for each listed column j."""
         count = len(positions)
         refuse_too_large(
@@ -60,15 +67,15 @@ class Rows:
         values = np.full(len(positions), value)
         return cls(read_only(new * pick), read_only(old * pick), read_only(values), equality)
 
-    def times(self, factor: float) -> Rows:
+    def times(self, factor: float) -> LinearConditions:
         """Multiply by a factor of at least 0; by 0 nothing is said any more."""
-        return Rows(factor * self.A, factor * self.R, factor * self.v, self.equality)
+        return LinearConditions(factor * self.A, factor * self.R, factor * self.v, self.equality)
 
-    def holding(self, columns: NDArray[np.intp], y: Floats) -> Rows:
+    def holding(self, columns: NDArray[np.intp], y: Floats) -> LinearConditions:
         """Put in the values that some columns have in `y`."""
         A = self.A.copy()
         A[:, columns] = 0.0
-        return Rows(A, self.R, self.v - self.A[:, columns] @ y[columns], self.equality)
+        return LinearConditions(A, self.R, self.v - self.A[:, columns] @ y[columns], self.equality)
 
     def magnitude(self, y: Floats, x: Floats) -> Floats:
         """Size of the numbers that meet in each condition, the measure of its rounding."""
@@ -78,7 +85,7 @@ class Rows:
 
 @final
 @dataclass(frozen=True, eq=False)
-class StatedQuadric:
+class StatedQuadratic:
     """A quadratic condition as it was stated, on some columns of a row ``z = origin + y``.
 
     It reads ``(z - center)' form (z - center) + linear'z <= value``.
@@ -118,7 +125,7 @@ class StatedQuadric:
 
 @final
 @dataclass(frozen=True)
-class Quadric:
+class QuadraticCondition:
     """One convex quadratic condition ``|G y - g|^2 + h'y <= c``, for solvers and proofs.
 
     Where it stands for a condition that was stated by a matrix, that is `stated`. All points that
@@ -130,12 +137,12 @@ class Quadric:
     g: Floats  # (r,)
     h: Floats  # (d,)
     c: float
-    stated: StatedQuadric | None = None
+    stated: StatedQuadratic | None = None
     g_blur: Floats | None = None  # (r,) bound on the rounding of g; None for none
     c_blur: float = 0.0  # and of c
 
     @classmethod
-    def of(cls, stated: StatedQuadric, width: int) -> Quadric:
+    def of(cls, stated: StatedQuadratic, width: int) -> QuadraticCondition:
         """State the condition for the columns of a row by a factor."""
         G, h = np.zeros((stated.form.root.shape[0], width)), np.zeros(width)
         G[:, stated.columns] = stated.form.root
@@ -145,14 +152,14 @@ class Quadric:
         widened = _widened(h, float(stated.value), stated.form.share, off)
         return cls(G, g, *widened, stated)
 
-    def over(self, columns: NDArray[np.intp], width: int) -> Quadric:
+    def over(self, columns: NDArray[np.intp], width: int) -> QuadraticCondition:
         """State the same of the listed columns of a wider row, one for each column here."""
         G, h = np.zeros((self.G.shape[0], width)), np.zeros(width)
         G[:, columns], h[columns] = self.G, self.h
         stated = self.stated
         if stated is not None:
             stated = replace(stated, columns=columns[stated.columns])
-        return Quadric(G, self.g, h, self.c, stated)
+        return QuadraticCondition(G, self.g, h, self.c, stated)
 
     def holds(self, y: Floats) -> bool:
         """Whether what was stated is met: unlike linear conditions, without any slack.
@@ -185,17 +192,17 @@ class Quadric:
         slope: Floats = 2.0 * self.G.T @ (self.G @ y - self.g) + self.h
         return slope
 
-    def moved(self, x: Floats) -> Quadric:
+    def moved(self, x: Floats) -> QuadraticCondition:
         """Write the same condition for the change ``y - x``."""
         g = self.g - self.G @ x
         c = float(self.c - self.h @ x)
         if self.stated is None:
-            return Quadric(self.G, g, self.h, c)
+            return QuadraticCondition(self.G, g, self.h, c)
         rounding = (x.size + 2.0) * EPSILON
         off = rounding * (np.abs(self.g) + np.abs(self.G) @ np.abs(x))
         c += 2.0 * rounding * float(abs(self.c) + np.abs(self.h) @ np.abs(x))
         h, c = _widened(self.h, c, 1.0, off if x.any() else np.zeros_like(off))
-        return Quadric(self.G, g, h, c, replace(self.stated, origin=x))
+        return QuadraticCondition(self.G, g, h, c, replace(self.stated, origin=x))
 
 
 def _widened(h: Floats, c: float, share: float, off: Floats) -> tuple[Floats, float]:
@@ -229,7 +236,7 @@ class Implication:
     """Where a column has one of some levels, a condition holds."""
 
     when: LevelRule
-    then: Rows | LevelRule
+    then: LinearConditions | LevelRule
 
 
 @final
@@ -240,7 +247,7 @@ class Conditional:
     It has, where all of the coordinates in `absent` are 0 or one of those in `present` is 1.
     """
 
-    rows: Rows
+    rows: LinearConditions
     absent: NDArray[np.intp] | None
     present: NDArray[np.intp]
 

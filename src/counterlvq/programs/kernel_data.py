@@ -1,6 +1,6 @@
 """All programs of one target at once: rows that are fixed, for any input.
 
-A `Family` is what the compiled kernels see, in units ``u`` in which the cost is plain:
+A `KernelData` is what the compiled kernels see, in units ``u`` in which the cost is plain:
 ``u_j = w_j delta_j`` for absolute costs, ``u = R delta`` with ``R'R = L'L`` for quadratic
 ones. Features that no counterfactual may change are left out.
 """
@@ -16,10 +16,10 @@ from scipy.spatial.distance import cdist
 from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.proof_data import Stated, diagonal_of
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.proof_data import ProofData, diagonal_of
+from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["Family", "family_of", "root_of"]
+__all__ = ["KernelData", "family_of", "root_of"]
 
 # A factor with a smaller pivot, as a share of its column, is left to another engine. That decides
 # who solves, not what is claimed.
@@ -32,7 +32,7 @@ _MOST_SCALES = 1 << 12
 _MOST_COLUMNS = 1 << 12
 
 
-class Family(NamedTuple):
+class KernelData(NamedTuple):
     """Plain arrays, as compiled code takes them. d counts the features that may change."""
 
     is_quadratic: bool
@@ -68,27 +68,29 @@ class Family(NamedTuple):
     bound_fixes: NDArray[np.bool_]  # (b,) an equality
 
 
-def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Family | None:
+def family_of(
+    template: ProgramTemplate, cells: SharedCells, stated: ProofData
+) -> KernelData | None:
     """Gather the programs of all cells, or None if the kernels cannot take them.
 
     They take absolute costs and definite quadratic ones, under linear constraints.
     """
-    is_quadratic = not blueprint.w.any()
-    mixed = not is_quadratic and (blueprint.L.shape[0] > 0 or not blueprint.w.all())
-    columns = np.flatnonzero(~blueprint.frozen)
-    if blueprint.quadrics or mixed or not columns.size or columns.size > _MOST_COLUMNS:
+    is_quadratic = not template.w.any()
+    mixed = not is_quadratic and (template.L.shape[0] > 0 or not template.w.all())
+    columns = np.flatnonzero(~template.frozen)
+    if template.quadrics or mixed or not columns.size or columns.size > _MOST_COLUMNS:
         return None
-    units = _units(blueprint, columns)
+    units = _units(template, columns)
     if units is None:
         return None
     model = cells.model
     TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
     TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
-    A, R, v, equality = _stacked(blueprint)
+    A, R, v, equality = _stacked(template)
     C = units.applied(A[:, columns])
-    bounds = _bounds(blueprint, columns)
+    bounds = _bounds(template, columns)
     prototypes = model.prototypes[:, columns]
-    return Family(
+    return KernelData(
         is_quadratic=is_quadratic,
         plain=model.omegas is None,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
@@ -105,7 +107,7 @@ def family_of(blueprint: Blueprint, cells: SharedCells, stated: Stated) -> Famil
         scale=_scales(TN, RN, is_quadratic),
         gains=_gains(stated, cells),
         columns=columns.astype(np.int64),
-        prices=np.ones(columns.size) if is_quadratic else blueprint.w[columns],
+        prices=np.ones(columns.size) if is_quadratic else template.w[columns],
         B=units.matrix,
         B_lengths=units.lengths,
         least=prototypes.min(axis=0),
@@ -143,16 +145,16 @@ class _Units(NamedTuple):
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
 
 
-def _units(blueprint: Blueprint, columns: NDArray[np.intp]) -> _Units | None:
+def _units(template: ProgramTemplate, columns: NDArray[np.intp]) -> _Units | None:
     """State B, or None where the cost is flat in some direction.
 
     Costs that treat features one by one take no factorisation, which wide models would wait for.
     """
-    sizes = blueprint.w[columns]
-    if not blueprint.w.any():
-        diagonal = diagonal_of(blueprint.L, blueprint.cost_entries)
+    sizes = template.w[columns]
+    if not template.w.any():
+        diagonal = diagonal_of(template.L, template.cost_entries)
         if diagonal is None:
-            root = root_of(blueprint.L[:, columns])
+            root = root_of(template.L[:, columns])
             return None if root is None else _Units(None, np.ascontiguousarray(np.linalg.inv(root)))
         sizes = diagonal[columns]
     if not sizes.all():
@@ -189,7 +191,7 @@ def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
     return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
 
 
-def _gains(stated: Stated, cells: SharedCells) -> Floats:
+def _gains(stated: ProofData, cells: SharedCells) -> Floats:
     """Say what each target can gain on each rival at most, per cost or per root of it."""
     if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
         return np.zeros((1, 0))
@@ -218,8 +220,8 @@ def root_of(L: Floats) -> Floats | None:
     return signed
 
 
-def _stacked(blueprint: Blueprint) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    parts = (blueprint.inequalities, blueprint.equalities)
+def _stacked(template: ProgramTemplate) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    parts = (template.inequalities, template.equalities)
     sizes = [rows.v.size for rows in parts]
     equality = np.repeat([False, True], sizes)
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
@@ -234,15 +236,15 @@ class _Bounds(NamedTuple):
     fixes: NDArray[np.bool_]
 
 
-def _bounds(blueprint: Blueprint, columns: NDArray[np.intp]) -> _Bounds:
+def _bounds(template: ProgramTemplate, columns: NDArray[np.intp]) -> _Bounds:
     """Bounds of single features that may change, one per row."""
     A, R, v = (
-        np.concatenate([getattr(rows, name) for rows in (blueprint.bounds, blueprint.fixed)])
+        np.concatenate([getattr(rows, name) for rows in (template.bounds, template.fixed)])
         for name in "ARv"
     )
-    fixes = np.repeat([False, True], [blueprint.bounds.v.size, blueprint.fixed.v.size])
+    fixes = np.repeat([False, True], [template.bounds.v.size, template.fixed.v.size])
     feature = np.abs(A).argmax(axis=1) if A.shape[0] else np.zeros(0, dtype=np.intp)
-    position = np.full(blueprint.w.size, -1, dtype=np.int64)
+    position = np.full(template.w.size, -1, dtype=np.int64)
     position[columns] = np.arange(columns.size)
     kept = np.flatnonzero(position[feature] >= 0)
     return _Bounds(

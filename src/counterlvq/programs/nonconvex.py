@@ -14,7 +14,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.programs.program import Multipliers, Program
 
-__all__ = ["Box", "LiftedPrices", "Nonconvex"]
+__all__ = ["Box", "LiftedMultipliers", "NonconvexProgram"]
 
 
 class Box(NamedTuple):
@@ -89,7 +89,7 @@ class Box(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Nonconvex:
+class NonconvexProgram:
     """A convex program in the change, and quadratic forms on top: of one cell, and of a grid."""
 
     convex: Program
@@ -97,7 +97,7 @@ class Nonconvex:
 
     rivals: int  # how many of the forms are about rivals: they come first
 
-    def tightened(self, margin: float) -> Nonconvex:
+    def tightened(self, margin: float) -> NonconvexProgram:
         """Ask for `margin` more over every rival."""
         if not margin:
             return self
@@ -106,10 +106,10 @@ class Nonconvex:
         blur[: self.rivals] += UNIT * np.abs(r[: self.rivals])
         return replace(self, forms=self.forms._replace(r=r, r_blur=blur))
 
-    def only(self, rivals: NDArray[np.bool_]) -> Nonconvex:
+    def only(self, rivals: NDArray[np.bool_]) -> NonconvexProgram:
         """Leave out some of the forms, (m,)."""
         kept = Forms(*(part[rivals] for part in self.forms))
-        return Nonconvex(self.convex, kept, int(rivals[: self.rivals].sum()))
+        return NonconvexProgram(self.convex, kept, int(rivals[: self.rivals].sum()))
 
     def excess(self, delta: Floats) -> Floats:
         """By how much the prototype trails each rival after the change, (m,)."""
@@ -120,7 +120,7 @@ class Nonconvex:
 
 @final
 @dataclass(frozen=True, eq=False)
-class LiftedPrices:
+class LiftedMultipliers:
     """What is charged for in one box, and the point whose tangents count.
 
     `low`, `high` and `cross` are charged for products of distances to the sides of the box:
@@ -142,7 +142,7 @@ class LiftedPrices:
     point: Floats  # (d,)
 
     @classmethod
-    def none(cls, problem: Nonconvex) -> LiftedPrices:
+    def none(cls, problem: NonconvexProgram) -> LiftedMultipliers:
         """Nothing is charged for."""
         d, m = problem.convex.width, problem.forms.r.size
         nothing, flat = np.zeros((d, d)), np.zeros((d, problem.convex.L.shape[0]))
@@ -161,13 +161,13 @@ class LiftedPrices:
         )  # fmt: skip
         return any(bool(part.any()) for part in parts)
 
-    def charging(self, change: Callable[[Floats], Floats]) -> LiftedPrices:
+    def charging(self, change: Callable[[Floats], Floats]) -> LiftedMultipliers:
         """Change what is charged for conditions, and charge for nothing else."""
         parts = [self.forms, self.linear.y, self.linear.z, self.linear.nu]
         charged = change(np.concatenate(parts))
         forms, y, z, nu = np.split(charged, np.cumsum([part.size for part in parts])[:-1])
         nothing = np.zeros_like
-        return LiftedPrices(
+        return LiftedMultipliers(
             forms, Multipliers(y, z, nu), nothing(self.low), nothing(self.high),
             nothing(self.cross), nothing(self.share), nothing(self.signs),
             nothing(self.from_low), nothing(self.from_high), self.point,

@@ -6,7 +6,7 @@ A `Program` is about the change ``delta``::
     subject to  A delta <= b,  E delta == e,  lower <= delta <= upper,
                 |G delta - g|^2 + h'delta <= c     for each quadric
 
-A `Blueprint` (see `template`) holds what does not depend on the factual input.
+A `ProgramTemplate` (see `template`) holds what does not depend on the factual input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor
-from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.conditions import QuadraticCondition
 
 __all__ = ["Multipliers", "Program", "elastic"]
 
@@ -36,7 +36,7 @@ class Program:
     e: Floats  # (k,)
     lower: Floats  # (d,), may be -inf
     upper: Floats  # (d,), may be inf
-    quadrics: tuple[Quadric, ...]
+    quadrics: tuple[QuadraticCondition, ...]
     reach: Floats  # (d,), finite
     blur: Floats  # (m + k,), rounding of b and e themselves
 
@@ -107,7 +107,7 @@ def elastic(program: Program) -> Program:
     for number, quadric in enumerate(program.quadrics):
         h = np.concatenate([quadric.h, np.zeros(slacks)])
         h[d + m + 2 * k + number] = -1.0
-        quadrics.append(Quadric(widened(quadric.G), quadric.g, h, quadric.c))
+        quadrics.append(QuadraticCondition(widened(quadric.G), quadric.g, h, quadric.c))
     most = np.full(slacks, np.inf)
     return Program(
         w=np.concatenate([np.zeros(d), np.ones(slacks)]),

@@ -1,6 +1,6 @@
 """The numbers that proofs under a shared metric rest on, for any input and any target.
 
-A `Stated` holds what the user gave, cost, constraints and model, as plain arrays for
+A `ProofData` holds what the user gave, cost, constraints and model, as plain arrays for
 `duality_kernel`, with a bound on the rounding of the few numbers that are derived.
 """
 
@@ -14,21 +14,21 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 
 __all__ = [
     "CostReach",
-    "Stated",
+    "ProofData",
     "coarse",
     "constraints_alone",
     "cost_limits",
     "diagonal_of",
     "entries_of",
     "limits_at",
+    "proof_data_of",
     "reach_of",
     "sides_at",
     "starts_of",
-    "stated_of",
 ]
 
 # Twice the unit of rounding; see `duality_kernel`.
@@ -52,7 +52,7 @@ class CostReach(NamedTuple):
     blur: float  # share of sum |n_j| stretch_j that n'(I - C L) delta / sqrt(c) can be
 
 
-class Stated(NamedTuple):
+class ProofData(NamedTuple):
     """Plain arrays, as `duality_kernel` takes them."""
 
     is_plain: bool
@@ -90,28 +90,28 @@ class Stated(NamedTuple):
         return bool(self.inverse.shape[0] or self.w[self.movable].all())
 
 
-def constraints_alone(blueprint: Blueprint) -> Stated:
+def constraints_alone(template: ProgramTemplate) -> ProofData:
     """Gather what shows that constraints contradict each other, whatever the model."""
-    d = blueprint.w.size
-    return _stated(blueprint, True, np.zeros(d), np.ones(d), np.ones(d), None,
+    d = template.w.size
+    return _stated(template, True, np.zeros(d), np.ones(d), np.ones(d), None,
                    np.zeros((1, d)), np.zeros(1))  # fmt: skip
 
 
-def stated_of(blueprint: Blueprint, model: PrototypeModel) -> Stated:
+def proof_data_of(template: ProgramTemplate, model: PrototypeModel) -> ProofData:
     """Gather what bounds are computed from."""
-    d = blueprint.w.size
+    d = template.w.size
     if model.omegas is None:
-        return _stated(blueprint, True, np.zeros(d), np.ones(d), np.ones(d), None,
+        return _stated(template, True, np.zeros(d), np.ones(d), np.ones(d), None,
                        model.prototypes, np.zeros(model.n_prototypes))  # fmt: skip
     diagonal, F = model.diagonal, None
     if diagonal is None:
         diagonal, F = _leading_diagonal(model.shared_factor), model.shared_factor
-    return _stated(blueprint, False, model.center, model.column_lengths, diagonal, F,
+    return _stated(template, False, model.center, model.column_lengths, diagonal, F,
                    model.anchors, model.anchor_errors)  # fmt: skip
 
 
 def _stated(
-    blueprint: Blueprint,
+    template: ProgramTemplate,
     is_plain: bool,
     center: Floats,
     lengths: Floats,
@@ -119,16 +119,16 @@ def _stated(
     F: Floats | None,
     anchors: Floats,
     anchor_errors: Floats,
-) -> Stated:
-    d = blueprint.w.size
-    L = blueprint.proof_factor
-    at, feature = blueprint.cost_entries
-    diagonal = diagonal_of(L, blueprint.cost_entries)
+) -> ProofData:
+    d = template.w.size
+    L = template.proof_factor
+    at, feature = template.cost_entries
+    diagonal = diagonal_of(L, template.cost_entries)
     reach = reach_of(L) if diagonal is None else _reach_along(diagonal, L.shape[0])
-    A, R, v, equality = _stacked(blueprint, "inequalities", "equalities")
-    bA, bR, bv, b_equality = _stacked(blueprint, "bounds", "fixed")
+    A, R, v, equality = _stacked(template, "inequalities", "equalities")
+    bA, bR, bv, b_equality = _stacked(template, "bounds", "fixed")
     column = np.abs(bA).argmax(axis=1) if bA.shape[0] else np.zeros(0)
-    return Stated(
+    return ProofData(
         is_plain=is_plain,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(center, order="C"),
@@ -137,16 +137,16 @@ def _stated(
         column_lengths=np.array(lengths, order="C"),
         anchors=np.array(anchors, order="C"),
         anchor_errors=np.array(anchor_errors, order="C"),
-        w=np.array(blueprint.w, order="C"),
+        w=np.array(template.w, order="C"),
         L_diagonal=np.zeros(0) if diagonal is None else diagonal,
         L=np.array(L, order="C") if diagonal is None else np.zeros((0, d)),
         cost_start=starts_of(at, L.shape[0]),
         cost_feature=feature,
-        cost_factor=blueprint.cost_values,
+        cost_factor=template.cost_values,
         stretch=reach.stretch,
         inverse=reach.inverse,
         inverse_blur=reach.blur,
-        movable=~blueprint.frozen,
+        movable=~template.frozen,
         A=A,
         R=R,
         v=v,
@@ -175,14 +175,14 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
     return limits * (1.0 + 8.0 * _UNIT)
 
 
-def limits_at(stated: Stated, caps: Floats) -> Floats:
+def limits_at(stated: ProofData, caps: Floats) -> Floats:
     """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
     reach = CostReach(stated.stretch, stated.inverse, stated.inverse_blur)
     every = [cost_limits(stated.w, stated.L, float(cap), reach) for cap in caps]
     return np.where(stated.movable, np.stack(every), 0.0)
 
 
-def sides_at(stated: Stated, X: Floats) -> Floats:
+def sides_at(stated: ProofData, X: Floats) -> Floats:
     """How far rows (n, d) may change by the conditions on single features, (n, d); or inf."""
     low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
     slack = (X.shape[1] + 4) * _UNIT
@@ -291,8 +291,10 @@ def _leading_diagonal(F: Floats) -> Floats | None:
     return None if off.any() else diagonal
 
 
-def _stacked(blueprint: Blueprint, *names: str) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
-    parts = [getattr(blueprint, name) for name in names]
+def _stacked(
+    template: ProgramTemplate, *names: str
+) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    parts = [getattr(template, name) for name in names]
     A, R, v = (
         np.ascontiguousarray(np.concatenate([getattr(rows, name) for rows in parts]))
         for name in "ARv"

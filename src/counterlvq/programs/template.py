@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from counterlvq.cells import Halfspaces
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
-from counterlvq.programs.conditions import Conditional, Quadric, Rows
+from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.program import Program
 
-__all__ = ["Blueprint"]
+__all__ = ["ProgramTemplate"]
 
 # Two bounds that cross by less than this share of their size cross by rounding alone. A program is
 # what solvers see: this moves points, and no claim. Claims
@@ -30,16 +30,16 @@ _REACH = 2.0**16
 
 @final
 @dataclass(frozen=True, eq=False)
-class Blueprint:
+class ProgramTemplate:
     """Cost and constraints, prepared once: rows are fixed, `at` fills in right-hand sides."""
 
     w: Floats
     L: Factor  # (s, d)
-    inequalities: Rows  # several features each
-    equalities: Rows  # several features each
-    bounds: Rows  # one feature each, y_j <= or >= something
-    fixed: Rows  # one feature each, y_j == something
-    quadrics: tuple[Quadric, ...]
+    inequalities: LinearConditions  # several features each
+    equalities: LinearConditions  # several features each
+    bounds: LinearConditions  # one feature each, y_j <= or >= something
+    fixed: LinearConditions  # one feature each, y_j == something
+    quadrics: tuple[QuadraticCondition, ...]
     conditionals: tuple[Conditional, ...]
     grid: Grid
     form: QuadraticForm | None = None  # what L stands for, where that is not L itself
@@ -49,13 +49,13 @@ class Blueprint:
         cls,
         w: Floats,
         L: Factor,
-        conditions: Sequence[Rows | Quadric | Conditional],
+        conditions: Sequence[LinearConditions | QuadraticCondition | Conditional],
         grid: Grid | None = None,
         form: QuadraticForm | None = None,
-    ) -> Blueprint:
+    ) -> ProgramTemplate:
         """Sort the conditions of all constraints by what a solver does with them."""
         width = w.size
-        linear = [item for item in conditions if isinstance(item, Rows)]
+        linear = [item for item in conditions if isinstance(item, LinearConditions)]
         return cls(
             w,
             L,
@@ -63,7 +63,7 @@ class Blueprint:
             _gathered(linear, width, equality=True, single=False),
             _gathered(linear, width, equality=False, single=True),
             _gathered(linear, width, equality=True, single=True),
-            tuple(item for item in conditions if isinstance(item, Quadric)),
+            tuple(item for item in conditions if isinstance(item, QuadraticCondition)),
             tuple(item for item in conditions if isinstance(item, Conditional)),
             Grid.none(width) if grid is None else grid,
             form,
@@ -104,23 +104,25 @@ class Blueprint:
         """Whether any number will do for each feature."""
         return self.grid.is_trivial
 
-    def decided(self, y: Floats) -> Blueprint:
+    def decided(self, y: Floats) -> ProgramTemplate:
         """Hold everything that lies on a grid where `y` has it: a continuous rest is left."""
         at = self.grid.columns
-        held = Rows(np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True)
+        held = LinearConditions(
+            np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True
+        )
         applying = [item.rows for item in self.conditionals if item.applies(y, y)]
         # A row that is left with one feature becomes a bound of it, which holds to the last digit.
         put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
-        rest: list[Rows | Quadric | Conditional]
+        rest: list[LinearConditions | QuadraticCondition | Conditional]
         rest = [*put_in, self.bounds, self.fixed, held, *self.quadrics]
-        return Blueprint.of(self.w, self.L, rest, form=self.form)
+        return ProgramTemplate.of(self.w, self.L, rest, form=self.form)
 
     @cached_property
     def inverse_square(self) -> Floats:
         """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
         return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
 
-    def rows_holding(self, applying: tuple[bool, ...] | None) -> Rows:
+    def rows_holding(self, applying: tuple[bool, ...] | None) -> LinearConditions:
         """Inequalities on several features, with the conditional ones that apply."""
         if not self.conditionals:
             return self.inequalities
@@ -178,22 +180,24 @@ class Blueprint:
         )
 
 
-def _stacked(parts: Sequence[Rows]) -> Rows:
+def _stacked(parts: Sequence[LinearConditions]) -> LinearConditions:
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
-    return Rows(A, R, v, parts[0].equality)
+    return LinearConditions(A, R, v, parts[0].equality)
 
 
-def _gathered(linear: Sequence[Rows], width: int, *, equality: bool, single: bool) -> Rows:
+def _gathered(
+    linear: Sequence[LinearConditions], width: int, *, equality: bool, single: bool
+) -> LinearConditions:
     picked = [rows for rows in linear if rows.equality == equality]
     empty = np.zeros((0, width))
     A = np.concatenate([empty, *(rows.A for rows in picked)])
     R = np.concatenate([empty, *(rows.R for rows in picked)])
     v = np.concatenate([np.zeros(0), *(rows.v for rows in picked)])
     kept = (np.count_nonzero(A, axis=1) == 1) == single
-    return Rows(A[kept], R[kept], v[kept], equality)
+    return LinearConditions(A[kept], R[kept], v[kept], equality)
 
 
-def _ends(rows: Rows, x: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
+def _ends(rows: LinearConditions, x: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
     """Column, end value and direction (True: an upper end) of rows on one feature each."""
     columns = np.abs(rows.A).argmax(axis=1) if rows.A.shape[0] else np.zeros(0, dtype=np.intp)
     slope = rows.A[np.arange(columns.shape[0]), columns]

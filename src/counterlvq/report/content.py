@@ -19,7 +19,7 @@ from counterlvq.presentation.numbers import bound_text, cost_text, cost_words, e
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.programs.conditions import Quadric, Rows
+from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
@@ -375,10 +375,10 @@ def _lean(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> _
     y, x = cf.values, cf.original_values
     found = _Lean.NOT
     for condition in as_constraint(item).conditions(explainer.features):
-        if isinstance(condition, Quadric):
+        if isinstance(condition, QuadraticCondition):
             if -condition.excess(y) <= _TIGHT * condition.magnitude(y):
                 return _Lean.EXACTLY
-        elif isinstance(condition, Rows):
+        elif isinstance(condition, LinearConditions):
             room: Floats = condition.v - condition.A @ y - condition.R @ x
             if (room <= _TIGHT * condition.magnitude(y, x)).any():
                 return _Lean.EXACTLY

@@ -22,7 +22,7 @@ from counterlvq.cells import Halfspaces, LocalCells
 from counterlvq.certificates.box_questions import LocalQuestion
 from counterlvq.certificates.boxes import Forest, Tree
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
 from counterlvq.search.exact import default_margin, refutation
 from counterlvq.search.repair import settle
@@ -122,7 +122,7 @@ class Node:
 
     prototype: int
     box: Box  # of the claim: infinite where only the search has an end
-    prices: LiftedPrices
+    prices: LiftedMultipliers
     bound: float
     cap: float  # cost that box and prices reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
@@ -206,7 +206,7 @@ class Branching:
         if self._best is not None or self.judge.out_of_time():
             return None
         question = self.question
-        return refutation(question.blueprint, question.x, question.convex)
+        return refutation(question.template, question.x, question.convex)
 
     def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
         """Queue the whole box of each cell, with prices that need no relaxation."""
@@ -216,7 +216,7 @@ class Branching:
             if self.judge.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
-            prices = LiftedPrices.none(problem)
+            prices = LiftedMultipliers.none(problem)
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
@@ -225,7 +225,7 @@ class Branching:
             self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
         return queue
 
-    def _bound(self, prototype: int, prices: LiftedPrices, box: Box, cap: float) -> float:
+    def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
         """Bound a cell in a box by prices, with the margin that the user asks for."""
         return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
 
@@ -234,7 +234,7 @@ class Branching:
         """How exactly relaxations are worth solving."""
         return float(np.clip(_SHARE_OF_GAP * self.gap, _FINEST_GAP, 1e-6))
 
-    def _problem(self, prototype: int, box: Box) -> Nonconvex:
+    def _problem(self, prototype: int, box: Box) -> NonconvexProgram:
         """Conditions of a cell in a box, with the margin that the user asks for."""
         problem = self.question.problem(prototype, box)
         return problem.tightened(self.margin or 0.0)
@@ -314,7 +314,7 @@ class Branching:
         return self.question.searched(box)
 
     @staticmethod
-    def _worth_trying(prices: LiftedPrices, box: Box) -> Iterator[LiftedPrices]:
+    def _worth_trying(prices: LiftedMultipliers, box: Box) -> Iterator[LiftedMultipliers]:
         """Prices as they are and, where a box has no end, prices that leave no slope behind.
 
         There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
@@ -329,7 +329,7 @@ class Branching:
         """Whether a box holds nothing but ties that are lost; without a grid none does."""
         return False
 
-    def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+    def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
         """Solve the relaxation with the rivals that matter: others are taken in once broken.
 
         Those that matter here, or nearly, are kept for the parts of the box. What is left out
@@ -540,7 +540,9 @@ class Branching:
             delta = delta + movable * step
         return None
 
-    def _conditions(self, problem: Nonconvex, delta: Floats) -> tuple[Floats, Floats, Floats]:
+    def _conditions(
+        self, problem: NonconvexProgram, delta: Floats
+    ) -> tuple[Floats, Floats, Floats]:
         """Excess, slope and rounding of all inequalities: cell, rows and quadrics."""
         program, quadrics = problem.convex, problem.convex.quadrics
         excess = [problem.excess(delta), program.A @ delta - program.b]
@@ -581,7 +583,7 @@ class Branching:
             problem = question.problem(prototype).tightened(margin)
             slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
             leads = slopes @ delta - problem.excess(delta)
-            return question.blueprint.at(question.x, Halfspaces(slopes, leads), question.spread)
+            return question.template.at(question.x, Halfspaces(slopes, leads), question.spread)
 
         scores = question.view.scores
         rounding = scores[question.cells.rivals] + scores[prototype]

@@ -17,10 +17,10 @@ from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles, pr
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.kernel_data import Family
+from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.repair import settle
 from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers import Outcome, Solution, compiled
@@ -49,7 +49,7 @@ _FINER = 2.0**-12
 
 
 def compiled_find(
-    question: Question, family: Family, margin: float | None, judge: SearchContext
+    question: Question, family: KernelData, margin: float | None, judge: SearchContext
 ) -> SearchResult | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
@@ -74,9 +74,9 @@ def compiled_find(
     return SearchResult(y, cost, _certificate(question, family, scratch), (_COMPILED,))
 
 
-def _certificate(question: Question, family: Family, scratch: compiled.Scratch) -> Certificate:
+def _certificate(question: Question, family: KernelData, scratch: compiled.Scratch) -> Certificate:
     """Prices of the kernel, in the form in which they can be checked."""
-    inequalities = question.blueprint.inequalities.v.size
+    inequalities = question.template.inequalities.v.size
     proofs, exclusions = [], []
     for cell in compiled.priced_cells(family, scratch):
         prices = cell.constraint_prices
@@ -225,7 +225,7 @@ class Search:
         question = self.question
         rounding = question.cells.meeting(prototype, question.x)
         y = settle(
-            question.x, solution.delta, lambda: asked, rounding, question.blueprint.box(question.x),
+            question.x, solution.delta, lambda: asked, rounding, question.template.box(question.x),
             self.judge.is_valid,
         )  # fmt: skip
         if y is None:
@@ -271,15 +271,15 @@ def elastic_prices(program: Program) -> DualPoint | None:
     return DualPoint(solution.multipliers, solution.delta[: program.width])
 
 
-def refutation(blueprint: Blueprint, x: Floats, program: Program) -> DualPoint | None:
+def refutation(template: ProgramTemplate, x: Floats, program: Program) -> DualPoint | None:
     """Look for prices, verified, that show constraints to contradict each other at an input."""
     prices = elastic_prices(program)
     if prices is None:
         return None
-    count = blueprint.inequalities.v.size
+    count = template.inequalities.v.size
     linear = replace(prices.multipliers, y=prices.multipliers.y[:count])
     proof = Proof.without_rivals(linear, prices.point)
-    grounds = Grounds(constraints_alone(blueprint), None, blueprint.quadrics, x)
+    grounds = Grounds(constraints_alone(template), None, template.quadrics, x)
     if grounds.contradicts(proof):
         return prices
     least = grounds.exact_least(proof, 0.0, np.inf, with_cost=False)

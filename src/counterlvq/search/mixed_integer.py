@@ -17,7 +17,7 @@ import numpy as np
 from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.search.exact import Search
 from counterlvq.solvers.ccp import Descent, Frames
@@ -187,19 +187,19 @@ class MixedBranching(Branching):
         if question.ticks.columns.size == decided.size:
             valid = self.judge.is_valid(decided, False)
             return (decided, self.judge.price(decided)) if valid else (None, np.inf)
-        blueprint = question.blueprint.decided(decided)
+        template = question.template.decided(decided)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
-            find = Search(Question(blueprint, one, question.x), self.margin, self.judge).run()
+            find = Search(Question(template, one, question.x), self.margin, self.judge).run()
             return find.y, find.cost
         only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
-        rest = replace(question, blueprint=blueprint, cells=only)
+        rest = replace(question, template=template, cells=only)
         return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
 
-    def _relaxed(self, node: Node, problem: Nonconvex, box: Box, cap: float) -> Relaxed:
+    def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
         if box.equals(Box(box.lower, box.lower)) and self._is_valid(box.lower):
             # One point is left, and it is an answer: its cost is its own bound.
-            nothing = replace(LiftedPrices.none(problem), point=box.lower)
+            nothing = replace(LiftedMultipliers.none(problem), point=box.lower)
             return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
             relaxed = relax_flat(problem, self._loosened(problem, box))
@@ -213,13 +213,13 @@ class MixedBranching(Branching):
     def _is_valid(self, delta: Floats) -> bool:
         return self.judge.is_valid(self.question.ticks.values(delta), False)
 
-    def _loosened(self, problem: Nonconvex, box: Box) -> Box:
+    def _loosened(self, problem: NonconvexProgram, box: Box) -> Box:
         """Keep the sides across the grid; all others follow from the conditions or the cost.
 
         A side that the cost of the best answer sets runs through that answer, where a solver
         could not tell which of the two to charge for.
         """
-        has_grid, program = self.question.blueprint.grid.step > 0, problem.convex
+        has_grid, program = self.question.template.grid.step > 0, problem.convex
         return Box(
             np.where(has_grid, box.lower, program.lower),
             np.where(has_grid, box.upper, program.upper),
@@ -254,7 +254,7 @@ class MixedBranching(Branching):
     @cached_property
     def _step_prices(self) -> Floats:
         """What one step on the grid costs, (columns,)."""
-        program, grid = self.question.convex, self.question.blueprint.grid
+        program, grid = self.question.convex, self.question.template.grid
         at = self.question.ticks.columns
         step = grid.step[at] / grid.parts[at]
         return np.asarray(program.w[at] * step + (program.L[:, at] ** 2).sum(axis=0) * step**2)

@@ -22,9 +22,9 @@ from counterlvq.certificates.boxes import Forest
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.kernel_data import Family, family_of
-from counterlvq.programs.proof_data import Stated, stated_of
-from counterlvq.programs.template import Blueprint
+from counterlvq.programs.kernel_data import KernelData, family_of
+from counterlvq.programs.proof_data import ProofData, proof_data_of
+from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.branch_and_bound import Branching, Progress
 from counterlvq.search.conflicts import Reason, conflict_of
 from counterlvq.search.exact import Search, compiled_find, refutation
@@ -54,7 +54,7 @@ _CONFLICT_SHARES = 4.0
 _LATE_SHARE, _LATE = 0.05, 0.1
 
 Reporter = Callable[[Progress], None]
-Prepared = Callable[[Sequence[int]], Blueprint]
+Prepared = Callable[[Sequence[int]], ProgramTemplate]
 Predictor = Callable[[Floats], NDArray[Any]]
 
 
@@ -71,7 +71,7 @@ class _Wins:
 
 
 def _local_question(
-    blueprint: Blueprint,
+    template: ProgramTemplate,
     cells: LocalCells | SharedCells,
     x: Floats,
     rules: Acceptance,
@@ -79,9 +79,9 @@ def _local_question(
 ) -> LocalQuestion:
     """State what is asked, with the user's own `predict` and what it may overlook."""
     if rules.says is None:
-        return LocalQuestion(blueprint, cells, x)
+        return LocalQuestion(template, cells, x)
     wins = _Wins(rules.says, rules.model.labels[wished])
-    return LocalQuestion(blueprint, cells, x, wins, *_blurs(rules, x))
+    return LocalQuestion(template, cells, x, wins, *_blurs(rules, x))
 
 
 def _blurs(rules: Acceptance, x: Floats) -> tuple[float, Callable[[Floats], float]]:
@@ -141,17 +141,17 @@ def conflict(
     lead = float(rules.least_margin(x[None, :])[0])
 
     def contradict(kept: Sequence[int]) -> bool:
-        blueprint = prepared(kept)
-        bare = blueprint.at(x, Halfspaces.none(x.size), spread)
-        return refutation(blueprint, x, bare) is not None
+        template = prepared(kept)
+        bare = template.at(x, Halfspaces.none(x.size), spread)
+        return refutation(template, x, bare) is not None
 
     def room(kept: Sequence[int]) -> bool | None:
-        fewer = replace(rules, blueprint=prepared(kept))
+        fewer = replace(rules, template=prepared(kept))
         seconds = judge.seconds_left() / _CONFLICT_SHARES
         own = judge_by(fewer, x, wished, seconds if np.isfinite(seconds) else None)
         # Where the lead that the user's own `predict` needs cannot be had, a smaller one may do.
         for least in (lead, 0.0) if lead else (0.0,):
-            found = answers.room(x, wished, replace(own, least=least), fewer.blueprint, budget)
+            found = answers.room(x, wished, replace(own, least=least), fewer.template, budget)
             if found.is_excluded:
                 return False
             if found.y is not None and fewer.confirms(found.y, wished):
@@ -210,7 +210,7 @@ class Strategy(Protocol):
         x: Floats,
         wished: NDArray[np.bool_],
         judge: SearchContext,
-        blueprint: Blueprint,
+        template: ProgramTemplate,
         budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
@@ -225,10 +225,10 @@ class Exact:
     """Exact programs: the compiled kernel first, the other engines where that fails."""
 
     model: PrototypeModel
-    blueprint: Blueprint
+    template: ProgramTemplate
     margin: float | None
     rules: Acceptance
-    _targets: dict[bytes, tuple[SharedCells, Family | None]] = field(
+    _targets: dict[bytes, tuple[SharedCells, KernelData | None]] = field(
         init=False, default_factory=dict
     )
 
@@ -241,23 +241,23 @@ class Exact:
         """State what is asked."""
         cells = self.prepared(wished)[0]
         if self.rules.says is None:
-            return Question(self.blueprint, cells, x, self.stated)
+            return Question(self.template, cells, x, self.stated)
         blurs = _blurs(self.rules, x)
-        return Question(self.blueprint, cells, x, self.stated, *blurs, is_exact=False)
+        return Question(self.template, cells, x, self.stated, *blurs, is_exact=False)
 
     @cached_property
-    def stated(self) -> Stated:
+    def stated(self) -> ProofData:
         """What proofs rest on, for any target."""
-        return stated_of(self.blueprint, self.model)
+        return proof_data_of(self.template, self.model)
 
-    def prepared(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, Family | None]:
+    def prepared(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, KernelData | None]:
         """Prepare once what depends on model and target alone."""
         key = np.packbits(wished).tobytes()
         known = self._targets.get(key)
         if known is None:
             ties_count = bool(self.margin) or self.rules.says is not None
             cells = SharedCells.of(self.model, wished, ties_count=ties_count)
-            known = cells, family_of(self.blueprint, cells, self.stated)
+            known = cells, family_of(self.template, cells, self.stated)
             size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
             # The oldest leave first. A list is made in one go, whatever other threads do.
             for old in list(self._targets):
@@ -297,15 +297,15 @@ class Exact:
         x: Floats,
         wished: NDArray[np.bool_],
         judge: SearchContext,
-        blueprint: Blueprint,
+        template: ProgramTemplate,
         budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
         There is nothing here that `budget` could limit.
         """
-        question = replace(self.question(x, wished), blueprint=blueprint, known=None)
-        family = family_of(blueprint, question.cells, question.grounds.stated)
+        question = replace(self.question(x, wished), template=template, known=None)
+        family = family_of(template, question.cells, question.grounds.stated)
         if family is not None and not judge.out_of_time():
             find = compiled_find(question, family, self.margin, judge)
             room = None if find is None else _room(question, find, self.margin, judge)
@@ -321,7 +321,7 @@ class MixedInteger:
     """Branch and bound over a grid: whole numbers, decimals and levels, in any metric."""
 
     model: PrototypeModel
-    blueprint: Blueprint
+    template: ProgramTemplate
     margin: float | None
     method: Method
     gap: float
@@ -342,7 +342,7 @@ class MixedInteger:
             ties_count = bool(self.margin) or self.rules.says is not None
             cells = kind.of(self.model, wished, ties_count=ties_count)
             self._targets[key] = cells
-        return _local_question(self.blueprint, cells, x, self.rules, wished)
+        return _local_question(self.template, cells, x, self.rules, wished)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -369,14 +369,14 @@ class MixedInteger:
         x: Floats,
         wished: NDArray[np.bool_],
         judge: SearchContext,
-        blueprint: Blueprint,
+        template: ProgramTemplate,
         budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
         Branch and bound may take `budget` boxes.
         """
-        question = replace(self.question(x, wished), blueprint=blueprint)
+        question = replace(self.question(x, wished), template=template)
         # Any answer closes the search: there is room, whatever it costs.
         find = MixedBranching(question, self.margin, judge, np.inf, budget).run()
         return _room(question, find, self.margin, judge)
@@ -388,7 +388,7 @@ class BranchAndBound:
     """Convex-concave search, and branch and bound for the proof."""
 
     model: PrototypeModel
-    blueprint: Blueprint
+    template: ProgramTemplate
     margin: float | None
     method: Method
     gap: float
@@ -402,7 +402,7 @@ class BranchAndBound:
 
     def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
         """State what is asked."""
-        return _local_question(self.blueprint, self._prepared(wished)[0], x, self.rules, wished)
+        return _local_question(self.template, self._prepared(wished)[0], x, self.rules, wished)
 
     def _prepared(self, wished: NDArray[np.bool_]) -> tuple[LocalCells, Frames]:
         """Prepare once what depends on model and target alone."""
@@ -434,14 +434,14 @@ class BranchAndBound:
         x: Floats,
         wished: NDArray[np.bool_],
         judge: SearchContext,
-        blueprint: Blueprint,
+        template: ProgramTemplate,
         budget: int,
     ) -> Room:
         """Look for any answer under other constraints, by the method of `find`.
 
         Branch and bound may take `budget` boxes.
         """
-        question = replace(self.question(x, wished), blueprint=blueprint)
+        question = replace(self.question(x, wished), template=template)
         # Any answer closes the search: there is room, whatever it costs.
         find = Branching(question, self.margin, judge, np.inf, budget).run()
         return _room(question, find, self.margin, judge)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.conditions import Quadric
+from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Program
 from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
@@ -98,8 +98,9 @@ class Convexified:
         ]
         cones: list[object] = [clarabel.ZeroConeT(program.e.size)]
         cones.append(clarabel.NonnegativeConeT(sum(len(part) for part in right[1:])))
-        own = Quadric(scores.F / np.sqrt(self.distance), -scores.f / np.sqrt(self.distance),
-                      np.zeros(d), 0.0)  # fmt: skip
+        own = QuadraticCondition(
+            scores.F / np.sqrt(self.distance), -scores.f / np.sqrt(self.distance), np.zeros(d), 0.0
+        )
         for number, quadric in enumerate((own, *program.quadrics)):
             rows, values = self._cone(quadric, width)
             if number == 0:
@@ -164,7 +165,7 @@ class Convexified:
             (program.upper / self.columns)[high],
         ]
 
-    def _cone(self, quadric: Quadric, width: int) -> tuple[Floats, Floats]:
+    def _cone(self, quadric: QuadraticCondition, width: int) -> tuple[Floats, Floats]:
         """``|G u - g|^2 <= t`` with ``t = c - h'u`` as ``|(1 - t, 2 (G u - g))| <= 1 + t``."""
         G, h = self._over(quadric.G, width), self._over(quadric.h[None, :], width)
         rows = np.concatenate([h, -h, -2.0 * G])

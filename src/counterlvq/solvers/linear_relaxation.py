@@ -1,6 +1,6 @@
 """Relaxation of a cell without quadratic terms over a box: one convex program.
 
-Its multipliers are prices in the sense of `LiftedPrices`, as those of `semidefinite` are.
+Its multipliers are prices in the sense of `LiftedMultipliers`, as those of `semidefinite` are.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import numpy as np
 
 from counterlvq import solvers
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.nonconvex import Box, LiftedPrices, Nonconvex
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
@@ -19,7 +19,7 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["relax_flat"]
 
 
-def relax_flat(problem: Nonconvex, box: Box) -> Relaxed:
+def relax_flat(problem: NonconvexProgram, box: Box) -> Relaxed:
     """Solve over one box; where there is no room, return the prices that show it."""
     program = _over_box(problem, box)
     solution = solvers.select(program).solver(program)
@@ -33,7 +33,7 @@ def relax_flat(problem: Nonconvex, box: Box) -> Relaxed:
     return _relaxed(problem, Outcome.INFEASIBLE, solution.multipliers, point)
 
 
-def _over_box(problem: Nonconvex, box: Box) -> Program:
+def _over_box(problem: NonconvexProgram, box: Box) -> Program:
     program, forms = problem.convex, problem.forms
     return replace(
         program,
@@ -45,10 +45,12 @@ def _over_box(problem: Nonconvex, box: Box) -> Program:
     )
 
 
-def _relaxed(problem: Nonconvex, outcome: Outcome, prices: Multipliers, point: Floats) -> Relaxed:
+def _relaxed(
+    problem: NonconvexProgram, outcome: Outcome, prices: Multipliers, point: Floats
+) -> Relaxed:
     rivals, d = problem.forms.r.size, problem.convex.width
     linear = Multipliers(prices.y[rivals:], prices.z, prices.nu)
     charged = replace(
-        LiftedPrices.none(problem), forms=prices.y[:rivals], linear=linear, point=point
+        LiftedMultipliers.none(problem), forms=prices.y[:rivals], linear=linear, point=point
     )
     return Relaxed(outcome, charged, np.zeros((d, d)))
