@@ -12,7 +12,7 @@ from unittest.mock import patch
 from benchmarks.local_methods import run
 from benchmarks.local_problems import LocalProblem
 from counterlvq.certificates import box_questions
-from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.search import branch_and_bound
 from counterlvq.solvers import semidefinite
 
@@ -26,7 +26,7 @@ CLOCKS: tuple[tuple[str, Any, str], ...] = (
     (BOUND, box_questions, "lifted_contradiction"),
     (SEARCH, branch_and_bound.Branching, "_search_from"),
     (STARTS, branch_and_bound.Branching, "_start"),
-    (CHECK, Forest, "lower_bound"),
+    (CHECK, BoxCertificate, "lower_bound"),
 )
 PARTS = (SOLVER, ASSEMBLY, BOUND, SEARCH, STARTS, CHECK, REST)
 MEANINGS = {

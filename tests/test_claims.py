@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
-from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles
+from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
 from tests.oracles import exact_distance
@@ -180,15 +180,15 @@ def test_verify_cannot_be_talked_into_more_than_the_truth(seed: int) -> None:
     most = truth(model, W[0], rules)
     assert explainer.verify(cf) == cf.lower_bound <= most * (1 + 1e-12)
     honest = cf.certificate
-    assert isinstance(honest, Certificate)
+    assert isinstance(honest, CellCertificate)
     for _ in range(40):
         proofs = tuple(mutated(rng, proof) for proof in honest.proofs)
         lies = [
-            Certificate(proofs),
-            Certificate((), tuple(Exclusion(proof, 1e60) for proof in proofs)),
-            Certificate(proofs, tuple(Exclusion(proof, np.nan) for proof in proofs)),
-            Certificate((), (), Singles(np.array([1]), rng.integers(-2, 3, size=1))),
-            Certificate(list(proofs), None, "no singles"),  # type: ignore[arg-type]
+            CellCertificate(proofs),
+            CellCertificate((), tuple(Exclusion(proof, 1e60) for proof in proofs)),
+            CellCertificate(proofs, tuple(Exclusion(proof, np.nan) for proof in proofs)),
+            CellCertificate((), (), Singles(np.array([1]), rng.integers(-2, 3, size=1))),
+            CellCertificate(list(proofs), None, "no singles"),  # type: ignore[arg-type]
         ]
         for lie in lies:
             for cost in (cf.cost, np.inf, np.nan, 1e300):

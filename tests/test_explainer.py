@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.certificates.cellwise import Certificate
+from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
 from tests import oracles
@@ -464,7 +464,7 @@ def test_certificate_of_every_status_can_be_checked_again() -> None:
 
 
 def tampered(cf: clvq.Counterfactual, change: Callable[[Proof], Proof]) -> clvq.Counterfactual:
-    certificate = Certificate(tuple(change(proof) for proof in cf.certificate.proofs))
+    certificate = CellCertificate(tuple(change(proof) for proof in cf.certificate.proofs))
     return replace(cf, certificate=certificate)
 
 
@@ -502,7 +502,7 @@ def test_certificate_that_leaves_a_cell_out_is_worth_nothing(cost: str) -> None:
         kept = [proof for k, proof in enumerate(cf.certificate.proofs) if k != out]
         less = replace(cf, certificate=replace(cf.certificate, proofs=tuple(kept)))
         assert explainer.verify(less) == 0.0
-    assert explainer.verify(replace(cf, certificate=Certificate(()))) == 0.0
+    assert explainer.verify(replace(cf, certificate=CellCertificate(()))) == 0.0
 
 
 def test_certificate_that_leaves_out_a_class_is_noticed_for_any_type_of_label() -> None:
@@ -511,7 +511,7 @@ def test_certificate_that_leaves_out_a_class_is_noticed_for_any_type_of_label() 
     cf = explainer.explain([9.0], target=[1, "one"])
     assert explainer.verify(cf) == cf.lower_bound > 0
     kept = tuple(proof for proof in cf.certificate.proofs if proof.prototype == 1)
-    assert explainer.verify(replace(cf, certificate=Certificate(kept))) == 0.0
+    assert explainer.verify(replace(cf, certificate=CellCertificate(kept))) == 0.0
 
 
 @each_cost

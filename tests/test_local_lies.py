@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers
 from counterlvq.search import branch_and_bound
@@ -309,10 +309,10 @@ def test_lie_of_a_round_is_caught(
 # --- proofs that were tampered with -------------------------------------------------------------
 
 
-def proved(question: LocalQuestion) -> tuple[clvq.Explainer, clvq.Counterfactual, Forest]:
+def proved(question: LocalQuestion) -> tuple[clvq.Explainer, clvq.Counterfactual, BoxCertificate]:
     explainer = question.explainer()
     cf = explainer.explain(question.x, question.target)
-    assert isinstance(cf.certificate, Forest)
+    assert isinstance(cf.certificate, BoxCertificate)
     return explainer, cf, cf.certificate
 
 
@@ -354,7 +354,7 @@ def test_tampered_tree_proves_nothing_wrong(question: LocalQuestion) -> None:
         ),
     ]
     for change in changes:
-        false = Forest(tuple(change(tree) for tree in forest.trees))
+        false = BoxCertificate(tuple(change(tree) for tree in forest.trees))
         assert explainer.verify(replace(cf, certificate=false)) <= most(question)
 
 
@@ -362,7 +362,7 @@ def test_tampered_tree_proves_nothing_wrong(question: LocalQuestion) -> None:
 def test_forest_without_a_tree_proves_nothing(question: LocalQuestion) -> None:
     explainer, cf, forest = proved(question)
     for k in range(len(forest.trees)):
-        false = Forest(forest.trees[:k] + forest.trees[k + 1 :])
+        false = BoxCertificate(forest.trees[:k] + forest.trees[k + 1 :])
         assert explainer.verify(replace(cf, certificate=false)) == 0.0
 
 

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 import counterlvq as clvq
 from counterlvq import Feature, Features, solvers
-from counterlvq.certificates.boxes import Forest, Tree
+from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.lvq import GLVQ
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
@@ -465,7 +465,7 @@ def test_rules_without_room_are_named(rules: list[Any], conflict: list[Any]) -> 
 # --- proofs that were tampered with -------------------------------------------------------------
 
 
-def scaled(tree: Tree, factor: float) -> Tree:
+def scaled(tree: BoxTree, factor: float) -> BoxTree:
     def times(prices: LiftedMultipliers) -> LiftedMultipliers:
         linear = Multipliers(*(factor * part for part in (prices.linear.y, prices.linear.z,
                                                           prices.linear.nu)))  # fmt: skip
@@ -474,14 +474,14 @@ def scaled(tree: Tree, factor: float) -> Tree:
     return replace(tree, prices=tuple(map(times, tree.prices)))
 
 
-def jumbled(tree: Tree) -> Tree:
+def jumbled(tree: BoxTree) -> BoxTree:
     rng = np.random.default_rng(0)
     noisy = [replace(p, forms=p.forms + rng.normal(size=p.forms.shape), point=rng.normal(
         size=p.point.shape)) for p in tree.prices]  # fmt: skip
     return replace(tree, prices=tuple(noisy))
 
 
-TAMPERED: dict[str, Callable[[Tree], Tree]] = {
+TAMPERED: dict[str, Callable[[BoxTree], BoxTree]] = {
     "doubled": lambda tree: scaled(tree, 2.0),
     "huge": lambda tree: scaled(tree, 1e9),
     "negative": lambda tree: scaled(tree, -1.0),
@@ -502,16 +502,16 @@ TAMPERED: dict[str, Callable[[Tree], Tree]] = {
 @pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
 @pytest.mark.parametrize("seed", [0, 3, 21])
 def test_a_tampered_proof_shows_no_more_than_is_true(
-    seed: int, tamper: Callable[[Tree], Tree]
+    seed: int, tamper: Callable[[BoxTree], BoxTree]
 ) -> None:
     question, prices, x = drawn(seed, real=seed % 2)
     explainer = question.explainer(prices)
     for target in sorted(set(question.labels.tolist())):
         cf = explainer.explain(x, target)
         optimum = question.optimum(prices, x, {target})
-        if not isinstance(cf.certificate, Forest):
+        if not isinstance(cf.certificate, BoxCertificate):
             continue
-        forged = Forest(tuple(tamper(tree) for tree in cf.certificate.trees))
+        forged = BoxCertificate(tuple(tamper(tree) for tree in cf.certificate.trees))
         for cost in (cf.cost, 2.0 * cf.cost):
             bound = explainer.verify(replace(cf, certificate=forged, cost=cost))
             assert bound <= optimum * (1 + 1e-9) + 1e-12
@@ -522,8 +522,8 @@ def test_without_a_tree_for_every_prototype_nothing_is_proved() -> None:
     explainer = question.explainer(prices)
     for target in sorted(set(question.labels.tolist())):
         cf = explainer.explain(x, target)
-        if isinstance(cf.certificate, Forest) and cf.cost > 0:
-            fewer = replace(cf, certificate=Forest(cf.certificate.trees[1:]))
+        if isinstance(cf.certificate, BoxCertificate) and cf.cost > 0:
+            fewer = replace(cf, certificate=BoxCertificate(cf.certificate.trees[1:]))
             assert explainer.verify(fewer) == 0.0
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.certificates.boxes import Forest, Tree
+from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.programs.nonconvex import LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
@@ -140,7 +140,7 @@ def test_no_confirmed_point_is_cheaper_than_a_bound(cost: str, seed: int) -> Non
     points = [*near_points(rng, x, cf, 30), *far, *own]
     seen = cheapest(model, price, x, "yes", iter(points))
     assert_true(cf, seen, f"{cost} {seed}")
-    if not cf.status.has_answer or not isinstance(cf.certificate, Forest):
+    if not cf.status.has_answer or not isinstance(cf.certificate, BoxCertificate):
         return
     # The proof of a dearer answer is one as well: now no cap is in the way.
     for cost_of in (10.0 * cf.cost, cf.cost + 1.0):
@@ -318,8 +318,8 @@ def mutated_prices(rng: np.random.Generator, prices: LiftedMultipliers) -> Any:
 class Lookalike:
     """Has what a tree has, and says what it likes."""
 
-    def __init__(self, tree: Tree) -> None:
-        self.__dict__.update({part.name: getattr(tree, part.name) for part in fields(Tree)})
+    def __init__(self, tree: BoxTree) -> None:
+        self.__dict__.update({part.name: getattr(tree, part.name) for part in fields(BoxTree)})
 
     def fits(self, question: object) -> bool:
         return True
@@ -331,7 +331,7 @@ class Lookalike:
         return True
 
 
-def mutated_tree(rng: np.random.Generator, tree: Tree) -> Any:
+def mutated_tree(rng: np.random.Generator, tree: BoxTree) -> Any:
     how = rng.integers(8)
     if how < 4 and tree.prices:
         at = int(rng.integers(len(tree.prices)))
@@ -377,17 +377,19 @@ def test_certificates_that_were_tampered_with_prove_nothing_false() -> None:
     asked, says_something = 0, 0
     for explainer, x, best in tamper_questions():
         cf = explainer.explain(x, target="yes")
-        if not isinstance(cf.certificate, Forest):
+        if not isinstance(cf.certificate, BoxCertificate):
             continue
         forest = cf.certificate
         for _ in range(60):
             trees: list[Any] = list(forest.trees)
             for _ in range(int(rng.integers(1, 3))):
                 at = int(rng.integers(len(trees)))
-                if isinstance(trees[at], Tree):
+                if isinstance(trees[at], BoxTree):
                     trees[at] = mutated_tree(rng, trees[at])
             cost = [cf.cost, 10.0 * cf.cost + 1.0, np.inf, np.nan, -1.0][rng.integers(5)]
-            told = explainer.verify(replace(cf, cost=cost, certificate=Forest(tuple(trees))))
+            told = explainer.verify(
+                replace(cf, cost=cost, certificate=BoxCertificate(tuple(trees)))
+            )
             assert not np.isnan(told)
             assert told <= 0 or (np.isfinite(told) and Fraction(told) <= best)
             asked += 1
@@ -400,8 +402,8 @@ def test_certificates_that_only_look_alike_prove_nothing() -> None:
     model = Model([[0.0], [4.0]], ["no", "yes"], omegas=[[[1.0]], [[2.0]]])
     explainer = clvq.Explainer(model)
     cf = explainer.explain([0.0], target="yes")
-    assert isinstance(cf.certificate, Forest)
+    assert isinstance(cf.certificate, BoxCertificate)
     assert explainer.verify(cf) > 0
     trees: Any = [Lookalike(cf.certificate.trees[0])]
     for false in (tuple(trees), trees, None, cf.certificate.trees[0], iter(cf.certificate.trees)):
-        assert explainer.verify(replace(cf, certificate=Forest(false))) == 0.0
+        assert explainer.verify(replace(cf, certificate=BoxCertificate(false))) == 0.0

@@ -17,8 +17,8 @@ from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
-from counterlvq.certificates.boxes import Forest, plain_copy
-from counterlvq.certificates.cellwise import Certificate
+from counterlvq.certificates.boxes import BoxCertificate, plain_copy
+from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
@@ -359,7 +359,9 @@ class Explainer:
         question = view.answers.question(view.inner(row), wished)
         certificate, cost = counterfactual.certificate, counterfactual.cost
         # Only what this package wrote is asked: an object that looks alike could say anything.
-        if type(certificate) not in (Certificate, Forest) or not isinstance(cost, float):
+        if type(certificate) not in (CellCertificate, BoxCertificate) or not isinstance(
+            cost, float
+        ):
             return 0.0
         return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
 

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, final
 import numpy as np
 
 from counterlvq.certificates.acceptance import Acceptance
-from counterlvq.certificates.box_questions import LocalQuestion
+from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
@@ -116,9 +116,7 @@ class Prepared:
             return BranchAndBound(model, template, *kinds)
         return Exact(model, template, asked.margin, self.rules)
 
-    def verdict(
-        self, question: Question | LocalQuestion, find: SearchResult, stop: Stop
-    ) -> _Verdict:
+    def verdict(self, question: Question | BoxQuestion, find: SearchResult, stop: Stop) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
 
         With a margin of the user's the bound is that of the points that keep it. OPTIMAL means

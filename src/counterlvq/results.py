@@ -10,8 +10,8 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.boxes import Forest
-from counterlvq.certificates.cellwise import Certificate
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.presentation.numbers import (
     ShownChange,
@@ -196,7 +196,7 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
-    certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
+    certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
 

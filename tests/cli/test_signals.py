@@ -76,7 +76,7 @@ STAGES = {
     "read": "counterlvq.cli.explain:read_table",
     "compile": "numba.core.dispatcher:Dispatcher.compile",
     "search": "counterlvq.search.branch_and_bound:Branching.run",
-    "proof": "counterlvq.certificates.boxes:Forest.lower_bound",
+    "proof": "counterlvq.certificates.boxes:BoxCertificate.lower_bound",
     "write": "os:fsync",
     "written": "counterlvq.files:_sync_folder",
 }

@@ -39,7 +39,7 @@ _CLOSE = 2.0**-40
 
 @final
 @dataclass(frozen=True, eq=False)
-class LocalQuestion:
+class BoxQuestion:
     """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
 
     template: ProgramTemplate

@@ -1,6 +1,6 @@
 """Proofs for nonconvex cells: boxes that cover all cheaper changes, each with its prices.
 
-A `Tree` cuts the box of changes that could be cheaper than the answer, and carries prices
+A `BoxTree` cuts the box of changes that could be cheaper than the answer, and carries prices
 for every part. Whoever checks it builds the conditions anew from model, cost, constraints
 and input, walks down the cuts, so that nothing can be left out, and evaluates the prices
 with `lifted`. No solver is imported here.
@@ -15,15 +15,15 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.box_questions import LocalQuestion
-from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.certificate import Stop, never
 from counterlvq.certificates.duality import Proof
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
-__all__ = ["Forest", "Tree", "plain_copy"]
+__all__ = ["BoxCertificate", "BoxTree", "plain_copy"]
 
 
 class _Part(NamedTuple):
@@ -35,7 +35,7 @@ class _Part(NamedTuple):
 
 @final
 @dataclass(frozen=True, eq=False)
-class Tree:
+class BoxTree:
     """Cuts through the box of one prototype; node 0 is the whole box."""
 
     prototype: int
@@ -47,7 +47,7 @@ class Tree:
     prices: tuple[LiftedMultipliers, ...]  # of each node
     caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
 
-    def fits(self, question: LocalQuestion) -> bool:
+    def fits(self, question: BoxQuestion) -> bool:
         """Whether it is a tree of plain numbers, with prices for what the question charges."""
         if not self._is_plain() or not 0 < len(self.prices) == len(self.feature):
             return False
@@ -78,7 +78,7 @@ class Tree:
         )
 
     def lower_bound(
-        self, question: LocalQuestion, cap: float, margin: float = 0.0, stop: Stop = never
+        self, question: BoxQuestion, cap: float, margin: float = 0.0, stop: Stop = never
     ) -> float:
         """Cost that no change of the cell undercuts, at most `cap`."""
         prototype = self.prototype
@@ -98,7 +98,7 @@ class Tree:
 
         return self._least(question, cap, bound, stop)
 
-    def is_empty(self, question: LocalQuestion, margin: float = 0.0, stop: Stop = never) -> bool:
+    def is_empty(self, question: BoxQuestion, margin: float = 0.0, stop: Stop = never) -> bool:
         """Whether the prices show that no change at all is in the cell by the margin."""
         prototype = self.prototype
 
@@ -113,7 +113,7 @@ class Tree:
         return self._least(question, np.inf, bound, stop) == np.inf
 
     def _least(
-        self, question: LocalQuestion, cap: float, bound: Callable[[_Part], float], stop: Stop
+        self, question: BoxQuestion, cap: float, bound: Callable[[_Part], float], stop: Stop
     ) -> float:
         """Least bound over the parts that are left whole, at most `cap`; 0 if there is no time.
 
@@ -170,10 +170,10 @@ def _is_array(part: object, shape: tuple[int, ...], kind: str) -> bool:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Forest:
+class BoxCertificate:
     """One tree per target prototype."""
 
-    trees: tuple[Tree, ...]
+    trees: tuple[BoxTree, ...]
 
     def lower_bound(
         self, question: object, cap: float, margin: float = 0.0, *, stop: Stop = never
@@ -184,7 +184,7 @@ class Forest:
         about shared metrics nothing is proved, nor below a cost that is no number, nor by boxes
         that are not looked at before `stop` says so.
         """
-        if not isinstance(question, LocalQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
+        if not isinstance(question, BoxQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0
         trees = self._covering(question, stop)
         found = min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
@@ -195,7 +195,7 @@ class Forest:
 
     def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
         """Whether no cell holds an answer, by the margin; not known once `stop` says so."""
-        if not isinstance(question, LocalQuestion) or not 0.0 <= margin < np.inf:
+        if not isinstance(question, BoxQuestion) or not 0.0 <= margin < np.inf:
             return False
         if not question.cells.targets.size:
             # Each of them lies on an earlier rival; whether that wins, only our model can tell.
@@ -203,7 +203,7 @@ class Forest:
         trees = self._covering(question, stop)
         return bool(trees) and all(tree.is_empty(question, margin, stop) for tree in trees)
 
-    def _covering(self, question: LocalQuestion, stop: Stop) -> tuple[Tree, ...]:
+    def _covering(self, question: BoxQuestion, stop: Stop) -> tuple[BoxTree, ...]:
         """Trees that speak of the question, if there is one for every target; else none.
 
         None as well if that is not known before `stop` says so.
@@ -214,12 +214,12 @@ class Forest:
             return ()
         return trees if all(not stop() and tree.fits(question) for tree in trees) else ()
 
-    def _plain(self) -> list[Tree]:
+    def _plain(self) -> list[BoxTree]:
         """Trees proper: what only looks like one proves nothing."""
         trees: Any = self.trees
         if type(trees) is not tuple:
             return []
-        return [tree for tree in trees if type(tree) is Tree and type(tree.prototype) is int]
+        return [tree for tree in trees if type(tree) is BoxTree and type(tree.prototype) is int]
 
 
 def plain_copy(part: Any) -> Any:
@@ -227,7 +227,7 @@ def plain_copy(part: Any) -> Any:
 
     Examples
     --------
-    >>> forest = Forest(())
+    >>> forest = BoxCertificate(())
     >>> object.__setattr__(forest, "lower_bound", lambda *_: 99.0)
     >>> plain_copy(forest).lower_bound(None, 1.0)
     0.0
@@ -239,4 +239,13 @@ def plain_copy(part: Any) -> Any:
     return type(part)(**{each.name: plain_copy(vars(part).get(each.name)) for each in fields(part)})
 
 
-_PARTS = (Certificate, Exclusion, Forest, LiftedMultipliers, Multipliers, Proof, Singles, Tree)
+_PARTS = (
+    CellCertificate,
+    Exclusion,
+    BoxCertificate,
+    LiftedMultipliers,
+    Multipliers,
+    Proof,
+    Singles,
+    BoxTree,
+)

@@ -20,7 +20,7 @@ from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
 
-__all__ = ["Certificate", "Exclusion", "Singles", "proof_of"]
+__all__ = ["CellCertificate", "Exclusion", "Singles", "proof_of"]
 
 # A bound that misses the cost by less than this share is not worth exact arithmetic.
 _CLOSED = 1e-7
@@ -108,7 +108,7 @@ class Singles:
 
 @final
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class CellCertificate:
     """One proof per target prototype, or an exclusion for a cell that holds no answer."""
 
     proofs: tuple[Proof, ...]
@@ -178,7 +178,7 @@ class Certificate:
         }
         return held.issuperset(question.cells.targets.tolist())
 
-    def _sound(self, question: Question) -> Certificate:
+    def _sound(self, question: Question) -> CellCertificate:
         """Keep what has the types, shapes and ranges that the question calls for."""
         given: tuple[Any, ...] = (self.proofs, self.exclusions)
         proofs, exclusions = (part if type(part) is tuple else () for part in given)

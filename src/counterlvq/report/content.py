@@ -10,7 +10,8 @@ from typing import final
 
 import numpy as np
 
-from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots.plane_geometry import change_weights
@@ -284,9 +285,10 @@ def _own_cost(cf: Counterfactual) -> str:
 
 def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
     """Say whom the certificate charges, for the cell that the answer lies in."""
-    if isinstance(cf.certificate, Forest):
-        return (), (_boxes(cf.certificate),)
-    proofs = cf.certificate.proofs
+    certificate = cf.certificate
+    if not isinstance(certificate, CellCertificate):
+        return (), (_boxes(certificate),) if isinstance(certificate, BoxCertificate) else ()
+    proofs = certificate.proofs
     own = next((proof for proof in proofs if proof.prototype == cf.prototype), None)
     if own is None or not own.rivals.size:
         return (), ()
@@ -306,14 +308,14 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     total = float(leads @ own.rival_prices)
     if isinstance(explainer.cost, Manhattan) and _close(total, cf.lower_bound):
         words.append("Leads times prices add up to the bound.")
-    far = cf.certificate.singles.prototypes.tolist()
+    far = certificate.singles.prototypes.tolist()
     others = len({*far, *(proof.prototype for proof in proofs)} - {own.prototype})
     if others:
         words.append(f"{_count(others, 'other wished-for cell')} proved to be no closer alike.")
     return rivals, tuple(words)
 
 
-def _boxes(forest: Forest) -> str:
+def _boxes(forest: BoxCertificate) -> str:
     parts = sum(int((tree.feature < 0).sum()) for tree in forest.trees)
     return (
         f"The proof cuts all cheaper changes into {parts:,} box{'' if parts == 1 else 'es'} over "

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.certificates.box_questions import LocalQuestion
-from counterlvq.certificates.boxes import Forest, Tree
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
@@ -136,7 +136,7 @@ class Node:
 class Branching:
     """One run for one question, in which any number will do for each feature."""
 
-    question: LocalQuestion
+    question: BoxQuestion
     margin: float | None
     judge: SearchContext
     gap: float
@@ -164,7 +164,7 @@ class Branching:
             self._start(from_input=False)
         evidence = self._contradiction()
         if evidence is None:
-            return SearchResult(self._best, self._cost, Forest(()), (_CCP,))
+            return SearchResult(self._best, self._cost, BoxCertificate(()), (_CCP,))
         self._plant(evidence)
         return SearchResult(None, np.inf, self._forest(), (_CCP,))
 
@@ -394,10 +394,12 @@ class Branching:
         edge = _EDGE * (high - low)
         return j, 0.0 if low < 0.0 < high else float(np.clip(point[j], low + edge, high - edge))
 
-    def _forest(self) -> Forest:
-        return Forest(tuple(self._tree(prototype, at) for prototype, at in self._roots.items()))
+    def _forest(self) -> BoxCertificate:
+        return BoxCertificate(
+            tuple(self._tree(prototype, at) for prototype, at in self._roots.items())
+        )
 
-    def _tree(self, prototype: int, root: int) -> Tree:
+    def _tree(self, prototype: int, root: int) -> BoxTree:
         order, where = [root], {root: 0}
         for number in order:
             node = self._nodes[number]
@@ -406,7 +408,7 @@ class Branching:
                     where[child] = len(order)
                     order.append(child)
         nodes = [self._nodes[number] for number in order]
-        return Tree(
+        return BoxTree(
             prototype,
             self.margin or 0.0,
             np.array([node.feature for node in nodes]),

@@ -13,7 +13,7 @@ from typing import final
 import numpy as np
 
 from counterlvq import solvers
-from counterlvq.certificates.cellwise import Certificate, Exclusion, Singles, proof_of
+from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles, proof_of
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
@@ -74,7 +74,9 @@ def compiled_find(
     return SearchResult(y, cost, _certificate(question, family, scratch), (_COMPILED,))
 
 
-def _certificate(question: Question, family: KernelData, scratch: compiled.Scratch) -> Certificate:
+def _certificate(
+    question: Question, family: KernelData, scratch: compiled.Scratch
+) -> CellCertificate:
     """Prices of the kernel, in the form in which they can be checked."""
     inequalities = question.template.inequalities.v.size
     proofs, exclusions = [], []
@@ -92,7 +94,7 @@ def _certificate(question: Question, family: KernelData, scratch: compiled.Scrat
         else:
             proofs.append(proof)
     far = compiled.skipped_cells(family, scratch)
-    return Certificate(tuple(proofs), tuple(exclusions), Singles(far.prototypes, far.rivals))
+    return CellCertificate(tuple(proofs), tuple(exclusions), Singles(far.prototypes, far.rivals))
 
 
 @final
@@ -125,7 +127,7 @@ class Search:
             if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
                 break
             proofs += self._explore(i)
-        certificate = Certificate(tuple(proofs), tuple(self._exclusions), firsts)
+        certificate = CellCertificate(tuple(proofs), tuple(self._exclusions), firsts)
         if self._best is not None:
             certificate = self._completed(certificate)
         return SearchResult(self._best, self._cost, certificate, tuple(self._engines))
@@ -172,7 +174,7 @@ class Search:
         bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
         return bound < (1.0 - _UNDECIDED) * self._cost
 
-    def _completed(self, certificate: Certificate) -> Certificate:
+    def _completed(self, certificate: CellCertificate) -> CellCertificate:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
         question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
         stop, margin = self.judge.out_of_time, self.margin or 0.0

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import final
 
-from counterlvq.certificates.boxes import Forest
-from counterlvq.certificates.cellwise import Certificate
+from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
 
@@ -36,7 +35,7 @@ class SearchResult:
 
     y: Floats | None  # the counterfactual, if any
     cost: float  # inf without one
-    certificate: Certificate | Forest
+    certificate: Certificate
     engines: tuple[str, ...]  # who solved, and why they were asked
     is_excluded: bool = False  # the certificate has been checked to leave no room
 

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Acceptance
-from counterlvq.certificates.box_questions import LocalQuestion
-from counterlvq.certificates.boxes import Forest
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -76,12 +76,12 @@ def _local_question(
     x: Floats,
     rules: Acceptance,
     wished: NDArray[np.bool_],
-) -> LocalQuestion:
+) -> BoxQuestion:
     """State what is asked, with the user's own `predict` and what it may overlook."""
     if rules.says is None:
-        return LocalQuestion(template, cells, x)
+        return BoxQuestion(template, cells, x)
     wins = _Wins(rules.says, rules.model.labels[wished])
-    return LocalQuestion(template, cells, x, wins, *_blurs(rules, x))
+    return BoxQuestion(template, cells, x, wins, *_blurs(rules, x))
 
 
 def _blurs(rules: Acceptance, x: Floats) -> tuple[float, Callable[[Floats], float]]:
@@ -163,12 +163,12 @@ def conflict(
 
 def _conflict_budget(find: SearchResult) -> int:
     """Say how many boxes a question about some of the constraints may take."""
-    trees = find.certificate.trees if isinstance(find.certificate, Forest) else ()
+    trees = find.certificate.trees if isinstance(find.certificate, BoxCertificate) else ()
     return max(_CONFLICT_BOXES, _CONFLICT_EFFORT * sum(len(tree.prices) for tree in trees))
 
 
 def _room(
-    question: Question | LocalQuestion,
+    question: Question | BoxQuestion,
     find: SearchResult,
     margin: float | None,
     judge: SearchContext,
@@ -194,7 +194,7 @@ class Strategy(Protocol):
     def closing_gap(self) -> float:
         """The gap at which an answer counts as OPTIMAL."""
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question | LocalQuestion:
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question | BoxQuestion:
         """State what is asked."""
 
     def get_ready(self) -> None:
@@ -333,7 +333,7 @@ class MixedInteger:
         """The gap at which an answer counts as OPTIMAL."""
         return self.gap if self.model.is_local else EXACT_GAP
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked."""
         key = np.packbits(wished).tobytes()
         cells = self._targets.get(key)
@@ -400,7 +400,7 @@ class BranchAndBound:
         """The gap at which an answer counts as OPTIMAL."""
         return self.gap
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> LocalQuestion:
+    def question(self, x: Floats, wished: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked."""
         return _local_question(self.template, self._prepared(wished)[0], x, self.rules, wished)
 
