@@ -14,7 +14,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.tables.frames import Frame, as_frame, settled
+from counterlvq.tables.frames import FrameView, as_frame, settled
 from counterlvq.types import Kind
 
 __all__ = [
@@ -437,7 +437,7 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     return read_only(weights)
 
 
-def _frame_weights(frame: Frame, constant: float | None) -> Floats:
+def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
     weights = np.ones(len(frame.names))
     numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE) for name in frame.names]
     if any(numeric):

@@ -24,7 +24,14 @@ from counterlvq.numeric.arrays import (
     told,
 )
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import Table, as_frame, closest, is_missing, numbers_among, settled
+from counterlvq.tables.frames import (
+    TableView,
+    as_frame,
+    closest,
+    is_missing,
+    numbers_among,
+    settled,
+)
 from counterlvq.tables.records import as_records, typed_like
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
@@ -133,16 +140,16 @@ def like(
     )
 
 
-def _as_table(given: Any, names: tuple[str, ...]) -> Table:
+def _as_table(given: Any, names: tuple[str, ...]) -> TableView:
     table = named_table(given)
     return _Cells(given, names) if table is None else table
 
 
-def named_table(given: Any) -> Table | None:
+def named_table(given: Any) -> TableView | None:
     """See whatever has names as a table, or refuse it in words; None for what has none."""
     refuse_masked("the table", given)  # a structured array may be masked too
     known = settled(given)
-    table: Table | None = as_frame(known)
+    table: TableView | None = as_frame(known)
     if table is None:
         table = as_records(known)
     if table is None and has_names(known):
@@ -155,7 +162,7 @@ def named_table(given: Any) -> Table | None:
 
 
 @final
-class _Cells(Table):
+class _Cells(TableView):
     """An array of rows, or a single one, with names for its columns."""
 
     def __init__(self, given: Any, names: tuple[str, ...]) -> None:
@@ -217,7 +224,7 @@ def _as_integers(cells: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
     return cells.astype(dtype if has_room else np.int64)
 
 
-def _numbers(table: Table, feature: Feature) -> Floats:
+def _numbers(table: TableView, feature: Feature) -> Floats:
     numbers = table.numbers(feature.name)
     bad = np.flatnonzero(~np.isfinite(numbers))
     if bad.size:
@@ -245,7 +252,7 @@ def _numbers(table: Table, feature: Feature) -> Floats:
     return numbers
 
 
-def _codes(table: Table, feature: Feature) -> Floats:
+def _codes(table: TableView, feature: Feature) -> Floats:
     values = table.values(feature.name)
     codes = np.array([feature.code(value) for value in values], dtype=np.float64)
     if not (codes < 0).any():
@@ -285,7 +292,7 @@ def written(column: Floats, feature: Feature) -> NDArray[Any]:
     return levels[np.where(gaps, len(feature.levels), column).astype(np.intp)]
 
 
-def _refuse_missing(table: Table, name: str, i: int, count: int) -> NoReturn:
+def _refuse_missing(table: TableView, name: str, i: int, count: int) -> NoReturn:
     raise InvalidInputError(
         f"column {name!r}, {table.row(i)} is missing ({count} missing value(s) in that column); "
         f"expected a value in each row. Fill in or remove missing values first."

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
-from counterlvq.tables.frames import Frame, as_frame, closest, is_missing, settled
+from counterlvq.tables.frames import FrameView, as_frame, closest, is_missing, settled
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
@@ -431,7 +431,7 @@ class Features:
         return finite_vector(name, array, len(self))
 
 
-def _read_column(table: Frame, name: str, wished: Kind | str | None) -> Feature:
+def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feature:
     if name not in table.names:
         Features(table.names).position(name)  # says which names there are
     kind = table.kind(name) if wished is None else _checked_kind(name, wished)

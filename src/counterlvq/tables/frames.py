@@ -22,8 +22,8 @@ from counterlvq.numeric.arrays import Floats, once, plain, told
 from counterlvq.types import Kind
 
 __all__ = [
-    "Frame",
-    "Table",
+    "FrameView",
+    "TableView",
     "as_frame",
     "checked_names",
     "closest",
@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-class Table(ABC):
+class TableView(ABC):
     """Named columns of values."""
 
     names: tuple[str, ...]
@@ -68,7 +68,7 @@ class Table(ABC):
         return f"row {i}"
 
 
-class Frame(Table):
+class FrameView(TableView):
     """A DataFrame, whose dtypes say what the columns are."""
 
     def __init__(self, frame: Any) -> None:
@@ -101,7 +101,7 @@ class Frame(Table):
 
 
 @final
-class _Pandas(Frame):
+class _Pandas(FrameView):
     @staticmethod
     def _library() -> ModuleType:
         import pandas as pd
@@ -182,7 +182,7 @@ class _Pandas(Frame):
 
 
 @final
-class _Polars(Frame):
+class _Polars(FrameView):
     @staticmethod
     def _library() -> ModuleType:
         import polars as pl
@@ -257,7 +257,7 @@ class _Polars(Frame):
 
 
 @final
-class _Arrow(Frame):
+class _Arrow(FrameView):
     """A table of Arrow, or a record batch, which comes back as one."""
 
     def __init__(self, frame: Any) -> None:
@@ -359,7 +359,7 @@ class _Arrow(Frame):
 
 
 _ARROW_TEXT = ("string", "large_string", "string_view")
-_KNOWN: Mapping[tuple[str, str], type[Frame]] = {
+_KNOWN: Mapping[tuple[str, str], type[FrameView]] = {
     ("pandas", "DataFrame"): _Pandas,
     ("polars", "DataFrame"): _Polars,
     ("pyarrow", "Table"): _Arrow,
@@ -374,7 +374,7 @@ _UNREAD: Mapping[tuple[str, str], tuple[str, str]] = {
 }
 
 
-def as_frame(frame: Any) -> Frame | None:
+def as_frame(frame: Any) -> FrameView | None:
     """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither."""
     for cls in type(frame).__mro__:
         known = (cls.__module__.partition(".")[0], cls.__name__)

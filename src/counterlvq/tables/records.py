@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
-from counterlvq.tables.frames import Table, checked_names, numbers_among
+from counterlvq.tables.frames import TableView, checked_names, numbers_among
 
 __all__ = ["as_records", "typed_like"]
 
 
-def as_records(given: Any) -> Table | None:
+def as_records(given: Any) -> TableView | None:
     """See records, or columns by name, as a table; None for what has no names."""
     if isinstance(given, np.ndarray) and given.dtype.names is not None:
         return _Structured(given)
@@ -86,7 +86,7 @@ def _structured_row(record: np.void, entries: dict[str, Any]) -> Any:
 
 
 @final
-class _Records(Table):
+class _Records(TableView):
     """A list of records, or a single one."""
 
     def __init__(self, given: Sequence[Any], *, is_single: bool) -> None:
@@ -123,7 +123,7 @@ class _Records(Table):
 
 
 @final
-class _Columns(Table):
+class _Columns(TableView):
     """A mapping from name to column; it comes back as a dict of arrays and lists."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -171,7 +171,7 @@ class _Columns(Table):
 
 
 @final
-class _Structured(Table):
+class _Structured(TableView):
     """A structured array, or one row of one."""
 
     def __init__(self, given: NDArray[Any]) -> None:
