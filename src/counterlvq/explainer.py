@@ -217,24 +217,26 @@ class Explainer:
         factual = view.inner(row)
         now = view.rules.verdict(factual[None, :])
         nearest = int(now.prototype[0])
-        wished = wished_prototypes(view.model, target, nearest)
+        target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
-        judge = judge_by(view.rules, factual, wished, self.time_limit)
-        if wished[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
-            return self._unchanged(row, nearest, wished)
+        judge = judge_by(view.rules, factual, target_mask, self.time_limit)
+        if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
+            return self._unchanged(row, nearest, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
                 view.rules,
                 factual,
-                wished,
+                target_mask,
                 judge,
-                lambda asked: view.answers.find(factual, wished, asked, report),
+                lambda asked: view.answers.find(factual, target_mask, asked, report),
                 lambda found: found.certificate.excludes_all(
-                    view.answers.question(factual, wished), self.margin or 0.0, stop=judge.too_late
+                    view.answers.question(factual, target_mask),
+                    self.margin or 0.0,
+                    stop=judge.too_late,
                 ),
                 push,
             )
-        return self._result(row, view, find, prototype, nearest, wished, judge)
+        return self._result(row, view, find, prototype, nearest, target_mask, judge)
 
     def explain_batch(
         self,
@@ -353,10 +355,10 @@ class Explainer:
                 f"counterfactual is {told(counterfactual)}; expected a Counterfactual as "
                 f"`explain` returns it."
             )
-        wished = wished_prototypes(self.model, counterfactual.target, -1)
+        target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
         view = self._view(row)
-        question = view.answers.question(view.inner(row), wished)
+        question = view.answers.question(view.inner(row), target_mask)
         certificate, cost = counterfactual.certificate, counterfactual.cost
         # Only what this package wrote is asked: an object that looks alike could say anything.
         if type(certificate) not in (CellCertificate, BoxCertificate) or not isinstance(
@@ -410,8 +412,8 @@ class Explainer:
         cost = float(judged.cost[0])
         if not judged.good[0] or not cost <= most:
             return False, cost
-        wished = wished_prototypes(view.model, target, -1)
-        return view.rules.accepts(y, x, wished) and view.rules.confirms(y, wished), cost
+        target_mask = wished_prototypes(view.model, target, -1)
+        return view.rules.accepts(y, x, target_mask) and view.rules.confirms(y, target_mask), cost
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
@@ -436,15 +438,15 @@ class Explainer:
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
         return np.array(told)
 
-    def _family_for(self, wished: NDArray[np.bool_]) -> KernelData | None:
+    def _family_for(self, target_mask: NDArray[np.bool_]) -> KernelData | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
         answers = self._view().answers
         if self.time_limit == 0 or not isinstance(answers, Exact):
             return None
-        return answers.prepared(wished)[1]
+        return answers.prepared(target_mask)[1]
 
     def _without_margin(
-        self, row: Floats, wished: NDArray[np.bool_], reason: str, judge: SearchContext
+        self, row: Floats, target_mask: NDArray[np.bool_], reason: str, judge: SearchContext
     ) -> tuple[float, str]:
         """Say what there is without the margin that cannot be had: a bound, and words.
 
@@ -455,13 +457,15 @@ class Explainer:
         if self.time_limit is not None:
             object.__setattr__(other, "time_limit", max(0.0, judge.seconds_left()))
         object.__setattr__(other, "_views", {})
-        found = other._answer(row, list(labels_of(self.model, wished)))
+        found = other._answer(row, list(labels_of(self.model, target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
         cost = f"; without it one costs {found.cost:.6g}" if found.status.has_answer else ""
         return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
 
-    def _unchanged(self, row: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
+    def _unchanged(
+        self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
+    ) -> Counterfactual:
         label = plain(self.model.labels[nearest])
         return Counterfactual(
             values=row,
@@ -473,7 +477,7 @@ class Explainer:
             resolution=0.0,
             prediction=label,
             original_prediction=label,
-            target=labels_of(self.model, wished),
+            target=labels_of(self.model, target_mask),
             prototype=nearest,
             features=self.features,
             reason="the input has a wished-for label already",
@@ -487,11 +491,11 @@ class Explainer:
         find: SearchResult,
         prototype: int,
         nearest: int,
-        wished: NDArray[np.bool_],
+        target_mask: NDArray[np.bool_],
         judge: SearchContext,
     ) -> Counterfactual:
         x = view.inner(row)
-        question = view.answers.question(x, wished)
+        question = view.answers.question(x, target_mask)
         verdict = view.verdict(question, find, judge.too_late)
         status = verdict.status
         values = np.full(row.shape, np.nan)
@@ -506,11 +510,11 @@ class Explainer:
         if status is Status.INFEASIBLE:
             count = len(self.constraints)
             why = conflict(
-                view.answers, view.rules, x, wished, find, count, view.template_with, judge
+                view.answers, view.rules, x, target_mask, find, count, view.template_with, judge
             )
             reason = why.words
             if self.margin:
-                bound, reason = self._without_margin(row, wished, reason, judge)
+                bound, reason = self._without_margin(row, target_mask, reason, judge)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -522,7 +526,7 @@ class Explainer:
             margin=self.margin or 0.0,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
-            target=labels_of(self.model, wished),
+            target=labels_of(self.model, target_mask),
             prototype=prototype,
             features=self.features,
             reason=reason,

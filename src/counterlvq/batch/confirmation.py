@@ -37,7 +37,7 @@ _SHARE = 2.0**-6
 def confirmed(
     rules: Acceptance,
     x: Floats,
-    wished: NDArray[np.bool_],
+    target_mask: NDArray[np.bool_],
     judge: SearchContext,
     search: Callable[[SearchContext], SearchResult],
     is_proved_empty: Callable[[SearchResult], bool],
@@ -53,7 +53,7 @@ def confirmed(
     smallest = least * _SHARE**2
     doubtful: list[SearchResult] = []
     for _ in range(MOST_PUSHES + 2):
-        share = float(rules.open_share(X, wished, least)[0])
+        share = float(rules.open_share(X, target_mask, least)[0])
         find = search(replace(judge, least=float(least[0]), open_share=share))
         if find.y is None:
             if not least[0] or judge.out_of_time() or is_proved_empty(find):
@@ -63,29 +63,31 @@ def confirmed(
             continue
         Y = find.y[None, :]
         on_grid = not rules.template.is_continuous
-        if on_grid or rules.is_assured(Y, wished)[0]:
-            told = rules.verdict(Y, wished)
-            if wished[told.prototype[0]] and told.steady[0]:
+        if on_grid or rules.is_assured(Y, target_mask)[0]:
+            told = rules.verdict(Y, target_mask)
+            if target_mask[told.prototype[0]] and told.steady[0]:
                 return find, int(told.prototype[0])
             least = _PUSH * np.maximum(least, rules.least_margin(Y))
         else:
             doubtful.append(find)
-            least = _next_lead(rules, wished, Y, least)
+            least = _next_lead(rules, target_mask, Y, least)
             least = np.where((least > 0) & (least < smallest), 0.0, least)
         if on_grid or not least[0] or judge.out_of_time():
             break
     for spare in sorted(doubtful, key=lambda found: found.cost):
         assert spare.y is not None
-        told = rules.verdict(spare.y[None, :], wished)
-        if wished[told.prototype[0]] and told.steady[0]:
+        told = rules.verdict(spare.y[None, :], target_mask)
+        if target_mask[told.prototype[0]] and told.steady[0]:
             return spare, int(told.prototype[0])
     return replace(find, y=None, cost=np.inf), -1
 
 
-def _next_lead(rules: Acceptance, wished: NDArray[np.bool_], Y: Floats, least: Floats) -> Floats:
+def _next_lead(
+    rules: Acceptance, target_mask: NDArray[np.bool_], Y: Floats, least: Floats
+) -> Floats:
     """Ask for more where there was too little, and for less where it could not be had."""
     scores = rules.model.distances(Y)
-    lead = scores[:, ~wished].min(axis=1, initial=np.inf) - scores[:, wished].min(axis=1)
+    lead = scores[:, ~target_mask].min(axis=1, initial=np.inf) - scores[:, target_mask].min(axis=1)
     # A lead that rounding hides counts as had: if it cannot be, asking for more says so.
     had = lead >= 0.5 * least - _HIDDEN * scores.max(axis=1)
     return np.where(had, rules.pushed(least, Y), _SHARE * least)
@@ -134,8 +136,8 @@ def _rejected(
     rejected = []
     for k in np.flatnonzero(told != model.labels[table.prototype[at]]):
         i = int(at[k])
-        wished = wished_prototypes(model, asking.wish(i), int(table.nearest[i]))
-        same = np.flatnonzero(wished & (model.labels == told[k]))
+        target_mask = wished_prototypes(model, asking.wish(i), int(table.nearest[i]))
+        same = np.flatnonzero(target_mask & (model.labels == told[k]))
         if same.size:
             table.prototype[i] = same[0]
         else:

@@ -107,7 +107,7 @@ class _Block:
     """Rows with the same target."""
 
     at: NDArray[np.int64]
-    wished: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
+    target_mask: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
     family: KernelData | None
     spare: list[Scratch]  # of the family, and in no thread's hands
 
@@ -159,16 +159,16 @@ class BatchRun:
         groups: dict[bytes, tuple[NDArray[np.bool_], list[NDArray[np.int64]]]] = {}
         for at in _alike(self.model.class_index[nearest], wishes):
             first = int(at[0])
-            wished = wished_prototypes(self.model, self.wish(first), int(nearest[first]))
-            groups.setdefault(wished.tobytes(), (wished, []))[1].append(at)
+            target_mask = wished_prototypes(self.model, self.wish(first), int(nearest[first]))
+            groups.setdefault(target_mask.tobytes(), (target_mask, []))[1].append(at)
         left = nearest.size
-        for wished, parts in groups.values():
-            family, spare = self.family_for(wished), list[Scratch]()
+        for target_mask, parts in groups.values():
+            family, spare = self.family_for(target_mask), list[Scratch]()
             size = _block_size(family)
             at = np.sort(np.concatenate(parts)) if len(parts) > 1 else parts[0]
             while at.size:
                 share = size if jobs == 1 else max(_LAST_BLOCK, left // (2 * jobs))
-                block = _Block(at[: min(size, share)], wished, family, spare)
+                block = _Block(at[: min(size, share)], target_mask, family, spare)
                 at, left = at[len(block) :], left - len(block)
                 yield block
 
@@ -184,7 +184,7 @@ class BatchRun:
         self, table: Table, block: _Block, steady: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
         """Leave rows as they are that have their wish already; returns the others."""
-        has_wish = block.wished[table.nearest[block.at]] & steady[block.at]
+        has_wish = block.target_mask[table.nearest[block.at]] & steady[block.at]
         at = block.at[has_wish]
         if not at.size:
             return block.at
@@ -271,14 +271,14 @@ class BatchRun:
         if not good.all():
             Y[~good] = x[~good]  # of which `predict` can say something
         nearest = self.model.nearest_of_checked(Y)
-        good &= self.rules.wins(Y, x, nearest, block.wished)
+        good &= self.rules.wins(Y, x, nearest, block.target_mask)
         # What stays open is asked again, one by one: exact arithmetic may close it.
         good &= (judged.gap <= CLOSED_GAP) | (
-            judged.gap <= self.rules.open_share(x, block.wished, least)
+            judged.gap <= self.rules.open_share(x, block.target_mask, least)
         )
         valid = good.copy()
         if self.rules.doubt is not None and good.any():
-            good[good] = self.rules.is_assured(Y[good], block.wished)
+            good[good] = self.rules.is_assured(Y[good], block.target_mask)
         done, keep = (at, slice(None)) if good.all() else (at[good], good)
         table.X[done], table.cost[done] = Y[keep], judged.cost[keep]
         table.gap[done], table.resolution[done] = judged.gap[keep], judged.resolution[keep]

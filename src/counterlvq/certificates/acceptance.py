@@ -56,7 +56,7 @@ class Leads(Protocol):
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
 
-    def leads(self, rows: Floats, wished: NDArray[np.bool_]) -> Floats:
+    def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
 
     def leads_of_nearest(self, rows: Floats) -> Floats:
@@ -98,7 +98,7 @@ class Acceptance:
     doubt: Leads | None = None  # what its rounding leaves open
 
     def accepts(
-        self, y: Floats, x: Floats, wished: NDArray[np.bool_], *, strict: bool = True
+        self, y: Floats, x: Floats, target_mask: NDArray[np.bool_], *, strict: bool = True
     ) -> bool:
         """Whether `y` has a wished-for label and meets every constraint.
 
@@ -107,7 +107,7 @@ class Acceptance:
         Y, X = y[None, :], x[None, :]
         if not self.judged(Y, X, strict=strict).good[0]:
             return False
-        return bool(self.wins(Y, X, self.model.nearest(Y), wished)[0])
+        return bool(self.wins(Y, X, self.model.nearest(Y), target_mask)[0])
 
     def judged(
         self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True
@@ -148,23 +148,23 @@ class Acceptance:
         return self.template.grid.holds(y)
 
     def wins(
-        self, Y: Floats, X: Floats, nearest: NDArray[np.intp], wished: NDArray[np.bool_]
+        self, Y: Floats, X: Floats, nearest: NDArray[np.intp], target_mask: NDArray[np.bool_]
     ) -> NDArray[np.bool_]:
         """Which rows have a wished-for label, by the margin unless they are unchanged, (n,)."""
-        won = wished[nearest]
+        won = target_mask[nearest]
         if self.margin and won.any():
             scores = self.model.distances(Y)
-            rival = scores[:, ~wished].min(axis=1, initial=np.inf)
-            own = scores[:, wished].min(axis=1)
+            rival = scores[:, ~target_mask].min(axis=1, initial=np.inf)
+            own = scores[:, target_mask].min(axis=1)
             kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
         if self.says is not None and not self.template.is_continuous and won.any():
             # On a grid there may be no room for a margin: here it is asked about every point.
-            told = self.verdict(Y[won], wished)
-            won[won] = wished[told.prototype] & told.steady
+            told = self.verdict(Y[won], target_mask)
+            won[won] = target_mask[told.prototype] & told.steady
         return won
 
-    def verdict(self, rows: Floats, wished: NDArray[np.bool_] | None = None) -> Verdict:
+    def verdict(self, rows: Floats, target_mask: NDArray[np.bool_] | None = None) -> Verdict:
         """Ask the user's model about rows, all at once.
 
         It is asked again, about one row alone and in company, where rounding in its `predict`
@@ -174,7 +174,7 @@ class Acceptance:
         if self.says is None:
             return Verdict(nearest, certain, certain)
         told = np.array(self.says(rows))
-        assured, steady = self.is_assured(rows, wished), certain
+        assured, steady = self.is_assured(rows, target_mask), certain
         for i in np.flatnonzero(~assured):
             alone = self.says(rows[i : i + 1])[0]
             crowds = (np.repeat(rows[i : i + 1], size, axis=0) for size in _COMPANIES)
@@ -187,22 +187,24 @@ class Acceptance:
             steady[i] &= same.size > 0
         return Verdict(nearest, assured, steady)
 
-    def confirms(self, y: Floats, wished: NDArray[np.bool_]) -> bool:
+    def confirms(self, y: Floats, target_mask: NDArray[np.bool_]) -> bool:
         """Whether the user's own `predict` gives a point a wished-for label, in any company."""
-        told = self.verdict(y[None, :], wished)
-        return bool(wished[told.prototype[0]] and told.steady[0])
+        told = self.verdict(y[None, :], target_mask)
+        return bool(target_mask[told.prototype[0]] and told.steady[0])
 
     def is_assured(
-        self, rows: Floats, wished: NDArray[np.bool_] | None = None
+        self, rows: Floats, target_mask: NDArray[np.bool_] | None = None
     ) -> NDArray[np.bool_]:
         """Whether rounding in the user's own `predict` cannot decide the label of rows, (n,).
 
-        Or, if `wished` is given, whether it cannot decide that the label is a wished-for one.
+        Or, if `target_mask` is given, whether it cannot decide that the label is a wished-for one.
         """
         doubt = self.doubt
         if doubt is None:
             return np.ones(len(rows), dtype=bool)
-        leads = doubt.leads_of_nearest(rows) if wished is None else doubt.leads(rows, wished)
+        leads = (
+            doubt.leads_of_nearest(rows) if target_mask is None else doubt.leads(rows, target_mask)
+        )
         return np.asarray(leads >= doubt.least_margin(rows))
 
     def least_margin(self, rows: Floats) -> Floats:
@@ -261,7 +263,7 @@ class Acceptance:
         """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
         return np.maximum(2.0 * least, self.least_margin(Y))
 
-    def open_share(self, X: Floats, wished: NDArray[np.bool_], least: Floats) -> Floats:
+    def open_share(self, X: Floats, target_mask: NDArray[np.bool_], least: Floats) -> Floats:
         """Share of the cost that asking for a lead may leave open, about, (n,).
 
         Where more is open, an engine has done badly: the cost of a lead grows no faster than the
@@ -271,7 +273,9 @@ class Acceptance:
         asked = least > 0
         if asked.any():
             scores = self.model.distances(X[asked])
-            behind = scores[:, wished].min(axis=1) - scores[:, ~wished].min(axis=1, initial=np.inf)
+            behind = scores[:, target_mask].min(axis=1) - scores[:, ~target_mask].min(
+                axis=1, initial=np.inf
+            )
             share = np.full(behind.shape, np.inf)
             np.divide(_OPEN * least[asked], behind, out=share, where=behind > 0)
             out[asked] = share

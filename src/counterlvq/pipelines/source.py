@@ -81,11 +81,11 @@ class Doubt:
         """How far the columns of the table may change; of levels it counts that they may."""
         return reach if self.inner is None else self.inner.outer_reach(reach)
 
-    def leads(self, rows: Floats, wished: NDArray[np.bool_]) -> Floats:
+    def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
         scores = self.arithmetic.model.distances(self._images(rows))
-        rivals = scores[:, ~wished].min(axis=1, initial=np.inf)
-        return np.asarray(rivals - scores[:, wished].min(axis=1, initial=np.inf))
+        rivals = scores[:, ~target_mask].min(axis=1, initial=np.inf)
+        return np.asarray(rivals - scores[:, target_mask].min(axis=1, initial=np.inf))
 
     def leads_of_nearest(self, rows: Floats) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""

@@ -26,15 +26,15 @@ def wished_prototypes(model: PrototypeModel, target: Any, nearest: int) -> NDArr
     """
     if target is None:
         return np.asarray(model.class_index != model.class_index[nearest])
-    wished = np.zeros(model.n_prototypes, dtype=bool)
+    target_mask = np.zeros(model.n_prototypes, dtype=bool)
     for wish in _listed(target):
-        wished |= model.class_index == _class_of(model, wish)
-    return wished
+        target_mask |= model.class_index == _class_of(model, wish)
+    return target_mask
 
 
-def labels_of(model: PrototypeModel, wished: NDArray[np.bool_]) -> tuple[Any, ...]:
+def labels_of(model: PrototypeModel, target_mask: NDArray[np.bool_]) -> tuple[Any, ...]:
     """List the labels that the wished-for prototypes carry."""
-    return tuple(plain(model.classes[c]) for c in np.unique(model.class_index[wished]))
+    return tuple(plain(model.classes[c]) for c in np.unique(model.class_index[target_mask]))
 
 
 class RowTargets(NamedTuple):

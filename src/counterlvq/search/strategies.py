@@ -75,12 +75,12 @@ def _local_question(
     cells: LocalCells | SharedCells,
     x: Floats,
     rules: Acceptance,
-    wished: NDArray[np.bool_],
+    target_mask: NDArray[np.bool_],
 ) -> BoxQuestion:
     """State what is asked, with the user's own `predict` and what it may overlook."""
     if rules.says is None:
         return BoxQuestion(template, cells, x)
-    wins = _Wins(rules.says, rules.model.labels[wished])
+    wins = _Wins(rules.says, rules.model.labels[target_mask])
     return BoxQuestion(template, cells, x, wins, *_blurs(rules, x))
 
 
@@ -91,14 +91,14 @@ def _blurs(rules: Acceptance, x: Floats) -> tuple[float, Callable[[Floats], floa
 
 
 def judge_by(
-    rules: Acceptance, x: Floats, wished: NDArray[np.bool_], time_limit: float | None = None
+    rules: Acceptance, x: Floats, target_mask: NDArray[np.bool_], time_limit: float | None = None
 ) -> SearchContext:
     """Judge points by the rules; the clock runs from now on."""
     deadline = np.inf if time_limit is None else time.monotonic() + time_limit
     latest = np.inf if time_limit is None else deadline + _LATE_SHARE * time_limit + _LATE
     X = x[None, :]
     return SearchContext(
-        is_valid=lambda y, strict: rules.accepts(y, x, wished, strict=strict),
+        is_valid=lambda y, strict: rules.accepts(y, x, target_mask, strict=strict),
         price=lambda y: float(rules.judged(y[None, :], X).cost[0]),
         gap=lambda y, bound: float(rules.judged(y[None, :], X, bound).gap[0]),
         out_of_time=lambda: time.monotonic() > deadline,
@@ -124,7 +124,7 @@ def conflict(
     answers: Strategy,
     rules: Acceptance,
     x: Floats,
-    wished: NDArray[np.bool_],
+    target_mask: NDArray[np.bool_],
     find: SearchResult,
     count: int,
     prepared: Prepared,
@@ -137,7 +137,7 @@ def conflict(
     each question gets a share.
     """
     budget = _conflict_budget(find)
-    spread = answers.question(x, wished).spread
+    spread = answers.question(x, target_mask).spread
     lead = float(rules.least_margin(x[None, :])[0])
 
     def contradict(kept: Sequence[int]) -> bool:
@@ -148,13 +148,13 @@ def conflict(
     def room(kept: Sequence[int]) -> bool | None:
         fewer = replace(rules, template=prepared(kept))
         seconds = judge.seconds_left() / _CONFLICT_SHARES
-        own = judge_by(fewer, x, wished, seconds if np.isfinite(seconds) else None)
+        own = judge_by(fewer, x, target_mask, seconds if np.isfinite(seconds) else None)
         # Where the lead that the user's own `predict` needs cannot be had, a smaller one may do.
         for least in (lead, 0.0) if lead else (0.0,):
-            found = answers.room(x, wished, replace(own, least=least), fewer.template, budget)
+            found = answers.room(x, target_mask, replace(own, least=least), fewer.template, budget)
             if found.is_excluded:
                 return False
-            if found.y is not None and fewer.confirms(found.y, wished):
+            if found.y is not None and fewer.confirms(found.y, target_mask):
                 return True
         return None
 
@@ -194,21 +194,25 @@ class Strategy(Protocol):
     def closing_gap(self) -> float:
         """The gap at which an answer counts as OPTIMAL."""
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question | BoxQuestion:
+    def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> Question | BoxQuestion:
         """State what is asked."""
 
     def get_ready(self) -> None:
         """Load what takes long the first time, before a clock runs."""
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+        self,
+        x: Floats,
+        target_mask: NDArray[np.bool_],
+        judge: SearchContext,
+        report: Reporter | None,
     ) -> SearchResult:
         """Look for the answer."""
 
     def room(
         self,
         x: Floats,
-        wished: NDArray[np.bool_],
+        target_mask: NDArray[np.bool_],
         judge: SearchContext,
         template: ProgramTemplate,
         budget: int,
@@ -237,9 +241,9 @@ class Exact:
         """The gap at which an answer counts as OPTIMAL."""
         return EXACT_GAP
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> Question:
+    def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> Question:
         """State what is asked."""
-        cells = self.prepared(wished)[0]
+        cells = self.prepared(target_mask)[0]
         if self.rules.says is None:
             return Question(self.template, cells, x, self.stated)
         blurs = _blurs(self.rules, x)
@@ -250,13 +254,13 @@ class Exact:
         """What proofs rest on, for any target."""
         return proof_data_of(self.template, self.model)
 
-    def prepared(self, wished: NDArray[np.bool_]) -> tuple[SharedCells, KernelData | None]:
+    def prepared(self, target_mask: NDArray[np.bool_]) -> tuple[SharedCells, KernelData | None]:
         """Prepare once what depends on model and target alone."""
-        key = np.packbits(wished).tobytes()
+        key = np.packbits(target_mask).tobytes()
         known = self._targets.get(key)
         if known is None:
             ties_count = bool(self.margin) or self.rules.says is not None
-            cells = SharedCells.of(self.model, wished, ties_count=ties_count)
+            cells = SharedCells.of(self.model, target_mask, ties_count=ties_count)
             known = cells, family_of(self.template, cells, self.stated)
             size = 0 if known[1] is None else sum(np.asarray(part).nbytes for part in known[1])
             # The oldest leave first. A list is made in one go, whatever other threads do.
@@ -270,10 +274,14 @@ class Exact:
         """Do nothing: the kernels of shared metrics answer in one go."""
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+        self,
+        x: Floats,
+        target_mask: NDArray[np.bool_],
+        judge: SearchContext,
+        report: Reporter | None,
     ) -> SearchResult:
         """Ask the compiled kernel; where its answer does not stand up, the other engines."""
-        question, family = self.question(x, wished), self.prepared(wished)[1]
+        question, family = self.question(x, target_mask), self.prepared(target_mask)[1]
         if family is not None and not judge.out_of_time():
             find = compiled_find(question, family, self.margin, judge)
             if find is not None and find.y is None:
@@ -295,7 +303,7 @@ class Exact:
     def room(
         self,
         x: Floats,
-        wished: NDArray[np.bool_],
+        target_mask: NDArray[np.bool_],
         judge: SearchContext,
         template: ProgramTemplate,
         budget: int,
@@ -304,7 +312,7 @@ class Exact:
 
         There is nothing here that `budget` could limit.
         """
-        question = replace(self.question(x, wished), template=template, known=None)
+        question = replace(self.question(x, target_mask), template=template, known=None)
         family = family_of(template, question.cells, question.grounds.stated)
         if family is not None and not judge.out_of_time():
             find = compiled_find(question, family, self.margin, judge)
@@ -333,16 +341,16 @@ class MixedInteger:
         """The gap at which an answer counts as OPTIMAL."""
         return self.gap if self.model.is_local else EXACT_GAP
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> BoxQuestion:
+    def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked."""
-        key = np.packbits(wished).tobytes()
+        key = np.packbits(target_mask).tobytes()
         cells = self._targets.get(key)
         if cells is None:
             kind = LocalCells if self.model.is_local else SharedCells
             ties_count = bool(self.margin) or self.rules.says is not None
-            cells = kind.of(self.model, wished, ties_count=ties_count)
+            cells = kind.of(self.model, target_mask, ties_count=ties_count)
             self._targets[key] = cells
-        return _local_question(self.template, cells, x, self.rules, wished)
+        return _local_question(self.template, cells, x, self.rules, target_mask)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -351,10 +359,14 @@ class MixedInteger:
             warm_up()
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+        self,
+        x: Floats,
+        target_mask: NDArray[np.bool_],
+        judge: SearchContext,
+        report: Reporter | None,
     ) -> SearchResult:
         """Search by the chosen method; under a shared metric there is the exact one only."""
-        question = self.question(x, wished)
+        question = self.question(x, target_mask)
         if not self.model.is_local:
             most = None if self.method is Method.GLOBAL else _GRID_BUDGET
             run = MixedBranching(question, self.margin, judge, 0.5 * EXACT_GAP, most, report)
@@ -367,7 +379,7 @@ class MixedInteger:
     def room(
         self,
         x: Floats,
-        wished: NDArray[np.bool_],
+        target_mask: NDArray[np.bool_],
         judge: SearchContext,
         template: ProgramTemplate,
         budget: int,
@@ -376,7 +388,7 @@ class MixedInteger:
 
         Branch and bound may take `budget` boxes.
         """
-        question = replace(self.question(x, wished), template=template)
+        question = replace(self.question(x, target_mask), template=template)
         # Any answer closes the search: there is room, whatever it costs.
         find = MixedBranching(question, self.margin, judge, np.inf, budget).run()
         return _room(question, find, self.margin, judge)
@@ -400,17 +412,19 @@ class BranchAndBound:
         """The gap at which an answer counts as OPTIMAL."""
         return self.gap
 
-    def question(self, x: Floats, wished: NDArray[np.bool_]) -> BoxQuestion:
+    def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked."""
-        return _local_question(self.template, self._prepared(wished)[0], x, self.rules, wished)
+        return _local_question(
+            self.template, self._prepared(target_mask)[0], x, self.rules, target_mask
+        )
 
-    def _prepared(self, wished: NDArray[np.bool_]) -> tuple[LocalCells, Frames]:
+    def _prepared(self, target_mask: NDArray[np.bool_]) -> tuple[LocalCells, Frames]:
         """Prepare once what depends on model and target alone."""
-        key = np.packbits(wished).tobytes()
+        key = np.packbits(target_mask).tobytes()
         known = self._targets.get(key)
         if known is None:
             ties_count = bool(self.margin) or self.rules.says is not None
-            cells = LocalCells.of(self.model, wished, ties_count=ties_count)
+            cells = LocalCells.of(self.model, target_mask, ties_count=ties_count)
             known = self._targets[key] = cells, Frames(cells.rival_metrics)
         return known
 
@@ -420,10 +434,14 @@ class BranchAndBound:
         warm_up()
 
     def find(
-        self, x: Floats, wished: NDArray[np.bool_], judge: SearchContext, report: Reporter | None
+        self,
+        x: Floats,
+        target_mask: NDArray[np.bool_],
+        judge: SearchContext,
+        report: Reporter | None,
     ) -> SearchResult:
         """Search by the chosen method."""
-        question, frames = self.question(x, wished), self._prepared(wished)[1]
+        question, frames = self.question(x, target_mask), self._prepared(target_mask)[1]
         if self.method is Method.CCP:
             return Branching(question, self.margin, judge, self.gap, 0, None, frames).run_local()
         budget = None if self.method is Method.GLOBAL else budget_for(x.size)
@@ -432,7 +450,7 @@ class BranchAndBound:
     def room(
         self,
         x: Floats,
-        wished: NDArray[np.bool_],
+        target_mask: NDArray[np.bool_],
         judge: SearchContext,
         template: ProgramTemplate,
         budget: int,
@@ -441,7 +459,7 @@ class BranchAndBound:
 
         Branch and bound may take `budget` boxes.
         """
-        question = replace(self.question(x, wished), template=template)
+        question = replace(self.question(x, target_mask), template=template)
         # Any answer closes the search: there is room, whatever it costs.
         find = Branching(question, self.margin, judge, np.inf, budget).run()
         return _room(question, find, self.margin, judge)
