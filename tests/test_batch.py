@@ -19,8 +19,8 @@ from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData
 from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Answers, Code, Scratch
-from tests import oracles
-from tests.oracles import Absolute, Question
+from tests.support import oracles
+from tests.support.oracles import Absolute, Question
 
 NAMES = ("age", "income", "debt", "rooms")
 LABELS = ["low", "middle", "high"] * 4

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests import oracles
-from tests.catalogue import FEASIBLE, INFEASIBLE, PROBLEMS, Problem
-from tests.oracles import Absolute, Ellipsoid, Row, Squared
+from tests.support import oracles
+from tests.support.catalogue import FEASIBLE, INFEASIBLE, PROBLEMS, Problem
+from tests.support.oracles import Absolute, Ellipsoid, Row, Squared
 
 RELATIVE = 1e-6
 

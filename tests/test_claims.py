@@ -16,7 +16,7 @@ import counterlvq as clvq
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
-from tests.oracles import exact_distance
+from tests.support.oracles import exact_distance
 
 COSTS = {"l1": clvq.Manhattan(), "l2": clvq.Euclidean()}
 each_cost = pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)

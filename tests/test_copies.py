@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
-from tests.adapters import fakes
+from tests.support import fakes
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(30, 3))

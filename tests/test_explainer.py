@@ -14,8 +14,8 @@ import counterlvq as clvq
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
-from tests import oracles
-from tests.oracles import Absolute, Question, Squared
+from tests.support import oracles
+from tests.support.oracles import Absolute, Question, Squared
 
 NAN, INF = float("nan"), float("inf")
 rng = np.random.default_rng(11)

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from tests import oracles
-from tests.oracles import Absolute, Array, Question, Squared
+from tests.support import oracles
+from tests.support.oracles import Absolute, Array, Question, Squared
 
 MODELS = Path(__file__).parent / "data" / "models"
 NAMES = [f"{data}_{kind}" for data, kind in product(["iris", "cancer"], ["glvq", "gmlvq"])]

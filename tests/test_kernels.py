@@ -27,10 +27,10 @@ from counterlvq.programs.program import Multipliers, Program
 from counterlvq.search.exact import _certificate as certificate_of
 from counterlvq.solvers import Outcome, compiled, conic, highs
 from counterlvq.solvers.compiled import Code, Priced
-from tests import catalogue, draws, oracles
-from tests.catalogue import Problem, Rule
-from tests.draws import Draw, drawn
-from tests.oracles import Interval, Row
+from tests.support import catalogue, draws, oracles
+from tests.support.catalogue import Problem, Rule
+from tests.support.draws import Draw, drawn
+from tests.support.oracles import Interval, Row
 
 RELATIVE = 1e-6
 

@@ -12,8 +12,16 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from tests import catalogue, local_questions
-from tests.local_questions import COSTS, METRICS, NAMES, ROUNDING, LocalQuestion, draw, wishes
+from tests.support import catalogue, local_questions
+from tests.support.local_questions import (
+    COSTS,
+    METRICS,
+    NAMES,
+    ROUNDING,
+    LocalQuestion,
+    draw,
+    wishes,
+)
 
 GAP = 1e-4  # the default
 DATA = Path(__file__).parent / "data"

@@ -15,8 +15,8 @@ from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import ProofData
 from counterlvq.solvers import Outcome, Solution, Solver, compiled
-from tests import catalogue, oracles
-from tests.catalogue import Problem
+from tests.support import catalogue, oracles
+from tests.support.catalogue import Problem
 
 honest_select, honest_run = solvers.select, compiled.run
 

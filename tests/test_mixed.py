@@ -24,7 +24,7 @@ from counterlvq.programs.program import Multipliers, Program
 from counterlvq.search import mixed_integer
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
-from tests.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
+from tests.support.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
 
 Array = np.ndarray
 

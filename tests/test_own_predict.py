@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import counterlvq as clvq
-from tests.adapters.fakes import Array, Tensor, torch_model
+from tests.support.fakes import Array, Tensor, torch_model
 
 OFFSETS = [0.0, 100.0, 1e4, 1e7]
 ROWS = 24

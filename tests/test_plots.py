@@ -15,7 +15,7 @@ from matplotlib.path import Path as Outline
 import counterlvq as clvq
 from counterlvq.plots import plot_batch, plot_changes, plot_image, plot_plane
 from counterlvq.plots.slices import costs_of, excess, slice_of
-from tests.catalogue import PROBLEMS, Problem
+from tests.support.catalogue import PROBLEMS, Problem
 
 
 @pytest.fixture(autouse=True)

@@ -11,9 +11,9 @@ from hypothesis import assume, given, note, settings
 from hypothesis import strategies as st
 
 import counterlvq as clvq
-from tests import catalogue, oracles
-from tests.catalogue import Price, Problem, Rule
-from tests.oracles import Question
+from tests.support import catalogue, oracles
+from tests.support.catalogue import Price, Problem, Rule
+from tests.support.oracles import Question
 
 # Fewer where they are the same on every run; see tests/conftest.py.
 bounded = settings(max_examples=50 if settings().derandomize else 120)

@@ -22,7 +22,7 @@ from counterlvq.cli.text_table import listing
 from counterlvq.datasets import load_ames
 from counterlvq.presentation.numbers import bound_text, gap_text, shown_row
 from counterlvq.report import report_html
-from tests.shown_numbers import (
+from tests.support.shown_numbers import (
     assert_holds,
     cost_and_bound,
     page_rows,

@@ -23,7 +23,7 @@ from numpy.testing import assert_array_equal
 
 import counterlvq as clvq
 from counterlvq.cli.app import run
-from tests.cli.shell import COMMAND, ENVIRONMENT, counterlvq, one_line, started
+from tests.support.shell import COMMAND, ENVIRONMENT, counterlvq, one_line, started
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -15,7 +15,7 @@ import click
 import pytest
 
 from counterlvq.cli.app import COMMANDS, app, run
-from tests.cli.shell import ENVIRONMENT, counterlvq
+from tests.support.shell import ENVIRONMENT, counterlvq
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"

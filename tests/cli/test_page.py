@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import ENVIRONMENT
+from tests.support.shell import ENVIRONMENT
 from tests.test_docs import agree, blocks, run, tidy
 
 pytestmark = pytest.mark.docs

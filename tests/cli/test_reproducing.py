@@ -13,7 +13,7 @@ import pytest
 import counterlvq as clvq
 import counterlvq_paper as paper
 from counterlvq.cli.app import run
-from tests.cli.shell import called, counterlvq, one_line
+from tests.support.shell import called, counterlvq, one_line
 
 
 def test_help_comes_without_running_anything(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from tests.cli.shell import COMMAND, ENVIRONMENT, one_line
+from tests.support.shell import COMMAND, ENVIRONMENT, one_line
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
 

@@ -28,7 +28,7 @@ from sklearn.preprocessing import (
 import counterlvq as clvq
 from counterlvq.pipelines import TableMap, read_transformer
 from counterlvq.problem.coordinates import Coordinates
-from tests.pipelines.exact_steps import Row, exact, scores, transformed
+from tests.support.exact_steps import Row, exact, scores, transformed
 
 Draw = np.random.Generator
 

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 import counterlvq as clvq
-from tests import oracles
-from tests.oracles import Absolute, Array, Ellipsoid, Interval, Question, Row, Squared
+from tests.support import oracles
+from tests.support.oracles import Absolute, Array, Ellipsoid, Interval, Question, Row, Squared
 
 # --- both sides of a cost, of a constraint, of a problem ----------------------------------------
 

@@ -23,9 +23,9 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike
 
 import counterlvq as clvq
-from tests import catalogue
-from tests.catalogue import Price, Rule
-from tests.oracles import Absolute, Array, Constraint, Ellipsoid, Interval, OracleError
+from tests.support import catalogue
+from tests.support.catalogue import Price, Rule
+from tests.support.oracles import Absolute, Array, Constraint, Ellipsoid, Interval, OracleError
 
 # SCIP's rounding, as a share of an optimum and of what it costs to cross the model.
 ROUNDING = 1e-6
