@@ -366,7 +366,7 @@ def test_hints_name_packages_that_can_be_installed() -> None:
     extras = project["optional-dependencies"]
     needs = [need for some in (project["dependencies"], *extras.values()) for need in some]
     known = {re.match(r"[\w-]+", need).group() for need in needs} - {"counterlvq"}
-    source = ROOT / "src" / "counterlvq"
+    source = ROOT / "src"
     texts = {path: path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
     hints = [
         hint.split()

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.project.test_docs import agree, blocks, run, tidy
 from tests.support.shell import ENVIRONMENT
-from tests.test_docs import agree, blocks, run, tidy
 
 pytestmark = pytest.mark.docs
 

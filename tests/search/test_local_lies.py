@@ -21,9 +21,9 @@ from counterlvq.solvers.ccp_round import Round
 from counterlvq.solvers.clarabel_guard import Raw
 from counterlvq.solvers.semidefinite import Relaxed
 from counterlvq.solvers.solution import Outcome
+from tests.search.test_local_optima import assert_honest, assert_solved, optimum
 from tests.support import catalogue, local_questions
 from tests.support.local_questions import LocalQuestion, draw
-from tests.test_local_optima import assert_honest, assert_solved, optimum
 
 honest_relax = branch_and_bound.relax
 

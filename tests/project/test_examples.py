@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.docs
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples"
+FOLDER = Path(__file__).resolve().parents[2] / "examples"
 # What each is about, in words that it has to print.
 SAYS = {
     "demo.py": [

@@ -24,7 +24,7 @@ from tests.support.local_questions import (
 )
 
 GAP = 1e-4  # the default
-DATA = Path(__file__).parent / "data"
+DATA = Path(__file__).parents[1] / "data"
 
 each_metric = pytest.mark.parametrize("metric", METRICS)
 each_cost = pytest.mark.parametrize("cost", COSTS)

@@ -13,7 +13,7 @@ import pytest
 
 import counterlvq as clvq
 
-FORMATS = Path(__file__).parent / "data" / "formats"
+FORMATS = Path(__file__).parents[1] / "data" / "formats"
 MODELS = sorted(FORMATS.glob("model_*.clvq"))
 TABLES = sorted(FORMATS.glob("table_*.clvq"))
 

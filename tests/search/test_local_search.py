@@ -13,9 +13,9 @@ import pytest
 import counterlvq as clvq
 from counterlvq.search import branch_and_bound as branching
 from counterlvq.search.branch_and_bound import Progress
+from tests.search.test_local_optima import assert_honest, assert_solved, assert_valid
 from tests.support import catalogue
 from tests.support.local_questions import COSTS, LocalQuestion, draw, wishes
-from tests.test_local_optima import assert_honest, assert_solved, assert_valid
 
 each_cost = pytest.mark.parametrize("cost", COSTS)
 each_method = pytest.mark.parametrize("method", ["ccp", "auto", "global"])

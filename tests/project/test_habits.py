@@ -13,7 +13,7 @@ import pytest
 
 from scripts import draw_rooms, oldest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
 
 

@@ -14,7 +14,7 @@ import counterlvq as clvq
 from tests.support import oracles
 from tests.support.oracles import Absolute, Array, Question, Squared
 
-MODELS = Path(__file__).parent / "data" / "models"
+MODELS = Path(__file__).parents[1] / "data" / "models"
 NAMES = [f"{data}_{kind}" for data, kind in product(["iris", "cancer"], ["glvq", "gmlvq"])]
 NAMES += [f"{data}_{kind}" for data, kind in product(["iris", "cancer"], ["rslvq", "mrslvq"])]
 ROWS = 30

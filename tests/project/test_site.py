@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_docs import DOCS, PAGES, ROOT
+from tests.project.test_docs import DOCS, PAGES, ROOT
 
 _FENCED = re.compile(r"^(`{3,}).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
 _TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -14,7 +14,7 @@ from benchmarks.mixed_problems import drawn_problem, lifted_from_pca
 
 pytestmark = pytest.mark.docs
 
-RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
 
 
 @pytest.mark.parametrize("discrete", [0, 2, 4])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.test_cold_start import COMPILED, SMALL, blocked, copied, fresh, kept
+from tests.numeric.test_cold_start import COMPILED, SMALL, blocked, copied, fresh, kept
 
 # Every way there is to an answer: kernels, programs, cones, branch and bound, a grid, processes.
 QUESTIONS = r"""

@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.docs
 
-DOCS = Path(__file__).resolve().parents[1] / "docs"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def test_pictures_are_those_that_the_command_draws_and_the_page_shows(tmp_path: Path) -> None:

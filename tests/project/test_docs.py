@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 _FENCE = re.compile(r"^(?P<marks>`{3,})(?P<language>[\w-]*)[^\n`]*\n(?P<body>.*?)^(?P=marks)[ ]*$",
