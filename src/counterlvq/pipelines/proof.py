@@ -89,12 +89,12 @@ def _allowed(table_map: TableMap, rows: Floats) -> Floats:
     along = table_map.diagonal
     if along is not None:
         sizes += (np.abs(rows) + np.abs(along.base)) * np.abs(along.slopes)
-        return np.asarray(sizes.max(axis=1, initial=0.0, keepdims=True))
-    for j, part in enumerate(table_map.parts):
-        if isinstance(part, NumericPart):
-            sizes += (np.abs(rows[:, j, None]) + abs(part.base)) * np.abs(part.weights)
-        else:
-            sizes += np.abs(part.weights[rows[:, j].astype(np.intp)])
+    else:
+        for j, part in enumerate(table_map.parts):
+            if isinstance(part, NumericPart):
+                sizes += (np.abs(rows[:, j, None]) + abs(part.base)) * np.abs(part.weights)
+            else:
+                sizes += np.abs(part.weights[rows[:, j].astype(np.intp)])
     largest = sizes.max(axis=1, initial=0.0, keepdims=True)
     return np.asarray(_ROUNDING * sizes + _ROUNDING_ON_THE_WAY * largest)
 
