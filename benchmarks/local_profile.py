@@ -11,21 +11,22 @@ from unittest.mock import patch
 
 from benchmarks.local_methods import run
 from benchmarks.local_problems import LocalProblem
-from counterlvq import branching, local_questions
+from counterlvq.certificates import box_questions
+from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.search import branch_and_bound
 from counterlvq.solvers import semidefinite
-from counterlvq.trees import Forest
 
 SOLVER, ASSEMBLY, BOUND, SEARCH = "Clarabel", "assembly", "bound", "local search"
 STARTS, CHECK, REST = "cheap starts", "certificate", "rest"
 # What belongs to which part. A part that calls another one does not count its time.
 CLOCKS: tuple[tuple[str, Any, str], ...] = (
     (SOLVER, semidefinite, "run_guarded"),
-    (ASSEMBLY, branching, "relax"),
-    (BOUND, local_questions, "lifted_bound"),
-    (BOUND, local_questions, "lifted_contradiction"),
-    (SEARCH, branching.Branching, "_search_from"),
-    (STARTS, branching.Branching, "_start"),
-    (CHECK, Forest, "lower_bound"),
+    (ASSEMBLY, branch_and_bound, "relax"),
+    (BOUND, box_questions, "lifted_bound"),
+    (BOUND, box_questions, "lifted_contradiction"),
+    (SEARCH, branch_and_bound.Branching, "_search_from"),
+    (STARTS, branch_and_bound.Branching, "_start"),
+    (CHECK, BoxCertificate, "lower_bound"),
 )
 PARTS = (SOLVER, ASSEMBLY, BOUND, SEARCH, STARTS, CHECK, REST)
 MEANINGS = {

@@ -97,7 +97,7 @@ _WORDS = clvq.Features(
 
 
 def _read_constraint(content: bytes) -> None:
-    from counterlvq.statements import Expression
+    from counterlvq.problem.expressions import Expression
 
     text = content.decode("utf-8", "surrogatepass")
     for condition in Expression(text).conditions(_WORDS):

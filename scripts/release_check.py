@@ -24,7 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # Of what git keeps, all belongs into the source archive but how this repository is checked.
 NOT_RELEASED = (".ci/",)
 # Tests that read files of the repository, and so notice what the archive lacks.
-READERS = ("tests/test_structure.py", "tests/test_site.py", "tests/test_habits.py")
+READERS = ("tests/test_structure.py", "tests/project/test_site.py", "tests/project/test_habits.py")
 
 
 def run(*command: object, cwd: Path, **variables: str) -> str:

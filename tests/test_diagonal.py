@@ -20,7 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
 from counterlvq.pipelines import TableModel, read_transformer
-from tests.oracles import Absolute, Question, Squared, exact_distance, optimal_cost
+from tests.support.oracles import Absolute, Question, Squared, exact_distance, optimal_cost
 
 Draw = np.random.Generator
 

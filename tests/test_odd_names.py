@@ -24,7 +24,7 @@ import counterlvq as clvq
 from counterlvq.plots import plot_batch, plot_changes, plot_image, plot_plane
 from counterlvq.report import report_html, write_report
 from counterlvq.visible import LONGEST, encodable, shown_repr, shown_text, visible
-from tests.odd_names import ODD, harm, several
+from tests.support.odd_names import ODD, harm, several
 
 ROOT = Path(__file__).resolve().parents[1]
 any_text = st.text(st.characters(exclude_categories=()), max_size=60) | st.sampled_from(ODD)
@@ -366,7 +366,7 @@ def test_hints_name_packages_that_can_be_installed() -> None:
     extras = project["optional-dependencies"]
     needs = [need for some in (project["dependencies"], *extras.values()) for need in some]
     known = {re.match(r"[\w-]+", need).group() for need in needs} - {"counterlvq"}
-    source = ROOT / "src" / "counterlvq"
+    source = ROOT / "src"
     texts = {path: path.read_text(encoding="utf-8") for path in source.rglob("*.py")}
     hints = [
         hint.split()

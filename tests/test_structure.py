@@ -17,107 +17,51 @@ import pytest
 import counterlvq as clvq
 
 ROOT = Path(__file__).resolve().parents[1]
-SOURCE = ROOT / "src" / "counterlvq"
+SOURCE = ROOT / "src"
+PACKAGE = SOURCE / "counterlvq"
 
-# A module imports only what stands above it.
-ORDER = [
-    "visible",
-    "errors",
-    "limits",
-    "files",
-    "interrupts",
-    "turns",
-    "processes",
-    "memory",
-    "compiling",
-    "arrays",
-    "exact",
-    "error_free",
-    "definiteness",
-    "quadratic_sums",
-    "quadratic_forms",
-    "types",
-    "rows",
-    "tables",
-    "records",
-    "features",
-    "frames",
-    "grids",
-    "costs",
-    "coordinates",
-    "restating",
-    "model",
-    "vicinity",
-    "adapters",
-    "pipelines",
-    "persistence",
-    "sources",
-    "expressions",
-    "constraints",
-    "statements",
-    "cells",
-    "programs",
-    "duality_kernel",
-    "stated",
-    "families",
-    "exact_duality",
-    "certificates",
-    "boxes",
-    "bottoms",
-    "quadratics",
-    "lifting",
-    "solvers",
-    "proofs",
-    "local_questions",
-    "trees",
-    "settle",
-    "search",
-    "branching",
-    "mixed",
-    "conflicts",
-    "targets",
-    "checks",
-    "judging",
-    "threads",
-    "presentation",
-    "results",
-    "batch",
-    "bulk",
-    "answers",
-    "confirming",
-    "waiting",
-    "explainer",
-    "planes",
-    "slices",
-    "plots",
-    "report",
-    "reproduce",
-    "cli",
-    "__main__",
-]
-# Beside the tower: imported by none of the above but the rim, and importing none of it.
-APART = ["datasets"]
-# The rim: the public surface, and of the rooms these alone.
-RIM = {
-    "reproduce": {"datasets", "errors", "visible"},
-    "cli": {"datasets", "files", "presentation", "report", "reproduce", "visible"},
+# The rooms, and what each may import: modules and packages of `counterlvq`, and the paper's
+# experiments. A room stands below everything that it imports, so that imports go one way.
+ROOMS = {
+    "visible": "",
+    "errors": "visible",
+    "types": "",
+    "files": "errors",
+    "datasets": "",
+    "numeric": "errors",
+    "tables": "visible errors types numeric",
+    "model": "errors numeric tables",
+    "vicinity": "numeric model",
+    "cells": "numeric model",
+    "programs": "numeric model cells",
+    "certificates": "numeric model vicinity cells programs",
+    "solvers": "errors numeric programs",
+    "search": "visible types numeric model cells programs certificates solvers",
+    "problem": "errors types numeric tables model programs",
+    "adapters": "errors files numeric tables model vicinity",
+    "pipelines": "errors numeric tables model problem adapters",
+    "persistence": "errors types files numeric tables model adapters pipelines",
+    "lvq": "errors numeric model",
+    "presentation": "types numeric tables",
+    "results": "visible types numeric tables certificates problem presentation",
+    "batch": "visible errors types numeric tables model programs certificates solvers search"
+    " problem presentation results",
+    "prepared": "types numeric tables model programs certificates search problem pipelines",
+    "explainer": "errors types numeric tables model programs certificates search problem pipelines"
+    " results batch prepared",
+    "plots": "visible errors types numeric tables programs problem presentation results batch"
+    " explainer",
+    "report": "visible errors types files numeric tables programs certificates problem presentation"
+    " results batch explainer plots",
+    "counterlvq_paper": "visible errors datasets",
+    "cli": "visible files datasets presentation report counterlvq_paper",
+    "__main__": "cli",
 }
-# Beside the tower too, but standing on part of it: these know the listed modules alone.
-BESIDE = {"lvq": ["arrays", "errors", "model"]}
-# What these may not reach, not even by way of another module.
-BLIND = {
-    "certificates": ["solvers"],
-    "boxes": ["solvers"],
-    "quadratics": ["solvers"],
-    "lifting": ["solvers"],
-    "local_questions": ["solvers"],
-    "proofs": ["solvers"],
-    "trees": ["solvers"],
-    "checks": ["solvers"],
-    "judging": ["solvers"],
-}
-# What these may not import, though the numbers they are handed come from there.
-CLOSED = {"solvers": ["model", "costs", "constraints", "cells", "results", "explainer"]}
+# What is at the rim uses the public surface, as any user would.
+RIM = ("counterlvq_paper", "cli")
+MOST_AT_THE_TOP = 12
+# Folders of tests that are about something else than one room.
+OTHER_TESTS = {"paper", "peers", "project", "support"}
 
 
 def source_files() -> list[Path]:
@@ -134,79 +78,114 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+def module_name(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+
+
+@cache
+def modules() -> dict[str, Path]:
+    """Every module by its full name; the public surface itself is none of the rooms."""
+    return {module_name(path): path for path in source_files() if path.parent != SOURCE}
+
+
 def room(path: Path) -> str:
-    """The module, or the package, that a file belongs to: the unit of the order above."""
-    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    """The module, or the package, that a file belongs to."""
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return parts[1] if parts[0] == "counterlvq" else parts[0]
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Rooms of this package that a file imports from, wherever in the file it does so."""
+    """Modules of ours that a file imports, wherever in the file it does so."""
     for node in ast.walk(tree(path)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path.name}: imports are absolute here"
-            module = node.module or ""
-            names = [module]
-            if module == "counterlvq":
-                names = [f"counterlvq.{alias.name}" for alias in node.names]
+            inner = {alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+            names = [full if full in modules() else node.module or "" for full in inner.values()]
         else:
             continue
-        for name in names:
-            if name.startswith("counterlvq."):
-                yield name.split(".")[1]
+        yield from (name for name in names if name in modules() and name != "counterlvq")
 
 
 @cache
 def imports() -> dict[str, set[str]]:
+    """What each module imports of ours, itself and the public surface aside."""
+    found = {name: set(imported(path)) - {name} for name, path in modules().items()}
+    del found["counterlvq"]
+    return found
+
+
+@cache
+def rooms() -> dict[str, set[str]]:
+    """What each room imports of the others."""
     out: dict[str, set[str]] = {}
-    for path in source_files():
-        if path != SOURCE / "__init__.py":
-            out.setdefault(room(path), set()).update(imported(path))
-    return {name: rooms - {name} for name, rooms in out.items()}
+    for name, others in imports().items():
+        here = room(modules()[name])
+        out.setdefault(here, set()).update(room(modules()[other]) for other in others)
+    return {name: others - {name} for name, others in out.items()}
 
 
 # --- one direction ------------------------------------------------------------------------------
 
 
 def test_every_module_has_its_place() -> None:
-    unknown = sorted(set(imports()) - {*ORDER, *APART, *BESIDE, *RIM})
+    unknown = sorted(set(rooms()) - set(ROOMS))
     assert not unknown, (
-        f"{', '.join(unknown)} has no place in the order of imports yet. Add it to ORDER in "
-        f"tests/test_structure.py, below everything it imports, and to CONTRIBUTING.md."
+        f"{', '.join(unknown)} is no room yet. Put the module into one of the packages, or add it "
+        f"to ROOMS in tests/test_structure.py, below everything it imports, and to docs/design.md."
     )
+    assert set(ROOMS) == set(rooms()), "a room is listed that is not there"
 
 
-def test_imports_go_one_way() -> None:
-    rank = {name: k for k, name in enumerate(ORDER)}
-    wrong = [
-        f"{name} imports {other}, which stands below it"
-        for name, others in imports().items()
-        for other in sorted(others)
-        if name in rank and other in rank and rank[other] > rank[name]
-    ]
-    assert not wrong, "; ".join(wrong)
+def test_few_modules_lie_at_the_top() -> None:
+    assert len([*PACKAGE.glob("*.py")]) <= MOST_AT_THE_TOP
 
 
-def test_what_stands_beside_knows_little_and_is_known_by_none() -> None:
-    for name, others in imports().items():
-        if name in BESIDE:
-            assert others <= {*BESIDE[name], name}, f"{name} imports {sorted(others)}"
-        else:
-            assert not others & set(BESIDE), f"{name} imports {sorted(others & set(BESIDE))}"
+@pytest.mark.parametrize("name", ROOMS)
+def test_room_imports_what_it_may_and_no_more(name: str) -> None:
+    allowed = set(ROOMS[name].split())
+    above = [*ROOMS][: [*ROOMS].index(name)]
+    assert allowed <= set(above), f"{name} may import {sorted(allowed - set(above))} from below"
+    extra, unused = rooms()[name] - allowed, allowed - rooms()[name]
+    assert not extra, f"{name} imports {sorted(extra)}"
+    assert not unused, f"{name} does not import {sorted(unused)} any more; ROOMS says it may"
 
 
-def test_what_stands_apart_stays_apart() -> None:
-    for name, others in imports().items():
-        if name in APART:
-            assert not others, f"{name} imports {sorted(others)}; it is to stand on its own"
-        elif name not in RIM:
-            assert not others & set(APART), f"{name} imports {sorted(others & set(APART))}"
+def cycle(graph: dict[str, set[str]]) -> list[str]:
+    """Modules that import each other, in a circle; none if there is no such circle."""
+    done: set[str] = set()
+
+    def walk(name: str, way: list[str]) -> list[str]:
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return []
+        for other in sorted(graph.get(name, ())):
+            if found := walk(other, [*way, name]):
+                return found
+        done.add(name)
+        return []
+
+    return next(filter(None, (walk(name, []) for name in sorted(graph))), [])
+
+
+def test_no_modules_import_each_other() -> None:
+    """Inside rooms too, and where an import is put off."""
+    assert not cycle(imports()), " -> ".join(cycle(imports()))
+
+
+def test_a_circle_would_be_found() -> None:
+    assert cycle({"a": {"b"}, "b": {"c"}, "c": {"b"}}) == ["b", "c", "b"]
+    assert cycle({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
+
+
+def test_estimators_are_known_by_none() -> None:
+    assert not [name for name, others in rooms().items() if "lvq" in others]
 
 
 @pytest.mark.parametrize("name", RIM)
 def test_the_rim_uses_the_public_surface_only(name: str) -> None:
-    assert imports()[name] <= RIM[name]
     for path in source_files():
         if room(path) != name:
             continue
@@ -216,6 +195,7 @@ def test_the_rim_uses_the_public_surface_only(name: str) -> None:
 
 
 def reached(start: str) -> set[str]:
+    """Modules that are imported by a module, or by way of others."""
     seen, ahead = set(), [start]
     while ahead:
         for other in imports().get(ahead.pop(), set()):
@@ -225,20 +205,25 @@ def reached(start: str) -> set[str]:
     return seen
 
 
-@pytest.mark.parametrize("name", BLIND)
-def test_proofs_see_no_solver(name: str) -> None:
-    assert imports()[name], f"{name} imports nothing; was it renamed?"
-    assert not reached(name) & set(BLIND[name])
-    foreign = {"highspy", "clarabel", "numba", "scipy"}
-    for path in source_files():
-        if room(path) == name:
-            assert not foreign & outside_imports(path)
+@pytest.mark.parametrize(
+    "name", [name for name in sorted(modules()) if name.startswith("counterlvq.certificates.")]
+)
+def test_certificates_see_no_solver_and_no_search(name: str) -> None:
+    assert not {room(modules()[other]) for other in reached(name)} & {"solvers", "search"}
+    assert not {"highspy", "clarabel", "numba", "scipy"} & outside_imports(modules()[name])
+
+
+def test_what_certificates_see_is_looked_at() -> None:
+    assert {"programs", "model"} <= rooms()["certificates"]
 
 
 def test_solvers_see_programs_only() -> None:
-    for name, closed in CLOSED.items():
-        assert "programs" in imports()[name]
-        assert not imports()[name] & set(closed)
+    """Never a model, a cost, a constraint or a cell: numbers come as programs."""
+    assert "programs" in rooms()["solvers"] <= {"numeric", "programs", "errors", "types"}
+
+
+def test_searches_know_no_word_of_the_user() -> None:
+    assert not rooms()["search"] & {"problem", "tables", "adapters", "pipelines", "results"}
 
 
 def outside_imports(path: Path) -> set[str]:
@@ -258,27 +243,26 @@ def test_engines_are_imported_by_solvers_only() -> None:
 
 
 def test_compiler_is_imported_in_one_place() -> None:
-    """Solvers and judges are compiled the same way, and share nothing else."""
-    assert {room(path) for path in source_files() if "numba" in outside_imports(path)} == {
-        "compiling"
-    }
+    """Solvers and certificates are compiled the same way, and share nothing else."""
+    files = {path for path in source_files() if "numba" in outside_imports(path)}
+    assert files == {PACKAGE / "numeric" / "jit.py"}
 
 
 def test_compiled_code_draws_on_compiled_files_only() -> None:
-    """What is stored on disk is keyed by these files; see `compiling`."""
-    compiled = {path for path in source_files() if "compiling" in imported(path)}
+    """What is stored on disk is keyed by these files; see `numeric.jit`."""
+    jit = "counterlvq.numeric.jit"
+    compiled = {name for name, others in imports().items() if jit in others}
     assert len(compiled) > 5
-    for path in compiled:
-        assert "from counterlvq.compiling import" in path.read_text(encoding="utf-8"), path.name
-        for node in ast.walk(tree(path)):
-            module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-            if module.startswith("counterlvq") and module != "counterlvq.compiling":
-                place = SOURCE.joinpath(*module.split(".")[1:])
-                names = [alias.name for alias in node.names]
-                files = [place / f"{name}.py" for name in names] if place.is_dir() else []
-                assert {*(files or [place.with_suffix(".py")])} <= compiled, (
-                    f"{path.name}: {module}"
-                )
+    for name in compiled:
+        text = modules()[name].read_text(encoding="utf-8")
+        assert f"from {jit} import" in text, name
+        assert imports()[name] <= compiled | {jit}, name
+
+
+def test_tests_mirror_the_rooms() -> None:
+    tests = ROOT / "tests"
+    folders = {path.relative_to(tests).parts[0] for path in tests.glob("*/**/*.py")}
+    assert folders <= {*ROOMS, *OTHER_TESTS}
 
 
 # --- the public surface -------------------------------------------------------------------------
@@ -336,7 +320,7 @@ def test_public_names_are_the_listed_ones() -> None:
 def test_package_defines_nothing_of_its_own() -> None:
     """`__init__` is the surface and nothing else; names are fetched when asked for."""
     kinds = (ast.Expr, ast.Assign, ast.If)
-    body = tree(SOURCE / "__init__.py").body
+    body = tree(PACKAGE / "__init__.py").body
     others = [node for node in body if not isinstance(node, kinds)]
     assert [getattr(node, "name", None) for node in others] == ["__getattr__", "__dir__"]
 
@@ -344,7 +328,7 @@ def test_package_defines_nothing_of_its_own() -> None:
 def test_checkers_and_interpreters_find_names_in_the_same_place() -> None:
     """What type checkers read is stated twice: as imports, and as the table of where names live."""
     checked = {}
-    for node in ast.walk(tree(SOURCE / "__init__.py")):
+    for node in ast.walk(tree(PACKAGE / "__init__.py")):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("counterlvq."):
             checked |= {alias.name: node.module for alias in node.names}
     assert {name: f"counterlvq.{home}" for name, home in clvq._HOME_OF.items()} == checked
@@ -383,7 +367,8 @@ def test_public_methods_are_documented(name: str) -> None:
 
 @each_file
 def test_module_says_what_it_is_and_what_it_offers(path: Path) -> None:
-    assert ast.get_docstring(tree(path)), "the module has no docstring"
+    first = (ast.get_docstring(tree(path)) or "").partition("\n")[0]
+    assert re.fullmatch(r"[A-Z`].{8,}\.", first), "the module does not start with one sentence"
     assigned = [
         target.id
         for node in tree(path).body
@@ -426,7 +411,7 @@ def test_source_has_no_effects_and_runs_no_text(path: Path) -> None:
             called = node.func.id
             assert called not in FORBIDDEN_CALLS - allowed, f"{called}() in line {node.lineno}"
     # Processes of our own tell each other values; nothing is ever read from a file so.
-    processes = {"cloudpickle"} if room(path) == "processes" else set()
+    processes = {"cloudpickle"} if path.stem == "worker_processes" else set()
     assert not outside_imports(path) & (FORBIDDEN_IMPORTS - processes)
 
 

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from counterlvq.reproduce import main
+from counterlvq_paper import main
 
 if __name__ == "__main__":
     results = Path(__file__).with_name("results")

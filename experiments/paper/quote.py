@@ -11,9 +11,9 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from counterlvq.reproduce.journal import write_atomically
-from counterlvq.reproduce.report import table_1, table_2
-from counterlvq.reproduce.results import Results, results_of_plain
+from counterlvq_paper.journal import write_atomically
+from counterlvq_paper.report import table_1, table_2
+from counterlvq_paper.results import Results, results_of_plain
 
 HERE = Path(__file__).resolve().parent
 STORED = HERE / "results" / "reproduction.json"

@@ -7,19 +7,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from counterlvq.adapters import as_prototype_model, load_exported
-    from counterlvq.batch import BatchSummary, CounterfactualBatch
-    from counterlvq.branching import Progress
-    from counterlvq.constraints import (
-        Bounds,
-        Constraint,
-        Decrease,
-        Freeze,
-        Increase,
-        Linear,
-        MaxChange,
-        Quadratic,
-    )
-    from counterlvq.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.batch.result import BatchSummary, CounterfactualBatch
     from counterlvq.errors import (
         ConstraintSyntaxError,
         CounterlvqError,
@@ -32,13 +20,25 @@ if TYPE_CHECKING:
         WorkerLostError,
     )
     from counterlvq.explainer import Explainer
-    from counterlvq.features import Feature, Features
     from counterlvq.lvq import GLVQ, GMLVQ, LGMLVQ, LMRSLVQ, MRSLVQ, RSLVQ
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
+    from counterlvq.problem.constraints import (
+        Bounds,
+        Constraint,
+        Decrease,
+        Freeze,
+        Increase,
+        Linear,
+        MaxChange,
+        OneOf,
+        Quadratic,
+    )
+    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
     from counterlvq.results import Change, Counterfactual
-    from counterlvq.statements import OneOf
+    from counterlvq.search.branch_and_bound import Progress
+    from counterlvq.tables.features import Feature, Features
     from counterlvq.types import Status
 
 __version__ = "0.1.0"
@@ -95,26 +95,25 @@ __all__ = [
 # does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
 _HOMES = {
     "adapters": ("as_prototype_model", "load_exported"),
-    "batch": ("BatchSummary", "CounterfactualBatch"),
-    "branching": ("Progress",),
-    "constraints": (
-        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
-        "Quadratic",
-    ),
-    "costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "batch.result": ("BatchSummary", "CounterfactualBatch"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
         "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",
         "WorkerLostError",
     ),
     "explainer": ("Explainer",),
-    "features": ("Feature", "Features"),
     "lvq": ("GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"),
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
+    "problem.constraints": (
+        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange", "OneOf",
+        "Quadratic",
+    ),
+    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "results": ("Change", "Counterfactual"),
-    "statements": ("OneOf",),
+    "search.branch_and_bound": ("Progress",),
+    "tables.features": ("Feature", "Features"),
     "types": ("Status",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

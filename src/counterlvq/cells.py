@@ -25,9 +25,9 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
-from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
@@ -92,7 +92,7 @@ class SharedCells:
 
     @classmethod
     def of(
-        cls, model: PrototypeModel, wished: NDArray[np.bool_], *, ties_count: bool
+        cls, model: PrototypeModel, target_mask: NDArray[np.bool_], *, ties_count: bool
     ) -> SharedCells:
         """Split the prototypes by whether their label is wished for, (p,).
 
@@ -104,8 +104,8 @@ class SharedCells:
         # Two that only look alike in other coordinates are told apart by the model behind them.
         if not ties_count and not model.is_refereed and model.blur is None:
             alive = model.first_copies == np.arange(model.n_prototypes)
-        targets = np.flatnonzero(wished & alive)
-        rivals = np.flatnonzero(~wished & alive)
+        targets = np.flatnonzero(target_mask & alive)
+        rivals = np.flatnonzero(~target_mask & alive)
         # Without rivals all cells are the whole space; one is enough.
         return cls(model, targets if rivals.size else targets[:1], rivals)
 
@@ -234,7 +234,7 @@ class LocalCells:
 
     @classmethod
     def of(
-        cls, model: PrototypeModel, wished: NDArray[np.bool_], *, ties_count: bool
+        cls, model: PrototypeModel, target_mask: NDArray[np.bool_], *, ties_count: bool
     ) -> LocalCells:
         """Split the prototypes by whether their label is wished for, (p,).
 
@@ -250,8 +250,8 @@ class LocalCells:
                 key = tuple(part.tobytes() for part in parts)
                 alive[k] = key not in seen
                 seen.add(key)
-        rivals = np.flatnonzero(~wished & alive)
-        targets = np.flatnonzero(wished & alive)
+        rivals = np.flatnonzero(~target_mask & alive)
+        targets = np.flatnonzero(target_mask & alive)
         matrices = 3 * model.n_prototypes + 2 * targets.size * rivals.size
         refuse_too_large(
             f"local metrics of {model.n_prototypes:,} prototypes and {model.n_features:,} features",

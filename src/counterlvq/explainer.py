@@ -5,47 +5,43 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, NamedTuple, final
+from functools import partial
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from counterlvq.answers import (
-    Answers,
-    LocalAnswers,
-    MixedAnswers,
-    SharedAnswers,
+from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
+from counterlvq.batch.engine import BatchRun, Table
+from counterlvq.batch.processes import answer_rows
+from counterlvq.batch.progress import reporter
+from counterlvq.batch.result import CounterfactualBatch, GivenTable
+from counterlvq.batch.threads import workers
+from counterlvq.certificates.boxes import BoxCertificate, plain_copy
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.errors import InvalidInputError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
+from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.pipelines.source import ExplainedModel, source_of
+from counterlvq.prepared import Prepared
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
+from counterlvq.programs.kernel_data import KernelData
+from counterlvq.results import Counterfactual
+from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.conflicts import Reason
+from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.strategies import (
+    Exact,
     conflict,
     judge_by,
 )
-from counterlvq.arrays import Floats, finite_scalar, plain, read_only, told
-from counterlvq.batch import CounterfactualBatch, GivenTable
-from counterlvq.branching import Progress
-from counterlvq.bulk import Bulk, Table
-from counterlvq.confirming import confirm_table, confirmed, withdrawn
-from counterlvq.conflicts import Reason
-from counterlvq.constraints import Constraint
-from counterlvq.coordinates import Prices
-from counterlvq.costs import Cost, Manhattan
-from counterlvq.errors import InvalidInputError
-from counterlvq.families import Family
-from counterlvq.features import Features
-from counterlvq.judging import Rules
-from counterlvq.memory import told_if_too_large
-from counterlvq.model import PrototypeModel
-from counterlvq.programs import Blueprint
-from counterlvq.proofs import Certificate, Question, Stop
-from counterlvq.results import Counterfactual
-from counterlvq.search import Find, Judge
-from counterlvq.sources import Source, source_of
-from counterlvq.statements import as_constraint
-from counterlvq.tables import settled
-from counterlvq.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
-from counterlvq.threads import workers
-from counterlvq.trees import Forest, LocalQuestion, plain_copy
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import settled
 from counterlvq.types import Method, Status
-from counterlvq.waiting import answer_rows, reporter
 
 __all__ = ["Explainer"]
 
@@ -118,9 +114,9 @@ class Explainer:
     time_limit: float | None
     gap: float
     features: Features
-    _source: Source
+    _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
-    _views: dict[tuple[float, ...], _View]
+    _views: dict[tuple[float, ...], Prepared]
 
     def __init__(
         self,
@@ -159,7 +155,7 @@ class Explainer:
         put("gap", _at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", {})
-        _ = self._view().blueprint  # what is wrong with the constraints is said at once
+        _ = self._view().template  # what is wrong with the constraints is said at once
 
     def __repr__(self) -> str:
         return (
@@ -221,24 +217,26 @@ class Explainer:
         factual = view.inner(row)
         now = view.rules.verdict(factual[None, :])
         nearest = int(now.prototype[0])
-        wished = wished_prototypes(view.model, target, nearest)
+        target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
-        judge = judge_by(view.rules, factual, wished, self.time_limit)
-        if wished[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
-            return self._unchanged(row, nearest, wished)
+        judge = judge_by(view.rules, factual, target_mask, self.time_limit)
+        if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
+            return self._unchanged(row, nearest, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
                 view.rules,
                 factual,
-                wished,
+                target_mask,
                 judge,
-                lambda asked: view.answers.find(factual, wished, asked, report),
+                lambda asked: view.answers.find(factual, target_mask, asked, report),
                 lambda found: found.certificate.excludes_all(
-                    view.answers.question(factual, wished), self.margin or 0.0, stop=judge.too_late
+                    view.answers.question(factual, target_mask),
+                    self.margin or 0.0,
+                    stop=judge.too_late,
                 ),
                 push,
             )
-        return self._result(row, view, find, prototype, nearest, wished, judge)
+        return self._result(row, view, find, prototype, nearest, target_mask, judge)
 
     def explain_batch(
         self,
@@ -301,9 +299,9 @@ class Explainer:
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
         view = self._view()
-        if isinstance(view.answers, SharedAnswers):
+        if isinstance(view.answers, Exact):
             stated = view.answers.stated
-            bulk = Bulk(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
+            bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
@@ -357,13 +355,15 @@ class Explainer:
                 f"counterfactual is {told(counterfactual)}; expected a Counterfactual as "
                 f"`explain` returns it."
             )
-        wished = wished_prototypes(self.model, counterfactual.target, -1)
+        target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
         view = self._view(row)
-        question = view.answers.question(view.inner(row), wished)
+        question = view.answers.question(view.inner(row), target_mask)
         certificate, cost = counterfactual.certificate, counterfactual.cost
         # Only what this package wrote is asked: an object that looks alike could say anything.
-        if type(certificate) not in (Certificate, Forest) or not isinstance(cost, float):
+        if type(certificate) not in (CellCertificate, BoxCertificate) or not isinstance(
+            cost, float
+        ):
             return 0.0
         return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
 
@@ -412,10 +412,10 @@ class Explainer:
         cost = float(judged.cost[0])
         if not judged.good[0] or not cost <= most:
             return False, cost
-        wished = wished_prototypes(view.model, target, -1)
-        return view.rules.accepts(y, x, wished) and view.rules.confirms(y, wished), cost
+        target_mask = wished_prototypes(view.model, target, -1)
+        return view.rules.accepts(y, x, target_mask) and view.rules.confirms(y, target_mask), cost
 
-    def _view(self, row: Floats | None = None) -> _View:
+    def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
         key = self._source.coordinates.levels
         if row is not None:
@@ -423,7 +423,7 @@ class Explainer:
         known = self._views.get(key)
         if known is None:
             source = self._source if row is None else self._source.seen_from(row)
-            known = _View(self, source)
+            known = Prepared(self, source)
             # The oldest leave first. A list is made in one go, whatever other threads do.
             for old in list(self._views)[: len(self._views) + 1 - _MOST_VIEWS]:
                 self._views.pop(old, None)
@@ -438,15 +438,15 @@ class Explainer:
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
         return np.array(told)
 
-    def _family_for(self, wished: NDArray[np.bool_]) -> Family | None:
+    def _family_for(self, target_mask: NDArray[np.bool_]) -> KernelData | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
         answers = self._view().answers
-        if self.time_limit == 0 or not isinstance(answers, SharedAnswers):
+        if self.time_limit == 0 or not isinstance(answers, Exact):
             return None
-        return answers.prepared(wished)[1]
+        return answers.prepared(target_mask)[1]
 
     def _without_margin(
-        self, row: Floats, wished: NDArray[np.bool_], reason: str, judge: Judge
+        self, row: Floats, target_mask: NDArray[np.bool_], reason: str, judge: SearchContext
     ) -> tuple[float, str]:
         """Say what there is without the margin that cannot be had: a bound, and words.
 
@@ -457,13 +457,15 @@ class Explainer:
         if self.time_limit is not None:
             object.__setattr__(other, "time_limit", max(0.0, judge.seconds_left()))
         object.__setattr__(other, "_views", {})
-        found = other._answer(row, list(labels_of(self.model, wished)))
+        found = other._answer(row, list(labels_of(self.model, target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
         cost = f"; without it one costs {found.cost:.6g}" if found.status.has_answer else ""
         return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
 
-    def _unchanged(self, row: Floats, nearest: int, wished: NDArray[np.bool_]) -> Counterfactual:
+    def _unchanged(
+        self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
+    ) -> Counterfactual:
         label = plain(self.model.labels[nearest])
         return Counterfactual(
             values=row,
@@ -475,7 +477,7 @@ class Explainer:
             resolution=0.0,
             prediction=label,
             original_prediction=label,
-            target=labels_of(self.model, wished),
+            target=labels_of(self.model, target_mask),
             prototype=nearest,
             features=self.features,
             reason="the input has a wished-for label already",
@@ -485,15 +487,15 @@ class Explainer:
     def _result(
         self,
         row: Floats,
-        view: _View,
-        find: Find,
+        view: Prepared,
+        find: SearchResult,
         prototype: int,
         nearest: int,
-        wished: NDArray[np.bool_],
-        judge: Judge,
+        target_mask: NDArray[np.bool_],
+        judge: SearchContext,
     ) -> Counterfactual:
         x = view.inner(row)
-        question = view.answers.question(x, wished)
+        question = view.answers.question(x, target_mask)
         verdict = view.verdict(question, find, judge.too_late)
         status = verdict.status
         values = np.full(row.shape, np.nan)
@@ -507,10 +509,12 @@ class Explainer:
         bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
             count = len(self.constraints)
-            why = conflict(view.answers, view.rules, x, wished, find, count, view.prepared, judge)
+            why = conflict(
+                view.answers, view.rules, x, target_mask, find, count, view.template_with, judge
+            )
             reason = why.words
             if self.margin:
-                bound, reason = self._without_margin(row, wished, reason, judge)
+                bound, reason = self._without_margin(row, target_mask, reason, judge)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -522,7 +526,7 @@ class Explainer:
             margin=self.margin or 0.0,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
-            target=labels_of(self.model, wished),
+            target=labels_of(self.model, target_mask),
             prototype=prototype,
             features=self.features,
             reason=reason,
@@ -531,88 +535,6 @@ class Explainer:
             conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
         )
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _View:
-    """What an explainer knows, seen from rows with certain levels."""
-
-    explainer: Explainer
-    source: Source
-
-    @property
-    def model(self) -> PrototypeModel:
-        return self.source.model
-
-    def inner(self, row: Floats) -> Floats:
-        """Coordinates of a row."""
-        found: Floats = self.source.coordinates.inner(row[None, :])[0]
-        return found
-
-    def prepared(self, kept: Sequence[int]) -> Blueprint:
-        """State the cost and the listed constraints in numbers."""
-        asked, coordinates = self.explainer, self.source.coordinates
-        chosen = [as_constraint(asked.constraints[k]) for k in kept]
-        stated = [part for item in chosen for part in item.conditions(asked.features)]
-        conditions = [part for item in stated for part in coordinates.spread(item)]
-        conditions += coordinates.own_conditions
-        form = asked.prices.form_over(coordinates)
-        priced = asked.prices.over(coordinates)
-        return Blueprint.of(*priced, conditions, coordinates.grid, form)
-
-    @cached_property
-    def blueprint(self) -> Blueprint:
-        return self.prepared(range(len(self.explainer.constraints)))
-
-    @cached_property
-    def rules(self) -> Rules:
-        says, doubt = self.source.predictor(), self.source.doubt()
-        return Rules(self.model, self.blueprint, self.explainer.margin, says, doubt)
-
-    def holds(self, factual: Floats) -> bool:
-        """Whether an input meets the constraints as it is."""
-        return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
-
-    @cached_property
-    def answers(self) -> Answers:
-        asked, model, blueprint = self.explainer, self.model, self.blueprint
-        kinds = (asked.margin, asked.method, asked.gap, self.rules)
-        if not blueprint.is_continuous:
-            return MixedAnswers(model, blueprint, *kinds)
-        if model.is_local:
-            return LocalAnswers(model, blueprint, *kinds)
-        return SharedAnswers(model, blueprint, asked.margin, self.rules)
-
-    def verdict(self, question: Question | LocalQuestion, find: Find, stop: Stop) -> _Verdict:
-        """Say what a find amounts to: status, bound, gap and what its digits can tell.
-
-        With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
-        that there is no closer counterfactual at all, so that an answer which has to keep a
-        margin is FEASIBLE, however small its gap. What is not checked before `stop` says so is
-        not claimed.
-        """
-        margin = self.explainer.margin or 0.0
-        if find.y is None:
-            if find.is_excluded or find.certificate.excludes_all(question, margin, stop=stop):
-                return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
-            bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
-            return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
-        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
-        bound = min(bound, find.cost)
-        judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
-        closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
-        status = Status.OPTIMAL if closed else Status.FEASIBLE
-        return _Verdict(status, bound, float(judged.gap[0]), float(judged.resolution[0]))
-
-
-class _Verdict(NamedTuple):
-    """What is claimed of an answer."""
-
-    status: Status
-    bound: float
-    gap: float
-    resolution: float
 
 
 @final

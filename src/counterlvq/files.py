@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files: written whole or not at all, and read in proportion to their own size."""
 
 from __future__ import annotations
 
@@ -10,7 +10,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-__all__ = ["abandon", "placed", "whole_file"]
+from counterlvq.errors import InvalidInputError
+
+__all__ = [
+    "MOST_BYTES",
+    "MOST_WIDE",
+    "abandon",
+    "allowed_bytes",
+    "is_wide",
+    "placed",
+    "read_at_most",
+    "whole_file",
+]
 
 # Hidden files that are being written, and whether they exist yet.
 _unfinished: dict[str, bool] = {}
@@ -108,3 +119,61 @@ def _sync_folder(folder: str) -> None:
             os.fsync(handle)
     finally:
         os.close(handle)
+
+
+# What the smallest file may ask for, what each of its bytes adds, and what the largest may have.
+_BASE = 16 << 20
+_TIMES = 64
+MOST_BYTES = 1 << 30
+# Whole numbers beyond 64 bits can be chosen so that their hashes are all equal. This package tells
+# numbers apart by other means (`arrays.key_of`), but whoever puts the labels or levels of a file
+# into a set of its own takes time in the square of their count; so a list may hold no more of them.
+MOST_WIDE = 64
+_CHUNK = 1 << 20
+
+
+def allowed_bytes(size: int, max_bytes: int | None = None) -> int:
+    """How much memory may be taken for a file of so many bytes; `max_bytes` is the caller's word.
+
+    Examples
+    --------
+    >>> allowed_bytes(1000)
+    16841216
+    >>> allowed_bytes(1000, max_bytes=5000)
+    5000
+    """
+    return min(MOST_BYTES, _BASE + _TIMES * size) if max_bytes is None else max_bytes
+
+
+def is_wide(value: object) -> bool:
+    """Whether a value is a whole number beyond 64 bits.
+
+    Examples
+    --------
+    >>> is_wide(2**64), is_wide(2**64 - 1), is_wide("text")
+    (True, False, False)
+    """
+    return type(value) is int and not -(1 << 63) <= value < 1 << 64
+
+
+def read_at_most(file: BinaryIO, count: int) -> bytes:
+    """Read up to `count` bytes, without making room for more than there are.
+
+    Examples
+    --------
+    >>> import io
+    >>> read_at_most(io.BytesIO(b"short"), 10**12)
+    b'short'
+    """
+    parts = []
+    while count > 0:
+        part = file.read(min(count, _CHUNK))
+        if not part:
+            break
+        if not isinstance(part, bytes):
+            raise InvalidInputError(
+                'it is open as text; expected bytes. Open it with open(path, "rb").'
+            )
+        parts.append(part)
+        count -= len(part)
+    return b"".join(parts)

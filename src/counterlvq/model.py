@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import (
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
     finite_vector,
@@ -24,13 +25,12 @@ from counterlvq.arrays import (
     refuse_masked,
     told,
 )
-from counterlvq.errors import InvalidInputError
-from counterlvq.exact import squared_distance
-from counterlvq.features import Features
-from counterlvq.frames import plain_rows
-from counterlvq.memory import FLOAT, refuse_too_large
-from counterlvq.restating import Blur
-from counterlvq.tables import is_missing
+from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.exact import squared_distance
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.tables.encoding import plain_rows
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import is_missing
 
 __all__ = ["PrototypeModel"]
 

@@ -10,11 +10,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, plain
-from counterlvq.constraints import Constraint
-from counterlvq.features import Feature, Features
-from counterlvq.frames import written
-from counterlvq.presentation import (
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.certificate import Certificate
+from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
@@ -23,8 +22,9 @@ from counterlvq.presentation import (
     shown_change,
     shown_row,
 )
-from counterlvq.proofs import Certificate
-from counterlvq.trees import Forest
+from counterlvq.problem.constraints import Constraint
+from counterlvq.tables.encoding import written
+from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
@@ -196,7 +196,7 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
-    certificate: Certificate | Forest = field(default_factory=lambda: Certificate(()))
+    certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
 

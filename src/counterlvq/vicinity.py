@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["SAFE", "competing", "lengths_within", "score_limits"]
 

@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model
 from counterlvq.adapters.arithmetic import DOUBLE, SINGLE
 from counterlvq.model import PrototypeModel
-from tests.adapters.fakes import Array, fake, torch_model
+from tests.support.fakes import Array, fake, torch_model
 
 OFFSETS = [0.0, 1.0, 100.0, 1e4, 1e7]
 

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
-from tests.adapters.fakes import fake, files, fitted, stored
+from tests.support.fakes import fake, files, fitted, stored
 
 X = np.array([[0.0, 0.0], [1.0, 2.0], [4.0, 0.0], [5.0, 3.0]])
 Y = ["no", "no", "yes", "yes"]

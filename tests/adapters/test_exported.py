@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model, load_exported
-from tests.adapters.fakes import Tensor, fake, files, fitted, stored, torch_model
+from tests.support.fakes import Tensor, fake, files, fitted, stored, torch_model
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "export_lvq.py"
 PROTOTYPES = np.array([[0.0, 0.0], [4.0, 0.0]])

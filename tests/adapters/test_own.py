@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 import counterlvq as clvq
 from counterlvq import lvq
 from counterlvq.adapters import as_prototype_model
-from tests.adapters.fakes import fake
+from tests.support.fakes import fake
 
 NAMES = ["GLVQ", "GMLVQ", "LGMLVQ", "RSLVQ", "MRSLVQ", "LMRSLVQ"]
 PROTOTYPES = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 3.0]])

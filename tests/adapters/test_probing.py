@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestCentroid
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
-from tests.adapters.fakes import fake, files, fitted, stored, torch_model
+from tests.support.fakes import fake, files, fitted, stored, torch_model
 
 W = np.array([[0.0, 0.0], [4.0, 0.0]])
 

@@ -11,7 +11,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
-from tests.adapters.fakes import Tensor, torch_model
+from tests.support.fakes import Tensor, torch_model
 
 PROTOTYPES = np.array([[0.0, 0.0, 1.0], [2.0, 1.0, 0.0], [-1.0, 3.0, 0.5]])
 LABELS = np.array([1, 0, 1])

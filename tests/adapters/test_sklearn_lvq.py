@@ -7,7 +7,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
-from tests.adapters.fakes import fake, files, fitted, stored
+from tests.support.fakes import fake, files, fitted, stored
 
 W = np.array([[0.0, 0.0], [2.0, 1.0], [-1.0, 3.0]])
 C = np.array(["b", "a", "b"])

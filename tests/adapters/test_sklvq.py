@@ -9,7 +9,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
-from tests.adapters.fakes import fake, files, fitted, stored
+from tests.support.fakes import fake, files, fitted, stored
 
 PROTOTYPES = np.array([[4.0, 0.0], [0.0, 0.0], [2.0, 3.0]])
 

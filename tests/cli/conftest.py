@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
 
-from tests.cli.shell import called
+from tests.support.shell import called
 
 
 @pytest.fixture(scope="session")

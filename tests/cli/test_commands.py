@@ -22,8 +22,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import counterlvq as clvq
-from counterlvq.cli.running import run
-from tests.cli.shell import COMMAND, ENVIRONMENT, counterlvq, one_line, started
+from counterlvq.cli.app import run
+from tests.support.shell import COMMAND, ENVIRONMENT, counterlvq, one_line, started
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -14,9 +14,8 @@ from pathlib import Path
 import click
 import pytest
 
-from counterlvq.cli.app import COMMANDS, app
-from counterlvq.cli.running import run
-from tests.cli.shell import ENVIRONMENT, counterlvq
+from counterlvq.cli.app import COMMANDS, app, run
+from tests.support.shell import ENVIRONMENT, counterlvq
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = Path(__file__).parent / "golden"

@@ -13,8 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import counterlvq as clvq
 from counterlvq.datasets import load_ames_mixed
-from tests.cli.shell import called, one_line
 from tests.cli.test_reporting import assert_alone
+from tests.support.shell import called, one_line
 
 WISH = ("--target", "160k or more", "--cost", "mad", "--reference", "houses.csv")
 RULES = (

@@ -19,13 +19,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import counterlvq as clvq
+from counterlvq.cli.app import run
 from counterlvq.cli.formulas import as_it_was, as_text, harmless, restored
-from counterlvq.cli.reading import read_table
-from counterlvq.cli.running import run
-from counterlvq.cli.writing import bytes_of_table
-from tests.cli.shell import COMMAND, ENVIRONMENT, one_line
-from tests.cli.shell import called as in_this_process
-from tests.odd_names import ODD, harm, several
+from counterlvq.cli.inputs import read_table
+from counterlvq.cli.outputs import bytes_of_table
+from tests.support.odd_names import ODD, harm, several
+from tests.support.shell import COMMAND, ENVIRONMENT, one_line
+from tests.support.shell import called as in_this_process
 
 FORMULAS = (
     "=1+1", "+1+1", "-2+3", "@SUM(A1)", "=cmd|'/c calc'!A1", "\t=1", "\r=1", "\n=1", " =1",

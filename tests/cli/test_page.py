@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.shell import ENVIRONMENT
-from tests.test_docs import agree, blocks, run, tidy
+from tests.project.test_docs import agree, blocks, run, tidy
+from tests.support.shell import ENVIRONMENT
 
 pytestmark = pytest.mark.docs
 

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import counterlvq as clvq
-from counterlvq.cli.running import run
-from tests.cli.shell import called, counterlvq, one_line
+from counterlvq.cli.app import run
 from tests.cli.test_commands import on_a_terminal
+from tests.support.shell import called, counterlvq, one_line
 
 REPORT = ("report", "iris.clvq", "rows.csv", "--target", "virginica")
 

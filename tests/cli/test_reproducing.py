@@ -11,9 +11,9 @@ from types import SimpleNamespace
 import pytest
 
 import counterlvq as clvq
-import counterlvq.reproduce as paper
-from counterlvq.cli.running import run
-from tests.cli.shell import called, counterlvq, one_line
+import counterlvq_paper as paper
+from counterlvq.cli.app import run
+from tests.support.shell import called, counterlvq, one_line
 
 
 def test_help_comes_without_running_anything(tmp_path: Path) -> None:

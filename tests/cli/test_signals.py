@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from tests.cli.shell import COMMAND, ENVIRONMENT, one_line
+from tests.support.shell import COMMAND, ENVIRONMENT, one_line
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
 
@@ -75,8 +75,8 @@ STAGES = {
     "import": "import",
     "read": "counterlvq.cli.explain:read_table",
     "compile": "numba.core.dispatcher:Dispatcher.compile",
-    "search": "counterlvq.branching:Branching.run",
-    "proof": "counterlvq.trees:Forest.lower_bound",
+    "search": "counterlvq.search.branch_and_bound:Branching.run",
+    "proof": "counterlvq.certificates.boxes:BoxCertificate.lower_bound",
     "write": "os:fsync",
     "written": "counterlvq.files:_sync_folder",
 }

@@ -16,7 +16,7 @@ from pyarrow import parquet as pq
 import counterlvq as clvq
 from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.tables import Reading, table_from
-from tests.cli.shell import counterlvq, one_line
+from tests.support.shell import counterlvq, one_line
 
 
 def read(content: bytes, **how: Any) -> pd.DataFrame:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from counterlvq.reproduce import main
+from counterlvq_paper import main
 from tests.peers.environments import BASE
 
 

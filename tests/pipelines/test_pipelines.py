@@ -43,8 +43,8 @@ from sklearn.preprocessing import (
 )
 
 import counterlvq as clvq
-from counterlvq.coordinates import Coordinates
 from counterlvq.pipelines import LevelsPart, NumericPart, read_pipeline, read_transformer
+from counterlvq.problem.coordinates import Coordinates
 
 ROWS = 60
 NUMBERS = ["age", "income", "debt", "height"]

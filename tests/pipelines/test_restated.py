@@ -26,9 +26,9 @@ from sklearn.preprocessing import (
 )
 
 import counterlvq as clvq
-from counterlvq.coordinates import Coordinates
 from counterlvq.pipelines import TableMap, read_transformer
-from tests.pipelines.exact_steps import Row, exact, scores, transformed
+from counterlvq.problem.coordinates import Coordinates
+from tests.support.exact_steps import Row, exact, scores, transformed
 
 Draw = np.random.Generator
 

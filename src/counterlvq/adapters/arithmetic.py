@@ -38,8 +38,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.vicinity import SAFE, competing, lengths_within
 
 __all__ = ["DOUBLE", "SINGLE", "Arithmetic", "radii_of", "unit_of"]

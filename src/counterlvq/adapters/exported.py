@@ -30,10 +30,10 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters.archives import Archive, Damage
 from counterlvq.adapters.probing import refuse_disagreement
-from counterlvq.arrays import finite_matrix, told
 from counterlvq.errors import InvalidInputError, ModelFileError
-from counterlvq.limits import MOST_BYTES, allowed_bytes, read_at_most
+from counterlvq.files import MOST_BYTES, allowed_bytes, read_at_most
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import finite_matrix, told
 
 __all__ = ["load_exported"]
 

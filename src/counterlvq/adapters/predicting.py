@@ -13,9 +13,9 @@ from counterlvq.adapters import own
 from counterlvq.adapters.arithmetic import SINGLE, Arithmetic
 from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.dispatch import recognised
-from counterlvq.arrays import Floats
+from counterlvq.adapters.turns import in_turn
 from counterlvq.model import PrototypeModel
-from counterlvq.turns import in_turn
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["arithmetic_of", "predictor_of"]
 

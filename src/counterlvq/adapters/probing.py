@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters.attributes import named_rows
-from counterlvq.arrays import Floats, key_of, plain
+from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.frames import plain_rows
 from counterlvq.model import PrototypeModel
-from counterlvq.turns import in_turn
+from counterlvq.numeric.arrays import Floats, key_of, plain
+from counterlvq.tables.encoding import plain_rows
 
 __all__ = ["compare", "refuse_disagreement"]
 

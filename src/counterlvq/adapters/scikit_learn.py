@@ -14,10 +14,10 @@ from counterlvq.adapters.attributes import (
     fitted_attribute,
     labels_at,
 )
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain
-from counterlvq.definiteness import metric_factor
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain
+from counterlvq.numeric.definiteness import metric_factor
 
 __all__ = ["KINDS", "PACKAGE", "arithmetic_of_scikit_learn", "model_from_scikit_learn"]
 

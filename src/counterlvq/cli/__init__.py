@@ -20,7 +20,7 @@ def main() -> None:
         os.write(2, b"counterlvq: interrupted; nothing was written\n")
         os._exit(130)
     try:
-        from counterlvq.cli.running import run
+        from counterlvq.cli.app import run
     except ModuleNotFoundError as error:
         if error.name != "click":
             raise

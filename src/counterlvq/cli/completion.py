@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from click.shell_completion import get_completion_class
 
-from counterlvq.cli.running import COMPLETE, debug_option
+from counterlvq.cli.conventions import COMPLETE, debug_option
 
 __all__ = ["completion"]
 

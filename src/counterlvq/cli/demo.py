@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from counterlvq.cli.running import debug_option
+from counterlvq.cli.conventions import debug_option
+from counterlvq.cli.spinner import working
 from counterlvq.cli.story import tell
 from counterlvq.cli.telling import say
-from counterlvq.cli.waiting import working
 
 __all__ = ["demo"]
 

@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 import counterlvq as clvq
-from counterlvq.cli.reading import Model, read_model
-from counterlvq.cli.running import debug_option
+from counterlvq.cli.conventions import debug_option
+from counterlvq.cli.inputs import Model, read_model
 from counterlvq.cli.telling import say
 from counterlvq.visible import shown_text
 

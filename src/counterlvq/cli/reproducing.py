@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
+from counterlvq.cli.conventions import ERROR, debug_option
 from counterlvq.cli.ending import ENDING
-from counterlvq.cli.running import ERROR, debug_option
 from counterlvq.cli.telling import say
 
 __all__ = ["reproduce"]
@@ -50,7 +50,7 @@ def reproduce(
     less than an hour on two cores, and goes on where it was stopped. Exit code 1 says that
     something does not hold.
     """
-    from counterlvq import reproduce as paper
+    import counterlvq_paper as paper
 
     # A quick run does not write over what a full one has written.
     folder = output or Path(f"{_FOLDER}-quick" if quick else _FOLDER)

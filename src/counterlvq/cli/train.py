@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
-from counterlvq.cli.reading import read_table, table_options
-from counterlvq.cli.running import debug_option
+from counterlvq.cli.conventions import debug_option
+from counterlvq.cli.inputs import read_table, table_options
+from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
+from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
-from counterlvq.cli.waiting import working
-from counterlvq.cli.writing import STDOUT, check_writable, standard_output
 
 if TYPE_CHECKING:
     import pandas as pd

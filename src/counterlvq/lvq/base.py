@@ -20,13 +20,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from counterlvq.arrays import Floats
 from counterlvq.lvq import parameters
 from counterlvq.lvq.losses import Loss
 from counterlvq.lvq.objective import Minimum, Objective
 from counterlvq.lvq.single_thread import one_blas_thread
 from counterlvq.lvq.starts import Samples, Units, kmeans_prototypes, merged, start_factor
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["LocalMatrixLVQ", "MatrixLVQ", "PrototypeLVQ"]
 

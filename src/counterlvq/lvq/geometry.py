@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats
 from counterlvq.lvq.losses import Loss
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Gradient", "Metrics", "loss_and_gradient"]
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["LikelihoodRatio", "Loss", "RelativeDistance"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from counterlvq.arrays import Floats
 from counterlvq.lvq.geometry import Metrics, loss_and_gradient
 from counterlvq.lvq.losses import Loss
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Minimum", "Objective"]
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_array, check_non_negative
 
-from counterlvq.arrays import Floats, finite_matrix, plain
 from counterlvq.errors import InvalidInputError
 from counterlvq.lvq.starts import Samples
+from counterlvq.numeric.arrays import Floats, finite_matrix, plain
 
 __all__ = [
     "at_least_one",

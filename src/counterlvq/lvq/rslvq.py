@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats
 from counterlvq.lvq import parameters
 from counterlvq.lvq.base import LocalMatrixLVQ, MatrixLVQ, PrototypeLVQ
 from counterlvq.lvq.losses import LikelihoodRatio
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["LMRSLVQ", "MRSLVQ", "RSLVQ"]
 

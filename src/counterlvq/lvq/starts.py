@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 
 __all__ = ["Samples", "Units", "kmeans_prototypes", "merged", "start_factor"]
 

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.limits import MOST_BYTES, read_at_most
+from counterlvq.files import MOST_BYTES, read_at_most
 from counterlvq.persistence.json_reading import Fields, digits, parse
 from counterlvq.persistence.refusals import Refusal
 

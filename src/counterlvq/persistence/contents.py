@@ -26,15 +26,15 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.features import Feature, Features
-from counterlvq.limits import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
+from counterlvq.files import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.persistence.container import Contents
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
+from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
 __all__ = ["VERSION", "contents_of", "model_from"]

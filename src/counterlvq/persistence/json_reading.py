@@ -7,7 +7,7 @@ from collections import Counter
 from math import isfinite
 from typing import Any, NoReturn
 
-from counterlvq.limits import MOST_WIDE, is_wide
+from counterlvq.files import MOST_WIDE, is_wide
 from counterlvq.persistence.refusals import Refusal
 
 __all__ = ["Fields", "Scalar", "digits", "parse"]

@@ -7,16 +7,16 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO
 
 from counterlvq.adapters import as_prototype_model
-from counterlvq.arrays import told
 from counterlvq.errors import InvalidInputError, ModelFileError
-from counterlvq.features import Features
 from counterlvq.files import whole_file
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import told
 from counterlvq.persistence.container import pack, unpack
 from counterlvq.persistence.contents import contents_of, model_from
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import TableModel
 from counterlvq.pipelines.steps import is_kind
+from counterlvq.tables.features import Features
 
 __all__ = ["load", "save"]
 

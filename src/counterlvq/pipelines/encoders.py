@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters.attributes import fitted_attribute
-from counterlvq.arrays import Floats
 from counterlvq.errors import NotSupportedError
+from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.flow import Flow
-from counterlvq.tables import is_missing
+from counterlvq.tables.frames import is_missing
 
 __all__ = ["ENCODERS"]
 

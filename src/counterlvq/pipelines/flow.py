@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
-from counterlvq.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.rounding import (
     SAFE,
     TINY,

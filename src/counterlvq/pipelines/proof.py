@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from counterlvq.arrays import Floats
+from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.frames import rows_of
+from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
-from counterlvq.tables import new_frame
-from counterlvq.turns import in_turn
+from counterlvq.tables.encoding import rows_of
+from counterlvq.tables.frames import new_frame
 
 __all__ = ["prove"]
 

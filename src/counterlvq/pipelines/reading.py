@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from counterlvq.adapters.attributes import feature_names
-from counterlvq.arrays import Floats
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.features import Features
+from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.proof import prove
 from counterlvq.pipelines.steps import is_kind, passed
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap, levels_of_numbers
+from counterlvq.tables.features import Features
 
 __all__ = ["read_pipeline", "read_transformer", "split"]
 

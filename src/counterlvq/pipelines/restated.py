@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
-from counterlvq.arrays import Floats
-from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.rounding import (
     SAFE,
     TINY,
@@ -22,7 +23,6 @@ from counterlvq.pipelines.rounding import (
     summed,
     summed_along,
 )
-from counterlvq.restating import Blur
 
 __all__ = ["Affine", "restated"]
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 
 __all__ = [
     "SAFE",

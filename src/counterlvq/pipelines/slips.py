@@ -15,7 +15,7 @@ from typing import Any, cast, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
+from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.steps import passed

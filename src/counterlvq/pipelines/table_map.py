@@ -10,15 +10,15 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.arrays import Floats, finite_vector, read_only
-from counterlvq.coordinates import Coordinates
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Feature, Features
-from counterlvq.frames import rows_of
-from counterlvq.memory import FLOAT, refuse_too_large
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_vector, read_only
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
+from counterlvq.problem.coordinates import Coordinates
+from counterlvq.tables.encoding import rows_of
+from counterlvq.tables.features import Feature, Features
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
 
@@ -182,7 +182,7 @@ class TableMap:
 
         Examples
         --------
-        >>> from counterlvq.features import Feature, Features
+        >>> from counterlvq.tables.features import Feature, Features
         >>> from sklearn.preprocessing import OneHotEncoder
         >>> from counterlvq.pipelines import read_transformer
         >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
@@ -251,7 +251,7 @@ class TableMap:
         Parameters
         ----------
         table : DataFrame, mapping or array-like with all `columns`
-            As for `counterlvq.frames.rows_of`.
+            As for `counterlvq.tables.encoding.rows_of`.
 
         Returns
         -------
@@ -298,7 +298,7 @@ class TableMap:
         """State a model behind the map in the columns of the table that matter.
 
         A column of levels is stated as one column for each level but one, which is 1 where a
-        row has it and 0 otherwise; see `counterlvq.coordinates`.
+        row has it and 0 otherwise; see `counterlvq.problem.coordinates`.
 
         ``omega (B x + c - w)`` is ``omega B (x - v)`` plus what no v can reach, which is at right
         angles to the rest and adds a constant to the squared distance. The result has the

@@ -8,13 +8,13 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from counterlvq.adapters import as_prototype_model
-from counterlvq.arrays import Floats
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Feature, Features
-from counterlvq.frames import rows_of
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.reading import read_pipeline
 from counterlvq.pipelines.table_map import TableMap
+from counterlvq.tables.encoding import rows_of
+from counterlvq.tables.features import Feature, Features
 
 __all__ = ["TableModel"]
 

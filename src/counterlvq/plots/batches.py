@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterlvq.arrays import Floats
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.batch.result import CounterfactualBatch
+from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
 
 if TYPE_CHECKING:

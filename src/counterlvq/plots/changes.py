@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
-from counterlvq.planes import change_weights
+from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
-from counterlvq.presentation import cost_text
+from counterlvq.plots.plane_geometry import change_weights
+from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Change, Counterfactual
 from counterlvq.visible import shown_repr
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.plots import style
-from counterlvq.presentation import cost_text
+from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Counterfactual
 
 if TYPE_CHECKING:

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import distance_transform_edt
 
-from counterlvq.arrays import Floats
 from counterlvq.explainer import Explainer
-from counterlvq.planes import PlaneAxes
+from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
-from counterlvq.presentation import bound_text, cost_text
+from counterlvq.plots.plane_geometry import PlaneAxes
+from counterlvq.plots.slices import Slice, slice_of
+from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.results import Counterfactual
-from counterlvq.slices import Slice, slice_of
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr
 

@@ -1,5 +1,5 @@
 """One page about some answers, in HTML that needs nothing else and asks no one."""
 
-from counterlvq.report.writing import report_html, write_report
+from counterlvq.report.write import report_html, write_report
 
 __all__ = ["report_html", "write_report"]

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from counterlvq.arrays import plain
-from counterlvq.batch import CounterfactualBatch
+from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
-from counterlvq.features import Features
-from counterlvq.frames import named_table
-from counterlvq.tables import Table
+from counterlvq.numeric.arrays import plain
+from counterlvq.tables.encoding import named_table
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import TableView
 
 __all__ = ["row_names"]
 
@@ -49,7 +49,7 @@ def row_names(batch: CounterfactualBatch, column: str | None = None) -> list[str
     return [f"Row {k if index is None else plain(index[k])}" for k in at]
 
 
-def _checked(table: Table | None, column: str) -> str:
+def _checked(table: TableView | None, column: str) -> str:
     if table is None:
         raise InvalidInputError(
             f"names is {column!r}, and the rows came without names of columns; expected a name for "
@@ -58,7 +58,7 @@ def _checked(table: Table | None, column: str) -> str:
     return table.names[Features(table.names).position(column)]  # says which names there are
 
 
-def _of_column(table: Table | None, name: str, at: Sequence[int]) -> list[str]:
+def _of_column(table: TableView | None, name: str, at: Sequence[int]) -> list[str]:
     values = table.values(name) if table is not None else []
     return _called("Row" if name == _NO_NAME else name, [values[k] for k in at])
 

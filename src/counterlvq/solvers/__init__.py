@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from counterlvq.programs import Program
+from counterlvq.programs.program import Program
 from counterlvq.solvers import conic, highs
 from counterlvq.solvers.solution import Outcome, Solution, Solver
 

@@ -10,9 +10,9 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.arrays import Floats
-from counterlvq.families import Family
-from counterlvq.stated import Stated
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.kernel_data import KernelData
+from counterlvq.programs.proof_data import ProofData
 
 __all__ = [
     "Answers",
@@ -91,7 +91,7 @@ class Scratch(NamedTuple):
     on_constraints: Floats
 
 
-def scratch_for(family: Family) -> Scratch:
+def scratch_for(family: KernelData) -> Scratch:
     """Set memory aside for one thread."""
     d, m = family.RNT.shape
     (pt, r), c, width = family.TA.shape, family.equality.size, family.center.size
@@ -131,8 +131,8 @@ class Answers:
 
 
 def run(
-    family: Family,
-    stated: Stated,
+    family: KernelData,
+    stated: ProofData,
     X: Floats,
     margin: float | None,
     scratch: Scratch,
@@ -175,7 +175,7 @@ class Priced(NamedTuple):
     delta: Floats  # (all features,) where the kernel left off
 
 
-def priced_cells(family: Family, scratch: Scratch) -> Iterator[Priced]:
+def priced_cells(family: KernelData, scratch: Scratch) -> Iterator[Priced]:
     """Read the prices of the last row for the cells that were visited."""
     m, c = family.RN.shape[0], family.equality.size
     unit = 2.0 if family.is_quadratic else 1.0
@@ -204,7 +204,7 @@ class Skipped(NamedTuple):
     rivals: NDArray[np.int64]
 
 
-def skipped_cells(family: Family, scratch: Scratch) -> Skipped:
+def skipped_cells(family: KernelData, scratch: Scratch) -> Skipped:
     """Read the cells that the last row did not visit because one rival is too dear."""
     at = np.flatnonzero(scratch.used == _SKIPPED)
     return Skipped(family.targets[at], family.rivals[scratch.rival[at]])

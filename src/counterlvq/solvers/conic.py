@@ -8,10 +8,10 @@ import clarabel
 import numpy as np
 from scipy import sparse
 
-from counterlvq.arrays import Floats
-from counterlvq.programs import Multipliers, Program
-from counterlvq.rows import Quadric
-from counterlvq.solvers.guard import solved
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.conditions import QuadraticCondition
+from counterlvq.programs.program import Multipliers, Program
+from counterlvq.solvers.clarabel_guard import solved
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
@@ -94,7 +94,7 @@ def _standard_form(
     return sparse.csc_matrix(sparse.triu(P)), q, left, np.concatenate(right), cones
 
 
-def _cone_rows(quadric: Quadric) -> tuple[Floats, Floats]:
+def _cone_rows(quadric: QuadraticCondition) -> tuple[Floats, Floats]:
     """``|G u - g|^2 <= t`` with ``t = c - h'u`` as ``|(1 - t, 2 (G u - g))| <= 1 + t``."""
     rows = np.concatenate([quadric.h[None, :], -quadric.h[None, :], -2.0 * quadric.G])
     right = np.concatenate([[1.0 + quadric.c, 1.0 - quadric.c], -2.0 * quadric.g])

@@ -6,8 +6,8 @@ import highspy
 import numpy as np
 from scipy import sparse
 
-from counterlvq.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.patience import run_highs
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import clarabel
 import highspy
 
-from counterlvq.arrays import Floats
 from counterlvq.errors import NotSupportedError, WorkerLostError
-from counterlvq.interrupts import interruptible
-from counterlvq.processes import ask_in_processes
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.interrupts import interruptible
+from counterlvq.numeric.worker_processes import ask_in_processes
 
 __all__ = ["is_panic", "run_clarabel", "run_highs"]
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from counterlvq.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["polish"]
 

@@ -13,10 +13,10 @@ from typing import final
 import numpy as np
 from scipy import sparse
 
-from counterlvq.arrays import Floats
-from counterlvq.programs import Multipliers, Program
-from counterlvq.quadratic_forms import Factor, column_lengths
-from counterlvq.rows import Quadric
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import Factor, column_lengths
+from counterlvq.programs.conditions import QuadraticCondition
+from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["Scaling", "scaled"]
 
@@ -124,7 +124,7 @@ def _largest_violation(*gaps: Floats) -> float:
     return float(np.clip(worst, *_STEPS)) if worst > 0 else 1.0
 
 
-def _distance_to(quadric: Quadric, unit: Floats) -> float:
+def _distance_to(quadric: QuadraticCondition, unit: Floats) -> float:
     """Roughly how far the condition is from ``delta = 0``; 0 where it holds there."""
     excess = max(quadric.excess(np.zeros_like(unit)), 0.0)
     curvature = float(np.abs(quadric.G * unit).max(initial=0.0))
@@ -132,13 +132,13 @@ def _distance_to(quadric: Quadric, unit: Floats) -> float:
 
 
 def _scaled_quadrics(
-    quadrics: tuple[Quadric, ...], columns: Floats
-) -> tuple[tuple[Quadric, ...], Floats]:
+    quadrics: tuple[QuadraticCondition, ...], columns: Floats
+) -> tuple[tuple[QuadraticCondition, ...], Floats]:
     out, sizes = [], []
     for quadric in quadrics:
         G, h = quadric.G * columns, quadric.h * columns
         size = float((G**2).sum() + np.abs(h).sum() + abs(quadric.c)) or 1.0
         root = np.sqrt(size)
-        out.append(Quadric(G / root, quadric.g / root, h / size, quadric.c / size))
+        out.append(QuadraticCondition(G / root, quadric.g / root, h / size, quadric.c / size))
         sizes.append(size)
     return tuple(out), np.array(sizes)

@@ -6,7 +6,7 @@ linear in ``(v, V)``; ``[[1, v'], [v, V]]`` positive semidefinite is what is kep
 absolute costs with a known answer, the products of the cost with each absolute change. In
 these units nothing depends on those of the features.
 
-Its multipliers are prices in the sense of `lifting`, where they are judged.
+Its multipliers are prices in the sense of `LiftedMultipliers`, where they are judged.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from counterlvq.arrays import Floats
-from counterlvq.lifting import Box, LiftedPrices, Nonconvex
-from counterlvq.memory import FLOAT, refuse_too_large
-from counterlvq.programs import Multipliers
-from counterlvq.solvers.guard import run_guarded
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
+from counterlvq.programs.program import Multipliers
+from counterlvq.programs.proof_data import cost_limits
+from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
-from counterlvq.stated import cost_limits
 
 __all__ = ["Relaxed", "relax"]
 
@@ -46,7 +46,7 @@ class Relaxed:
     """Answer of the relaxation: prices, and how far ``delta delta'`` is missed."""
 
     outcome: Outcome
-    prices: LiftedPrices
+    prices: LiftedMultipliers
     miss: Floats  # (d, d)
 
     @property
@@ -56,9 +56,9 @@ class Relaxed:
         return all(bool((np.abs(values) < _USABLE).all()) for values in parts)
 
     @classmethod
-    def failed(cls, problem: Nonconvex, box: Box) -> Relaxed:
+    def failed(cls, problem: NonconvexProgram, box: Box) -> Relaxed:
         """Nothing came back that could be used."""
-        return cls(Outcome.FAILED, LiftedPrices.none(problem), np.diag(box.half**2))
+        return cls(Outcome.FAILED, LiftedMultipliers.none(problem), np.diag(box.half**2))
 
 
 class _Pairs(NamedTuple):
@@ -113,7 +113,9 @@ class _Rows:
         return int(right.size)
 
 
-def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: float) -> Relaxed:
+def relax(
+    problem: NonconvexProgram, box: Box, cap: float, tolerance: float, seconds: float
+) -> Relaxed:
     """Solve the relaxation over one box; a bound loses about `tolerance`, as a share."""
     layout = _Layout.of(problem, box, cap)
     form = layout.standard_form()
@@ -133,7 +135,7 @@ def relax(problem: Nonconvex, box: Box, cap: float, tolerance: float, seconds: f
 class _Layout:
     """Where everything stands in the standard form of one box."""
 
-    problem: Nonconvex
+    problem: NonconvexProgram
     box: Box
     cap: float
     free: NDArray[np.intp]
@@ -143,7 +145,7 @@ class _Layout:
     w: Floats  # (n,)
 
     @classmethod
-    def of(cls, problem: Nonconvex, box: Box, cap: float) -> _Layout:
+    def of(cls, problem: NonconvexProgram, box: Box, cap: float) -> _Layout:
         """Leave out features that the box holds in place."""
         free = np.flatnonzero(box.half > _LEAST_HALF)
         return cls(
@@ -427,7 +429,7 @@ class _Layout:
         rest = (V - v[i] * v[k]) * self.half[i] * self.half[k]
         miss[self.free[i], self.free[k]] = miss[self.free[k], self.free[i]] = rest
         linear = Multipliers(y, z, nu)
-        prices = LiftedPrices(
+        prices = LiftedMultipliers(
             forms, linear, low, high, cross, share, signs, from_low, from_high, point
         )
         return Relaxed(outcome, prices, miss)

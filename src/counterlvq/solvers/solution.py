@@ -8,8 +8,8 @@ from typing import Protocol, final
 
 import numpy as np
 
-from counterlvq.arrays import Floats
-from counterlvq.programs import Multipliers, Program
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["Outcome", "Solution", "Solver"]
 

@@ -8,7 +8,7 @@ their row comes back when it is broken again.
 
 from __future__ import annotations
 
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 
 __all__ = ["FAILED", "INFEASIBLE", "SOLVED"]
 

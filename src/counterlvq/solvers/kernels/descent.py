@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.compiling import jit
+from counterlvq.numeric.jit import jit
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import INF, SOLVED
 

@@ -7,8 +7,8 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from counterlvq.compiling import borrowed, jit
-from counterlvq.duality_kernel import (
+from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.programs.duality_kernel import (
     cell_value,
     cost_of,
     fastest_gain,

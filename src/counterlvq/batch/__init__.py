@@ -1,0 +1,1 @@
+"""Answers for many rows: how they are computed, confirmed and held."""

@@ -1,0 +1,161 @@
+"""The last word: the user's own `predict` is asked about every answer before it is given.
+
+An answer leads its rivals by what the arithmetic of that `predict` needs, so it is confirmed as a
+rule. One that is not is looked for again further in; what stays rejected is not called an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.batch.engine import Table
+from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.results import Counterfactual
+from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.types import Status
+
+__all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
+
+# Both move answers away from the boundary or back to it, and no bound.
+#
+# A lead that the user's model rejects is multiplied by this.
+_PUSH = 16.0
+# Share of scores that their rounding may hide of a lead. Too little of it gives up an answer.
+_HIDDEN = 2.0**-46
+# Where a lead cannot be had, smaller ones are tried, each this share of the last.
+_SHARE = 2.0**-6
+
+
+def confirmed(
+    rules: Acceptance,
+    x: Floats,
+    target_mask: NDArray[np.bool_],
+    judge: SearchContext,
+    search: Callable[[SearchContext], SearchResult],
+    is_proved_empty: Callable[[SearchResult], bool],
+    push: float,
+) -> tuple[SearchResult, int]:
+    """Search until the user's own `predict` confirms an answer; returns its prototype as well.
+
+    Without one the find has no point, and the prototype is -1. `is_proved_empty` says of a
+    find without a point whether nothing is left to look for.
+    """
+    X = x[None, :]
+    least = push * rules.least_margin(X)
+    smallest = least * _SHARE**2
+    doubtful: list[SearchResult] = []
+    for _ in range(MOST_PUSHES + 2):
+        share = float(rules.open_share(X, target_mask, least)[0])
+        find = search(replace(judge, least=float(least[0]), open_share=share))
+        if find.y is None:
+            if not least[0] or judge.out_of_time() or is_proved_empty(find):
+                break
+            # There may be room for a smaller lead, or for none.
+            least = np.where(least > smallest, _SHARE * least, 0.0)
+            continue
+        Y = find.y[None, :]
+        on_grid = not rules.template.is_continuous
+        if on_grid or rules.is_assured(Y, target_mask)[0]:
+            told = rules.verdict(Y, target_mask)
+            if target_mask[told.prototype[0]] and told.steady[0]:
+                return find, int(told.prototype[0])
+            least = _PUSH * np.maximum(least, rules.least_margin(Y))
+        else:
+            doubtful.append(find)
+            least = _next_lead(rules, target_mask, Y, least)
+            least = np.where((least > 0) & (least < smallest), 0.0, least)
+        if on_grid or not least[0] or judge.out_of_time():
+            break
+    for spare in sorted(doubtful, key=lambda found: found.cost):
+        assert spare.y is not None
+        told = rules.verdict(spare.y[None, :], target_mask)
+        if target_mask[told.prototype[0]] and told.steady[0]:
+            return spare, int(told.prototype[0])
+    return replace(find, y=None, cost=np.inf), -1
+
+
+def _next_lead(
+    rules: Acceptance, target_mask: NDArray[np.bool_], Y: Floats, least: Floats
+) -> Floats:
+    """Ask for more where there was too little, and for less where it could not be had."""
+    scores = rules.model.distances(Y)
+    lead = scores[:, ~target_mask].min(axis=1, initial=np.inf) - scores[:, target_mask].min(axis=1)
+    # A lead that rounding hides counts as had: if it cannot be, asking for more says so.
+    had = lead >= 0.5 * least - _HIDDEN * scores.max(axis=1)
+    return np.where(had, rules.pushed(least, Y), _SHARE * least)
+
+
+class Asking(Protocol):
+    """Answers single rows of a batch again, and keeps what it finds."""
+
+    def wish(self, i: int) -> Any:
+        """Return what is wished for in a row."""
+
+    def again(self, i: int, push: float) -> Counterfactual:
+        """Answer a row further in."""
+
+    def withdraw(self, i: int) -> Counterfactual:
+        """Take back the answer of a row."""
+
+
+def confirm_table(
+    table: Table, says: Callable[[Floats], NDArray[Any]], model: PrototypeModel, asking: Asking
+) -> None:
+    """Ask the user's own `predict` about all answers of a batch in one call.
+
+    Rows that it rejects are answered again further in and asked about again, all together.
+    """
+    push = 1.0
+    for _ in range(MOST_PUSHES):
+        rejected = _rejected(table, says, model, asking)
+        push *= _PUSH
+        for i in rejected:
+            table.put(i, asking.again(i, push))
+        if not rejected:
+            return
+    for i in _rejected(table, says, model, asking):
+        table.put(i, asking.withdraw(i))
+
+
+def _rejected(
+    table: Table, says: Callable[[Floats], NDArray[Any]], model: PrototypeModel, asking: Asking
+) -> list[int]:
+    """Rows whose answer does not get a wished-for label among the others."""
+    at = table.answered()
+    if not at.size:
+        return []
+    told = np.asarray(says(table.X[at]))
+    rejected = []
+    for k in np.flatnonzero(told != model.labels[table.prototype[at]]):
+        i = int(at[k])
+        target_mask = wished_prototypes(model, asking.wish(i), int(table.nearest[i]))
+        same = np.flatnonzero(target_mask & (model.labels == told[k]))
+        if same.size:
+            table.prototype[i] = same[0]
+        else:
+            rejected.append(i)
+    return rejected
+
+
+def withdrawn(answer: Counterfactual) -> Counterfactual:
+    """State that there is no answer where there was one."""
+    if not answer.status.has_answer:
+        return answer
+    return replace(
+        answer,
+        values=np.full(answer.values.shape, np.nan),
+        status=Status.UNKNOWN,
+        cost=np.inf,
+        gap=np.inf,
+        prediction=None,
+        prototype=-1,
+        reason="the model's own predict rejects what was found",
+    )

@@ -1,0 +1,324 @@
+"""Answers for many inputs, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, final, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.numeric.arrays import Floats, has_names, read_only
+from counterlvq.results import Counterfactual, RowCheck, difference
+from counterlvq.tables.encoding import as_cells, named_table, written
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import as_frame, new_frame
+from counterlvq.types import Status
+from counterlvq.visible import encodable, encodable_cells, shown_text
+
+__all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
+
+_SHOWN_FEATURES = 10
+# A summary counts no change smaller than this share of the value; it enters no claim.
+_ROUNDING = 2.0**-44
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class GivenTable:
+    """The table that a batch was asked for, to write answers into tables like it."""
+
+    table: Any
+    fill: Callable[[Any, Floats], Any]  # puts rows of numbers into a table of as many rows
+
+    def holding(self, rows: NDArray[np.int64], values: Floats) -> Any:
+        """Write values into the listed rows of the table."""
+        named = named_table(self.table)
+        if named is not None:
+            return self.fill(named.taking(rows), values)
+        cells = as_cells(self.table)
+        is_whole = np.array_equal(rows, np.arange(len(cells)))
+        return self.fill(cells if is_whole else cells[rows], values)
+
+    def new(self, rows: NDArray[np.int64], columns: dict[str, Any]) -> Any:
+        """Make a frame of other columns for the listed rows, in the library of the table."""
+        frame = as_frame(self.table)
+        if frame is not None:
+            taken = as_frame(frame.taking(rows))
+            return taken.beside(columns) if taken is not None else None
+        made = new_frame(columns)
+        return made.set_index(rows) if hasattr(made, "set_index") else made
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class CounterfactualBatch:
+    """The answers to many questions, row by row.
+
+    Indexing with a number gives the `Counterfactual` of that row, with its certificate and,
+    if there is no answer, its conflict; with a slice, a mask or positions, a smaller batch.
+
+    Attributes
+    ----------
+    X : table of n rows
+        Counterfactuals, as the inputs were given: a frame of the same kind with types and other
+        columns kept, or an array of shape (n, d); NaN or a gap where there is none.
+    values, original_values : ndarray of shape (n, d)
+        Counterfactuals and inputs as numbers, levels by their positions.
+    cost, lower_bound, gap, resolution : ndarray of shape (n,)
+        As in `Counterfactual`.
+    status : ndarray of str, shape (n,)
+        One of "optimal", "feasible", "infeasible", "unknown".
+    prototype : ndarray of int, shape (n,)
+        Nearest prototype of each counterfactual; -1 without an answer.
+    prediction, original_prediction : ndarray of shape (n,)
+        Labels of counterfactuals (None without an answer) and inputs.
+    second_engine : ndarray of bool, shape (n,)
+        Rows whose first answer did not stand up, or that the kernels cannot take: they were
+        solved by HiGHS or Clarabel.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [0.0, 5.0], [3.0, 0.0]])
+    >>> batch.cost
+    array([1., 2., 1.])
+    >>> batch.prediction.tolist()
+    ['yes', 'yes', 'no']
+    >>> batch[1].changes
+    (Change(feature='x0', before=0.0, after=2.0...),)
+    """
+
+    values: Floats
+    original_values: Floats
+    cost: Floats
+    lower_bound: Floats
+    gap: Floats
+    resolution: Floats
+    status: NDArray[np.str_]
+    prototype: NDArray[np.int64]
+    original_prototype: NDArray[np.int64]
+    second_engine: NDArray[np.bool_]
+    labels: NDArray[Any]  # of all prototypes
+    features: Features
+    rows: NDArray[np.int64]  # positions in the batch that was asked for
+    ask: Callable[[int], Counterfactual] = field(compare=False)
+    given: GivenTable = field(compare=False)
+    check: RowCheck | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for part in vars(self).values():
+            if isinstance(part, np.ndarray):
+                read_only(part)
+
+    def __len__(self) -> int:
+        return int(self.cost.shape[0])
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        return (self[i] for i in range(len(self)))
+
+    @overload
+    def __getitem__(self, index: int) -> Counterfactual: ...
+    @overload
+    def __getitem__(
+        self, index: slice | NDArray[Any] | list[int] | list[bool]
+    ) -> CounterfactualBatch: ...
+    def __getitem__(
+        self, index: int | slice | NDArray[Any] | list[int] | list[bool]
+    ) -> Counterfactual | CounterfactualBatch:
+        if isinstance(index, int | np.integer):
+            return self._one(int(self.rows[index]))
+        at = index if isinstance(index, slice) else np.asarray(index)
+        return CounterfactualBatch(
+            self.values[at],
+            self.original_values[at],
+            self.cost[at],
+            self.lower_bound[at],
+            self.gap[at],
+            self.resolution[at],
+            self.status[at],
+            self.prototype[at],
+            self.original_prototype[at],
+            self.second_engine[at],
+            self.labels,
+            self.features,
+            self.rows[at],
+            self.ask,
+            self.given,
+            self.check,
+        )
+
+    def _one(self, row: int) -> Counterfactual:
+        """Answer of one row; of a table with names, with a row of the same kind."""
+        answer = replace(self.ask(row), check=self.check)
+        if not has_names(self.given.table):
+            return answer
+        held = self.given.holding(np.array([row]), answer.values[None, :])
+        return replace(answer, as_given=held[0] if isinstance(held, list) else held)
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X
+        """Counterfactuals as the inputs were given; a gap or NaN where there is none."""
+        return self.given.holding(self.rows, self.values)
+
+    @property
+    def original(self) -> Any:
+        """The inputs as they were given."""
+        return self.given.holding(self.rows, self.original_values)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The names of the features, d of them."""
+        return self.features.names
+
+    @property
+    def delta(self) -> Floats:
+        """The changes, (n, d).
+
+        NaN where there is no answer, and for levels that change: they have no distance.
+        """
+        return difference(self.values, self.original_values, self.features)
+
+    @property
+    def prediction(self) -> NDArray[Any]:
+        """Labels of the counterfactuals, (n,); an object array with None where there is none."""
+        found = self.labels[self.prototype]
+        if (self.prototype >= 0).all():
+            return found
+        out = found.astype(object)
+        out[self.prototype < 0] = None
+        return out
+
+    @property
+    def original_prediction(self) -> NDArray[Any]:
+        """Labels of the inputs, (n,)."""
+        found: NDArray[Any] = self.labels[self.original_prototype]
+        return found
+
+    @property
+    def fallbacks(self) -> int:
+        """How many rows were solved by a second engine."""
+        return int(self.second_engine.sum())
+
+    def to_frame(self) -> Any:
+        """Put everything in a DataFrame, one row per input.
+
+        For each feature f there are the columns f_before, f_after and, for numbers, f_change;
+        then cost, lower_bound, gap, status, prediction, original_prediction and prototype. It
+        is a frame of the library that the inputs came in, of pandas for arrays.
+        """
+        delta = self.delta
+        columns: dict[str, Any] = {}
+        for j, feature in enumerate(self.features):
+            name = encodable(feature.name)
+            columns[f"{name}_before"] = _holdable(written(self.original_values[:, j], feature))
+            columns[f"{name}_after"] = _holdable(written(self.values[:, j], feature))
+            if feature.is_number:
+                columns[f"{name}_change"] = delta[:, j]
+        for name in ("cost", "lower_bound", "gap", "status"):
+            columns[name] = getattr(self, name)
+        columns["prediction"] = _holdable(self.prediction)
+        columns["original_prediction"] = _holdable(self.original_prediction)
+        columns["prototype"] = self.prototype
+        return self.given.new(self.rows, columns)
+
+    def summary(self) -> BatchSummary:
+        """Say how the batch went, and which features change most."""
+        answered = np.isfinite(self.cost)
+        before, after = self.original_values[answered], self.values[answered]
+        # Whether a digit beyond the last that matters has changed depends on the processor.
+        changed = ~np.isclose(after, before, _ROUNDING, 0.0) if answered.any() else None
+        uses = []
+        for j, feature in enumerate(self.features):
+            moved = np.zeros(0)
+            if changed is not None:
+                moved = (after[:, j] - before[:, j])[changed[:, j]]
+            share = moved.size / max(int(answered.sum()), 1)
+            size = float(np.abs(moved).mean()) if moved.size else 0.0
+            uses.append(FeatureUse(feature.name, share, size if feature.is_number else np.nan))
+        return BatchSummary(
+            rows=len(self),
+            shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
+            mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
+            mean_changes=float(changed.sum(axis=1).mean()) if changed is not None else 0.0,
+            worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
+            fallbacks=self.fallbacks,
+            features=tuple(sorted(uses, key=lambda use: -use.share)),
+        )
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+
+@final
+@dataclass(frozen=True)
+class FeatureUse:
+    """How often a feature changes, and by how much when it does; NaN for levels."""
+
+    feature: str
+    share: float
+    mean_change: float
+
+
+@final
+@dataclass(frozen=True, repr=False)
+class BatchSummary:
+    """A batch in a few numbers, which it shows where it is printed or ends a cell.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [0.0, 5.0], [3.0, 0.0]])
+    >>> print(batch.summary())
+    3 rows: 100.0% optimal
+      mean cost 1.33333, largest gap ..., 1.00 features changed per answer
+      solved by a second engine: 0
+      feature  changed  mean change
+      x0        100.0%        1.333
+    """
+
+    rows: int
+    shares: dict[Status, float]
+    mean_cost: float
+    mean_changes: float
+    worst_gap: float
+    fallbacks: int
+    features: tuple[FeatureUse, ...]
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
+        lines = [
+            f"{self.rows:,} rows: {ends}",
+            f"  mean cost {self.mean_cost:.6g}, largest gap {self.worst_gap:.0e}, "
+            f"{self.mean_changes:.2f} features changed per answer",
+            f"  solved by a second engine: {self.fallbacks:,}",
+        ]
+        used = [use for use in self.features if use.share > 0][:_SHOWN_FEATURES]
+        if used:
+            names = [shown_text(use.feature) for use in used]
+            width = max(7, *map(len, names))
+            lines.append(f"  {'feature':<{width}}  changed  mean change")
+            lines += [
+                f"  {name:<{width}}  {use.share:>7.1%}  {_size(use):>11}"
+                for name, use in zip(names, used, strict=True)
+            ]
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def _size(use: FeatureUse) -> str:
+    return "level" if np.isnan(use.mean_change) else f"{use.mean_change:.4g}"
+
+
+def _holdable(cells: NDArray[Any]) -> NDArray[Any]:
+    """Write out halves of surrogate pairs, which no library of tables can hold."""
+    if cells.dtype.kind not in "OU":
+        return cells
+    out = np.empty(len(cells), dtype=object)
+    out[:] = encodable_cells(cells.tolist())
+    return cells if out.tolist() == cells.tolist() else out

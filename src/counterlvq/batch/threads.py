@@ -1,0 +1,87 @@
+"""Blocks of work for threads, with progress and a way to stop.
+
+The kernels release the interpreter, so threads share the work without copying it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sized
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Lock
+from typing import TypeVar
+
+import numpy as np
+
+from counterlvq.batch.progress import Bar, progress_bar
+from counterlvq.errors import InvalidInputError
+
+__all__ = ["run_blocks", "workers"]
+
+
+Block = TypeVar("Block", bound=Sized)
+
+
+def workers(n_jobs: int | None) -> int:
+    """Turn `n_jobs` into a number of threads: None is 1, -1 every core, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if not _is_whole(n_jobs) or n_jobs == 0:
+        raise InvalidInputError(
+            f"n_jobs is {n_jobs!r}; expected a positive number of threads, a negative one to "
+            f"count down from all cores (-1: all of them), or None for one."
+        )
+    if n_jobs > 0:
+        return int(n_jobs)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return max(1, (cores or 1) + 1 + int(n_jobs))
+
+
+def run_blocks(
+    blocks: Iterable[Block], work: Callable[[Block], None], jobs: int, total: int, progress: bool
+) -> None:
+    """Call `work` for every block, in `jobs` threads; `total` is how many rows they hold.
+
+    Blocks are made as they are needed. An interrupt, or an error in a block, stops the run
+    after the blocks that are under way.
+    """
+    with progress_bar(total, progress) as bar:
+        if jobs == 1:
+            for block in blocks:
+                work(block)
+                bar.update(len(block))
+            return
+        _run_threads(iter(blocks), work, jobs, bar)
+
+
+def _run_threads(
+    blocks: Iterator[Block], work: Callable[[Block], None], jobs: int, bar: Bar
+) -> None:
+    turn, stop = Lock(), Event()
+
+    def serve() -> None:
+        """Take one block after another: a thread that hands them out would only be in the way."""
+        try:
+            while not stop.is_set():
+                with turn:
+                    block = next(blocks, None)
+                if block is None:
+                    return
+                work(block)
+                with turn:
+                    bar.update(len(block))
+        except BaseException:
+            stop.set()
+            raise
+
+    with ThreadPoolExecutor(jobs) as pool:
+        running = [pool.submit(serve) for _ in range(jobs)]
+        try:
+            for future in running:
+                future.result()
+        finally:
+            stop.set()
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -1,0 +1,325 @@
+"""Whether a finished point is what was asked for, by `predict` and by every constraint."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING
+from counterlvq.programs.proof_data import entries_of, starts_of
+from counterlvq.programs.template import ProgramTemplate
+from counterlvq.vicinity import SAFE, competing
+
+__all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Acceptance", "Judged", "Leads", "Verdict"]
+
+# What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
+EXACT_GAP = 1e-6
+# A kernel's answer is looked at again if more than this stays open: exact arithmetic or another
+# engine may close it.
+CLOSED_GAP = 1e-7
+
+# How far a margin may be off: like an equality it rarely holds to the last digit. Points that are
+# off by less count as answers; no bound rests on it.
+_MARGIN_ROUNDING = 2.0**-40
+
+
+# In how much company a row is asked about where its label may depend on it: routines treat the
+# last rows of a block differently.
+_COMPANIES = (2, 3, 5, 9, 17)
+# What is asked for beyond the lead that makes the label of the input certain: the answer lies
+# elsewhere, usually not far away. It moves the answer, never a bound.
+_AMPLE = 1.5
+
+
+# Prototypes up to so many times as far, squared, as the second nearest may decide around a row.
+# Models behind a pipeline alone are concerned: a bound gives way by the blur of these at the row.
+_AROUND = 16.0
+# How often an answer that the user's own `predict` may not confirm is pushed further in.
+MOST_PUSHES = 4
+# How many times its share of the lead that has to be gained a further lead may cost.
+_OPEN = 8.0
+
+
+class Leads(Protocol):
+    """How much of a lead makes a label certain, see `counterlvq.pipelines.source.Doubt`."""
+
+    def least_margin(self, rows: Floats) -> Floats:
+        """Lead over every prototype of another label with which the label is certain, (n,)."""
+
+    def overlooked(self, rows: Floats, reach: Floats) -> Floats:
+        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
+
+    def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
+        """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
+
+    def leads_of_nearest(self, rows: Floats) -> Floats:
+        """By how much the nearest prototype is nearer than any of another label, (n,)."""
+
+
+class Verdict(NamedTuple):
+    """What the user's model says of points, one entry each."""
+
+    prototype: NDArray[np.intp]  # the nearest one of the label that it gives
+    # Whether it says so in any company: by its lead, or as far as it was asked.
+    assured: NDArray[np.bool_]
+    steady: NDArray[np.bool_]
+
+
+class Judged(NamedTuple):
+    """What is to be said of finished points, one entry each."""
+
+    good: NDArray[np.bool_]  # finite, and meets every constraint
+    cost: Floats
+    gap: Floats  # share of the cost that its bound does not prove
+    resolution: Floats  # cost that the last digits of the point itself are worth
+
+    def closed(self, bound: Floats | float, tolerance: float) -> NDArray[np.bool_]:
+        """Which are proved to a share of their cost, or to what their digits can tell."""
+        with np.errstate(invalid="ignore"):  # of rows without an answer both are infinite
+            return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Acceptance:
+    """What a counterfactual has to satisfy; it knows nothing of how one is found."""
+
+    model: PrototypeModel
+    template: ProgramTemplate
+    margin: float | None
+    says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
+    doubt: Leads | None = None  # what its rounding leaves open
+
+    def accepts(
+        self, y: Floats, x: Floats, target_mask: NDArray[np.bool_], *, strict: bool = True
+    ) -> bool:
+        """Whether `y` has a wished-for label and meets every constraint.
+
+        Inequalities have to hold to the last digit if `strict`.
+        """
+        Y, X = y[None, :], x[None, :]
+        if not self.judged(Y, X, strict=strict).good[0]:
+            return False
+        return bool(self.wins(Y, X, self.model.nearest(Y), target_mask)[0])
+
+    def judged(
+        self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True
+    ) -> Judged:
+        """Judge each row of `Y` as the counterfactual of that row of `X`, with its bound."""
+        # Numba takes a second to import and is not needed before this point.
+        from counterlvq.certificates.acceptance_kernel import judge_rows
+
+        n = Y.shape[0]
+        out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
+        give = 0.0 if strict else INEQUALITY_ROUNDING
+        bounds = np.full(n, bound) if isinstance(bound, float) else bound
+        squares = self._squares(Y, X)
+        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
+        for quadric in self.template.quadrics:
+            for i in np.flatnonzero(out.good):
+                out.good[i] = quadric.holds(Y[i])
+        if not self.template.is_continuous:
+            for i in np.flatnonzero(out.good):
+                out.good[i] = self._is_on_grid(Y[i], X[i], give)
+        return out
+
+    def _squares(self, Y: Floats, X: Floats) -> Floats:
+        """Quadratic part of each cost by what the user gave, where its factor only comes near."""
+        form = self.template.form
+        if form is None or form.diagonal is not None:
+            return np.full(Y.shape[0], np.nan)
+        with np.errstate(invalid="ignore"):  # points that are not finite are refused later
+            return form.values(Y - X)
+
+    def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
+        """Whether a point is on the grid, and meets the conditions that hold on its part of it."""
+        for item in self.template.conditionals:
+            if item.applies(y, y):
+                excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
+                if not (excess <= give * item.rows.magnitude(y, x)).all():
+                    return False
+        return self.template.grid.holds(y)
+
+    def wins(
+        self, Y: Floats, X: Floats, nearest: NDArray[np.intp], target_mask: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Which rows have a wished-for label, by the margin unless they are unchanged, (n,)."""
+        won = target_mask[nearest]
+        if self.margin and won.any():
+            scores = self.model.distances(Y)
+            rival = scores[:, ~target_mask].min(axis=1, initial=np.inf)
+            own = scores[:, target_mask].min(axis=1)
+            kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
+            won = won & (kept | (Y == X).all(axis=1))
+        if self.says is not None and not self.template.is_continuous and won.any():
+            # On a grid there may be no room for a margin: here it is asked about every point.
+            told = self.verdict(Y[won], target_mask)
+            won[won] = target_mask[told.prototype] & told.steady
+        return won
+
+    def verdict(self, rows: Floats, target_mask: NDArray[np.bool_] | None = None) -> Verdict:
+        """Ask the user's model about rows, all at once.
+
+        It is asked again, about one row alone and in company, where rounding in its `predict`
+        may decide: between labels, or between what is wished for and what is not.
+        """
+        nearest, certain = self.model.nearest_of_checked(rows), np.ones(len(rows), dtype=bool)
+        if self.says is None:
+            return Verdict(nearest, certain, certain)
+        told = np.array(self.says(rows))
+        assured, steady = self.is_assured(rows, target_mask), certain
+        for i in np.flatnonzero(~assured):
+            alone = self.says(rows[i : i + 1])[0]
+            crowds = (np.repeat(rows[i : i + 1], size, axis=0) for size in _COMPANIES)
+            told[i] = alone
+            steady[i] = all((self.says(crowd) == alone).all() for crowd in crowds)
+        for i in np.flatnonzero(told != self.model.labels[nearest]):
+            same = np.flatnonzero(self.model.labels == told[i])
+            scores = self.model.distances(rows[i : i + 1])[0, same]
+            nearest[i] = same[scores.argmin()] if same.size else nearest[i]
+            steady[i] &= same.size > 0
+        return Verdict(nearest, assured, steady)
+
+    def confirms(self, y: Floats, target_mask: NDArray[np.bool_]) -> bool:
+        """Whether the user's own `predict` gives a point a wished-for label, in any company."""
+        told = self.verdict(y[None, :], target_mask)
+        return bool(target_mask[told.prototype[0]] and told.steady[0])
+
+    def is_assured(
+        self, rows: Floats, target_mask: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.bool_]:
+        """Whether rounding in the user's own `predict` cannot decide the label of rows, (n,).
+
+        Or, if `target_mask` is given, whether it cannot decide that the label is a wished-for one.
+        """
+        doubt = self.doubt
+        if doubt is None:
+            return np.ones(len(rows), dtype=bool)
+        leads = (
+            doubt.leads_of_nearest(rows) if target_mask is None else doubt.leads(rows, target_mask)
+        )
+        return np.asarray(leads >= doubt.least_margin(rows))
+
+    def least_margin(self, rows: Floats) -> Floats:
+        """Lead to ask for so that the label is certain at rows and around them, (n,)."""
+        if self.doubt is None:
+            return np.zeros(len(rows))
+        least = _AMPLE * self.doubt.least_margin(rows)
+        return np.where(np.isfinite(least), least, 0.0)
+
+    def blur(self, rows: Floats) -> Floats:
+        """Lead of a rival that the user's own `predict` may overlook at rows and around, (n,).
+
+        Twice what its rounding can be at the row itself, and what restating it in the user's
+        columns got wrong: the points that a bound is about lie elsewhere, usually not far away.
+        """
+        if self.says is None:
+            return np.zeros(len(rows))
+        own = np.zeros(len(rows)) if self.doubt is None else 2.0 * self.doubt.least_margin(rows)
+        if self.model.blur is not None:
+            scores = self.model.distances(rows)
+            # Prototypes much farther away than the second nearest decide nothing around here.
+            second = np.partition(scores, 1, axis=1)[:, 1:2]
+            blur = np.where(scores <= _AROUND * second, self.model.blur.of_scores(rows), 0.0)
+            own = own + 4.0 * blur.max(axis=1)
+        return np.where(np.isfinite(own), own, np.inf)
+
+    def blur_within(self, rows: Floats, reach: Floats) -> Floats:
+        """Lead of a rival that `predict` may overlook at any row within `reach` (n, d), (n,).
+
+        At least `blur`, so that bounds about small vicinities agree. Infinite where a column that
+        matters has no limit.
+        """
+        if self.says is None:
+            return np.zeros(len(rows))
+        out = self.blur(rows)
+        if self.doubt is not None:
+            out = np.maximum(out, self.doubt.overlooked(rows, reach))
+        if self.model.blur is not None:
+            out = out + self._misstated(rows, reach)
+        return np.where(np.isfinite(out), out, np.inf)
+
+    def _misstated(self, rows: Floats, reach: Floats) -> Floats:
+        """Bound what restating the model got wrong at any row within `reach`, (n,)."""
+        blur = self.model.blur
+        assert blur is not None
+        # Columns that the model ignores may change without limit.
+        limits = np.where(blur.ignored, 0.0, reach)
+        limited = np.asarray(np.isfinite(limits).all(axis=1))
+        limits = np.where(limited[:, None], limits, 0.0)
+        pairs = zip(rows, limits, strict=True)
+        errors = np.array([blur.over_box(row - limit, row + limit) for row, limit in pairs])
+        found = 2.0 * SAFE * competing(self.model, rows, limits, errors)
+        return np.asarray(np.where(limited, found, np.inf))
+
+    def pushed(self, least: Floats, Y: Floats) -> Floats:
+        """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
+        return np.maximum(2.0 * least, self.least_margin(Y))
+
+    def open_share(self, X: Floats, target_mask: NDArray[np.bool_], least: Floats) -> Floats:
+        """Share of the cost that asking for a lead may leave open, about, (n,).
+
+        Where more is open, an engine has done badly: the cost of a lead grows no faster than the
+        square of what has to be gained, unless constraints are in the way.
+        """
+        out = np.zeros(len(X))
+        asked = least > 0
+        if asked.any():
+            scores = self.model.distances(X[asked])
+            behind = scores[:, target_mask].min(axis=1) - scores[:, ~target_mask].min(
+                axis=1, initial=np.inf
+            )
+            share = np.full(behind.shape, np.inf)
+            np.divide(_OPEN * least[asked], behind, out=share, where=behind > 0)
+            out[asked] = share
+        return out
+
+    @cached_property
+    def _checks(self) -> _Checks:
+        return _checks_of(self.template)
+
+
+class _Checks(NamedTuple):
+    """Plain arrays for `acceptance_kernel`; row k of a matrix has the entries from start_k on."""
+
+    start: NDArray[np.int64]  # (k + 1,)
+    feature: NDArray[np.int64]  # (entries,)
+    new: Floats  # (entries,) factor of the counterfactual value
+    old: Floats  # (entries,) factor of the factual value
+    value: Floats  # (k,)
+    equality: NDArray[np.bool_]  # (k,)
+    w: Floats  # (d,)
+    L_start: NDArray[np.int64]  # (s + 1,)
+    L_feature: NDArray[np.int64]
+    L_factor: Floats
+
+
+def _checks_of(template: ProgramTemplate) -> _Checks:
+    parts = (template.inequalities, template.bounds, template.equalities, template.fixed)
+    A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
+    k, j, start = entries_of((A != 0) | (R != 0))
+    r, c = template.cost_entries
+    return _Checks(
+        start=start,
+        feature=j,
+        new=A[k, j],
+        old=R[k, j],
+        value=v,
+        equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
+        w=np.array(template.w),  # a copy that can be written to; see `_writable`
+        L_start=starts_of(r, template.L.shape[0]),
+        L_feature=c,
+        L_factor=template.cost_values,
+    )
+
+
+def _writable(rows: Floats) -> Floats:
+    """Compiled code tells read-only arrays apart and would be compiled twice."""
+    return np.require(rows, requirements=["C", "W"])

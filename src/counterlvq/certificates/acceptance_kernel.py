@@ -1,0 +1,157 @@
+"""What is checked of every finished point, compiled: constraints, cost and gap in one pass.
+
+It sees numbers alone, and nothing of how a point was found. A row is summed by itself, term by
+term, so that it is judged the same alone and among others.
+
+Importing this module imports Numba; `acceptance` does so when the first point is judged.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.programs.duality_kernel import cost_of
+
+__all__ = ["judge_rows", "relative_gap"]
+
+_INF = np.inf
+# `rows.EQUALITY_ROUNDING`: compiled files take constants from each other alone.
+_EQUALITY_ROUNDING = 2.0**-40
+# Twice the unit of rounding.
+_UNIT = 2.0**-52
+# Multiplying by this splits a float into two halves whose products are exact (Dekker 1971).
+_SPLIT = 2.0**27 + 1.0
+
+
+@jit
+def _two_sum(a, b):
+    """Sum and its rounding error, exactly."""
+    total = a + b
+    part = total - a
+    return total, (a - (total - part)) + (b - part)
+
+
+@jit
+def _two_product(a, b):
+    """Product and its rounding error, exactly unless it over- or underflows."""
+    product = a * b
+    big = _SPLIT * a
+    a1 = big - (big - a)
+    a2 = a - a1
+    big = _SPLIT * b
+    b1 = big - (big - b)
+    b2 = b - b1
+    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
+
+
+@jit
+def _exact_surplus(x, y, first, last, feature, new, old, value):
+    """Left-hand side less right-hand side, to twice the digits: its sign can be trusted."""
+    total, rest = -value, 0.0
+    for n in range(first, last):
+        j = feature[n]
+        for factor, at in ((new[n], y[j]), (old[n], x[j])):
+            product, low = _two_product(factor, at)
+            total, high = _two_sum(total, product)
+            rest += low + high
+    return total + rest
+
+
+@jit
+def _is_finite(y):
+    finite = True
+    for j in range(y.size):
+        finite = finite and abs(y[j]) < _INF
+    return finite
+
+
+@jit
+def _meets(x, y, start, feature, new, old, value, equality, give):
+    """Whether ``new @ y + old @ x <= value`` holds for each condition, or ``==``.
+
+    An inequality may be off by the share `give` of the numbers that meet in it.
+    """
+    for k in range(value.size):
+        given, taken, size = 0.0, 0.0, 0.0
+        for n in range(start[k], start[k + 1]):
+            j = feature[n]
+            here, before = new[n] * y[j], old[n] * x[j]
+            taken += here
+            given += before
+            size += abs(here) + abs(before)
+        surplus, share, size = taken + given - value[k], give, size + abs(value[k])
+        if abs(surplus) <= (start[k + 1] - start[k] + 3) * _UNIT * size:
+            surplus = _exact_surplus(
+                x, y, start[k], start[k + 1], feature, new, old, value[k]
+            )  # fmt: skip
+        if equality[k]:
+            surplus, share = abs(surplus), _EQUALITY_ROUNDING
+        allowed = share * size if share > 0.0 else 0.0
+        # Numbers too large to be told apart are not believed: inf <= inf proves nothing.
+        if not surplus <= allowed or not surplus < _INF:
+            return False
+    return True
+
+
+@jit
+def _resolution(x, y, change, w, start, feature, factor):
+    """Price the last digits of the features that change: eight units of rounding each."""
+    worth = 0.0
+    for j in range(change.size):
+        if change[j] != 0.0:
+            worth += w[j] * (abs(x[j]) + abs(y[j]))
+    total = 4.0 * _UNIT * worth
+    for c in range(start.size - 1):
+        lifted, blur = 0.0, 0.0
+        for n in range(start[c], start[c + 1]):
+            j = feature[n]
+            if change[j] != 0.0:
+                lifted += factor[n] * change[j]
+                blur += abs(factor[n]) * 4.0 * _UNIT * (abs(x[j]) + abs(y[j]))
+        total += (2.0 * abs(lifted) + blur) * blur
+    return total
+
+
+@jit
+def relative_gap(cost, bound):
+    """Share of a cost that is not proved, ``(cost - bound) / cost``; 0 of a cost of 0."""
+    unproved = cost - bound
+    if unproved <= 0.0:
+        return 0.0
+    share = unproved / cost
+    return share if share >= 0.0 else _INF
+
+
+@jit
+def judge_rows(checks, X, Y, bounds, give, squares, good, costs, gaps, resolutions):
+    """Judge the counterfactual Y of each row of X, and what its bound proves.
+
+    Into the last four: whether a row is finite and meets the linear constraints, what it
+    costs, the share of its cost that is not proved, and the cost that cannot be told from
+    nothing at the point itself. `squares` holds the quadratic part of each cost where the
+    factor only comes near it, and NaN where it is the factor's own.
+    """
+    start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
+    new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
+    w = borrowed(checks.w)
+    L_start, L_feature = borrowed(checks.L_start), borrowed(checks.L_feature)
+    L_factor = borrowed(checks.L_factor)
+    X, Y = borrowed(X), borrowed(Y)
+    change = np.empty(w.size)
+    for n in range(Y.shape[0]):
+        x, y = X[n], Y[n]
+        good[n], costs[n], gaps[n], resolutions[n] = False, _INF, _INF, 0.0
+        if not _is_finite(y):
+            continue
+        good[n] = _meets(x, y, start, feature, new, old, value, equality, give)
+        for j in range(w.size):
+            change[j] = y[j] - x[j]
+        costs[n] = cost_of(change, w, L_start, L_feature, L_factor)
+        if not np.isnan(squares[n]):
+            flat = 0.0
+            for j in range(w.size):
+                flat += w[j] * abs(change[j])
+            costs[n] = flat + squares[n]
+        gaps[n] = relative_gap(costs[n], bounds[n])
+        resolutions[n] = _resolution(x, y, change, w, L_start, L_feature, L_factor)

@@ -1,0 +1,251 @@
+"""Proofs for nonconvex cells: boxes that cover all cheaper changes, each with its prices.
+
+A `BoxTree` cuts the box of changes that could be cheaper than the answer, and carries prices
+for every part. Whoever checks it builds the conditions anew from model, cost, constraints
+and input, walks down the cuts, so that nothing can be left out, and evaluates the prices
+with `lifted`. No solver is imported here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
+from counterlvq.certificates.certificate import Stop, never
+from counterlvq.certificates.duality import Proof
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers
+from counterlvq.programs.program import Multipliers
+
+__all__ = ["BoxCertificate", "BoxTree", "plain_copy"]
+
+
+class _Part(NamedTuple):
+    box: Box
+    prices: LiftedMultipliers
+    cap: float
+    is_whole: bool  # or cut, in which case its parts say more
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoxTree:
+    """Cuts through the box of one prototype; node 0 is the whole box."""
+
+    prototype: int
+    margin: float  # over every rival, that the search asked for
+    feature: NDArray[np.int64]  # (nodes,) across which a node is cut; -1 for a part left whole
+    at: Floats  # (nodes,) where it is cut
+    low: NDArray[np.int64]  # (nodes,) the part below the cut
+    high: NDArray[np.int64]  # (nodes,) the part above
+    prices: tuple[LiftedMultipliers, ...]  # of each node
+    caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
+
+    def fits(self, question: BoxQuestion) -> bool:
+        """Whether it is a tree of plain numbers, with prices for what the question charges."""
+        if not self._is_plain() or not 0 < len(self.prices) == len(self.feature):
+            return False
+        count, cut = len(self.prices), self.feature >= 0
+        # Children stand behind their parents, so that whoever walks down comes to an end.
+        here = np.arange(count)[cut]
+        for child in (self.low[cut], self.high[cut]):
+            if not ((child > here) & (child < count)).all():
+                return False
+        if not np.isfinite(self.at[cut]).all() or not (self.caps >= 0.0).all():
+            return False
+        if not ((self.feature >= -1) & (self.feature < question.x.size)).all():
+            return False
+        whole = question.root(np.inf)
+        nothing = _numbers(LiftedMultipliers.none(question.problem(self.prototype, whole)))
+        shapes = [part.shape for part in nothing]
+        return all(_is_of_shapes(prices, shapes) for prices in self.prices)
+
+    def _is_plain(self) -> bool:
+        """Whether it consists of arrays of numbers, one per node, and of nothing else."""
+        if type(self.prices) is not tuple:
+            return False
+        count = len(self.prices)
+        whole = (self.feature, self.low, self.high)
+        real = (self.at, self.caps)
+        return all(_is_array(part, (count,), "i") for part in whole) and all(
+            _is_array(part, (count,), "f") for part in real
+        )
+
+    def lower_bound(
+        self, question: BoxQuestion, cap: float, margin: float = 0.0, stop: Stop = never
+    ) -> float:
+        """Cost that no change of the cell undercuts, at most `cap`."""
+        prototype = self.prototype
+
+        def bound(part: _Part) -> float:
+            if question.is_ruled_out(part.box):
+                return cap
+            told = (prototype, part.prices, part.box, part.cap, margin)
+            value = question.bound(*told)
+            if (
+                value < cap
+                and part.is_whole
+                and (question.contradicts(*told) or question.loses_ties(prototype, part.box))
+            ):
+                return cap
+            return value
+
+        return self._least(question, cap, bound, stop)
+
+    def is_empty(self, question: BoxQuestion, margin: float = 0.0, stop: Stop = never) -> bool:
+        """Whether the prices show that no change at all is in the cell by the margin."""
+        prototype = self.prototype
+
+        def bound(part: _Part) -> float:
+            empty = (
+                question.is_ruled_out(part.box)
+                or question.contradicts(prototype, part.prices, part.box, np.inf, margin)
+                or question.loses_ties(prototype, part.box)
+            )
+            return np.inf if empty else 0.0
+
+        return self._least(question, np.inf, bound, stop) == np.inf
+
+    def _least(
+        self, question: BoxQuestion, cap: float, bound: Callable[[_Part], float], stop: Stop
+    ) -> float:
+        """Least bound over the parts that are left whole, at most `cap`; 0 if there is no time.
+
+        Together they hold all changes of cost up to `cap`. What holds for a box holds for
+        its parts. Prices are worth most with the cost that they were found for, which may be
+        more than `cap`, never less.
+        """
+        least = cap
+        waiting = [(0, Box.whole(question.x.size), 0.0)]
+        while waiting:
+            if stop():
+                return 0.0
+            node, box, floor = waiting.pop()
+            own = max(float(self.caps[node]), cap)
+            is_whole = bool(self.feature[node] < 0)
+            part = _Part(question.inside(box, own), self.prices[node], own, is_whole)
+            floor = max(floor, bound(part))
+            if floor >= least:
+                continue
+            if is_whole:
+                least = floor
+                continue
+            cut = int(self.feature[node]), float(self.at[node])
+            below, above = question.split(part.box, *cut)
+            waiting += [
+                (int(self.low[node]), below, floor),
+                (int(self.high[node]), above, floor),
+            ]
+        return least
+
+
+def _numbers(prices: LiftedMultipliers) -> list[Any]:
+    """All parts of prices, in one order."""
+    names = [part.name for part in fields(LiftedMultipliers) if part.name != "linear"]
+    linear = [getattr(prices.linear, part.name) for part in fields(Multipliers)]
+    return [*linear, *(getattr(prices, name) for name in names)]
+
+
+def _is_of_shapes(prices: object, shapes: list[tuple[int, ...]]) -> bool:
+    """Whether prices are arrays of floats of these shapes; their values are judged when used."""
+    if type(prices) is not LiftedMultipliers or type(prices.linear) is not Multipliers:
+        return False
+    return all(
+        _is_array(part, shape, "f") for part, shape in zip(_numbers(prices), shapes, strict=True)
+    )
+
+
+def _is_array(part: object, shape: tuple[int, ...], kind: str) -> bool:
+    """Whether something is an array proper of 64-bit numbers of a kind."""
+    if type(part) is not np.ndarray:
+        return False
+    return bool(part.shape == shape and part.dtype == np.dtype(f"{kind}8"))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class BoxCertificate:
+    """One tree per target prototype."""
+
+    trees: tuple[BoxTree, ...]
+
+    def lower_bound(
+        self, question: object, cap: float, margin: float = 0.0, *, stop: Stop = never
+    ) -> float:
+        """Cost that no counterfactual undercuts: the least over all trees, recomputed.
+
+        With `margin`, only points that beat every rival by that much count. Of questions
+        about shared metrics nothing is proved, nor below a cost that is no number, nor by boxes
+        that are not looked at before `stop` says so.
+        """
+        if not isinstance(question, BoxQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
+            return 0.0
+        trees = self._covering(question, stop)
+        found = min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
+        if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:
+            # What `predict` overlooks far away is known only below some cost: any will do.
+            return self.lower_bound(question, found, margin, stop=stop)
+        return found
+
+    def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
+        """Whether no cell holds an answer, by the margin; not known once `stop` says so."""
+        if not isinstance(question, BoxQuestion) or not 0.0 <= margin < np.inf:
+            return False
+        if not question.cells.targets.size:
+            # Each of them lies on an earlier rival; whether that wins, only our model can tell.
+            return question.says is None
+        trees = self._covering(question, stop)
+        return bool(trees) and all(tree.is_empty(question, margin, stop) for tree in trees)
+
+    def _covering(self, question: BoxQuestion, stop: Stop) -> tuple[BoxTree, ...]:
+        """Trees that speak of the question, if there is one for every target; else none.
+
+        None as well if that is not known before `stop` says so.
+        """
+        targets = set(question.cells.targets.tolist())
+        trees = tuple(tree for tree in self._plain() if tree.prototype in targets)
+        if not targets.issubset(tree.prototype for tree in trees):
+            return ()
+        return trees if all(not stop() and tree.fits(question) for tree in trees) else ()
+
+    def _plain(self) -> list[BoxTree]:
+        """Trees proper: what only looks like one proves nothing."""
+        trees: Any = self.trees
+        if type(trees) is not tuple:
+            return []
+        return [tree for tree in trees if type(tree) is BoxTree and type(tree.prototype) is int]
+
+
+def plain_copy(part: Any) -> Any:
+    """Copy the data of a certificate: what else hangs on its parts, methods too, is left behind.
+
+    Examples
+    --------
+    >>> forest = BoxCertificate(())
+    >>> object.__setattr__(forest, "lower_bound", lambda *_: 99.0)
+    >>> plain_copy(forest).lower_bound(None, 1.0)
+    0.0
+    """
+    if type(part) is tuple:
+        return tuple(map(plain_copy, part))
+    if type(part) not in _PARTS:
+        return part
+    return type(part)(**{each.name: plain_copy(vars(part).get(each.name)) for each in fields(part)})
+
+
+_PARTS = (
+    CellCertificate,
+    Exclusion,
+    BoxCertificate,
+    LiftedMultipliers,
+    Multipliers,
+    Proof,
+    Singles,
+    BoxTree,
+)

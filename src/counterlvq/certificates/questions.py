@@ -1,0 +1,89 @@
+"""What is asked under a shared metric, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.cells import SharedCells
+from counterlvq.certificates.duality import Grounds
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.program import Program
+from counterlvq.programs.proof_data import ProofData, limits_at, proof_data_of, sides_at
+from counterlvq.programs.template import ProgramTemplate
+
+__all__ = ["Question"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked, in numbers: from `x` into one of the cells, under the constraints."""
+
+    template: ProgramTemplate
+    cells: SharedCells
+    x: Floats  # (d,)
+    known: ProofData | None = None  # what proofs rest on, if it has been gathered
+    # How far the arithmetic of the user's own `predict` may be off around `x`: where a rival leads
+    # by less, the model may say that the target wins.
+    blur: float = 0.0
+    # The same at any change within limits (d,).
+    blur_within: Callable[[Floats], float] | None = None
+    is_exact: bool = True  # whether the model itself decides, ties too, rather than a foreign one
+
+    @cached_property
+    def spread(self) -> Floats:
+        """How far the prototypes lie from `x` in each feature, (d,)."""
+        return np.asarray(np.abs(self.cells.model.prototypes - self.x).max(axis=0))
+
+    @cached_property
+    def grounds(self) -> Grounds:
+        """What bounds are computed from."""
+        model = self.cells.model
+        stated = proof_data_of(self.template, model) if self.known is None else self.known
+        return Grounds(stated, model, self.template.quadrics, self.x)
+
+    @cached_property
+    def is_target(self) -> NDArray[np.bool_]:
+        """Which prototypes may win, (p,)."""
+        return _mask(self.cells.targets, self.cells.model.n_prototypes)
+
+    @cached_property
+    def is_rival(self) -> NDArray[np.bool_]:
+        """Which prototypes have to be beaten, (p,)."""
+        return _mask(self.cells.rivals, self.cells.model.n_prototypes)
+
+    @property
+    def ties_are_lost(self) -> bool:
+        """Whether a tie with an earlier rival is lost for sure: the model decides it exactly."""
+        return self.is_exact and self.blur == 0.0 and not self.cells.model.is_refereed
+
+    def overlooked(self, cap: float) -> float:
+        """Lead of a rival that the user's own `predict` may overlook at changes that cost `cap`.
+
+        Without any limit on changes, and without a cost, what it is around `x` has to do.
+        """
+        if self.blur_within is None:
+            return self.blur
+        stated = self.grounds.stated
+        limits = limits_at(stated, np.array([cap]))[0]
+        found = self.blur_within(limits)
+        if np.isinf(found):
+            found = self.blur_within(np.minimum(limits, sides_at(stated, self.x[None, :])[0]))
+        return self.blur if np.isinf(found) and np.isinf(cap) else found
+
+    def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
+        """Program of one cell, with all rivals or the listed ones."""
+        cell = self.cells.halfspaces(prototype, self.x, rivals)
+        return self.template.at(self.x, cell, self.spread)
+
+
+def _mask(at: NDArray[np.intp], count: int) -> NDArray[np.bool_]:
+    mask = np.zeros(count, dtype=bool)
+    mask[at] = True
+    return mask

@@ -1,0 +1,56 @@
+"""Counterfactuals as lines for people."""
+
+from __future__ import annotations
+
+import click
+
+import counterlvq as clvq
+from counterlvq.presentation.numbers import bound_text, cost_text, gap_text
+from counterlvq.visible import shown_text
+
+__all__ = ["listing"]
+
+_COLORS = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
+_HEAD = ("row", "status", "class", "cost", "bound", "gap", "changes")
+
+
+def listing(batch: clvq.CounterfactualBatch) -> str:
+    """List one line per row and a last one for all of them; colours are for terminals."""
+    lines = [_HEAD, *(_line(i, cf) for i, cf in enumerate(batch))]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
+    out = []
+    for line in lines:
+        cells = [
+            cell.rjust(width) if k in (0, 3, 4, 5) else cell.ljust(width)
+            for k, (cell, width) in enumerate(zip(line, widths, strict=False))
+        ]
+        if line[1] in _COLORS:
+            cells[1] = click.style(cells[1], fg=_COLORS[line[1]])
+        out.append("  ".join([*cells, line[-1]]).rstrip())
+    return "\n".join([*out, _last_line(batch)])
+
+
+def _line(i: int, cf: clvq.Counterfactual) -> tuple[str, ...]:
+    before, now = cf.original_prediction, cf.prediction
+    if not cf.status.has_answer:
+        return (str(i), str(cf.status), shown_text(before), "", "", "", cf.text())
+    return (
+        str(i),
+        str(cf.status),
+        shown_text(before) if now == before else f"{shown_text(before)} -> {shown_text(now)}",
+        cost_text(cf.shown.cost),
+        bound_text(cf.lower_bound),
+        gap_text(cf.gap),
+        ", ".join(_change(change) for change in cf.shown_changes) or "none needed",
+    )
+
+
+def _change(change: clvq.Change) -> str:
+    _, before, after, _ = change.cells()
+    return f"{shown_text(change.feature)} {before} -> {after}"
+
+
+def _last_line(batch: clvq.CounterfactualBatch) -> str:
+    counts = {status: int((batch.status == status).sum()) for status in clvq.Status}
+    told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+    return f"{len(batch):,} row{'s' if len(batch) != 1 else ''}: {told}"

@@ -1,0 +1,328 @@
+"""What the user hands in as a model: a model, an estimator, or a pipeline that ends in one.
+
+Whatever it is, it becomes a prototype model in the columns of the user's own table, together
+with the user's own `predict` and the way to read rows of that table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
+from counterlvq.adapters.turns import in_turn
+from counterlvq.errors import InvalidInputError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
+from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines.slips import slip_of, slip_of_map
+from counterlvq.pipelines.steps import is_kind
+from counterlvq.problem.coordinates import Coordinates, tied_columns
+from counterlvq.problem.costs import Cost
+from counterlvq.tables.encoding import like, rows_of
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import as_frame, new_frame, settled
+
+__all__ = ["Doubt", "ExplainedModel", "source_of"]
+
+Predictor = Callable[[Floats], NDArray[Any]]
+
+
+class _Behind(NamedTuple):
+    table_map: TableMap
+    model: PrototypeModel  # in the space that the map leads to
+    images: Callable[[Floats], Floats]  # of rows in that space, as the user's model has them
+
+    def stated(self, coordinates: Coordinates) -> PrototypeModel:
+        """State the model in coordinates; on a grid it keeps the last word on close calls."""
+        out = self.table_map.pulled_back(self.model, seen=coordinates)
+        if coordinates.is_plain:
+            return out
+        return out.refereed(_After(self.model.nearest, _After(self.images, coordinates.outer)))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """What rounding in the user's own `predict` leaves open, at rows of the user's columns.
+
+    Scores are those of the model behind any map, as its own library has them: restating it in
+    other columns has a rounding of its own, which does not enter here.
+    """
+
+    arithmetic: Arithmetic
+    table_map: TableMap | None = None
+    slip: Slip | None = None  # of the steps before the model
+    inner: Coordinates | None = None  # where rows are points in coordinates
+
+    def least_margin(self, rows: Floats) -> Floats:
+        """Lead over every prototype of another label with which the label is certain, (n,).
+
+        Twice the blur: the lead that it is compared with is a computed one.
+        """
+        slip = 0.0 if self.slip is None else self.slip.of(self._outer(rows))
+        return 2.0 * self.arithmetic.blur(self._images(rows), slip)
+
+    def overlooked(self, rows: Floats, reach: Floats) -> Floats:
+        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
+        if self.table_map is None:
+            return self.arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
+        outer = self._outer(rows)
+        farther = self._outer_reach(reach)
+        slip = 0.0 if self.slip is None else self.slip.of(np.abs(outer) + farther)
+        images, apart = self._images(rows), self.table_map.image_reach(farther)
+        return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
+
+    def _outer_reach(self, reach: Floats) -> Floats:
+        """How far the columns of the table may change; of levels it counts that they may."""
+        return reach if self.inner is None else self.inner.outer_reach(reach)
+
+    def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
+        """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
+        scores = self.arithmetic.model.distances(self._images(rows))
+        rivals = scores[:, ~target_mask].min(axis=1, initial=np.inf)
+        return np.asarray(rivals - scores[:, target_mask].min(axis=1, initial=np.inf))
+
+    def leads_of_nearest(self, rows: Floats) -> Floats:
+        """By how much the nearest prototype is nearer than any of another label, (n,)."""
+        model = self.arithmetic.model
+        scores = model.distances(self._images(rows))
+        nearest = scores.argmin(axis=1)
+        other = model.class_index[None, :] != model.class_index[nearest][:, None]
+        return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
+
+    def _outer(self, rows: Floats) -> Floats:
+        return rows if self.inner is None else self.inner.outer(rows)
+
+    def _images(self, rows: Floats) -> Floats:
+        outer = self._outer(rows)
+        return outer if self.table_map is None else self.table_map.image(outer)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExplainedModel:
+    """A model in the coordinates of the user's columns, and how to read and to ask in them."""
+
+    model: PrototypeModel
+    says: Predictor | None  # the user's own `predict`, if it is another than the model's
+    columns: tuple[str, ...]  # of the user's table, whether the model sees them or not
+    coordinates: Coordinates  # of those that it sees
+    behind: _Behind | None = None  # where there are levels: what the model was stated from
+    rounding: Doubt | None = None  # of `says`, for rows of the user's columns
+
+    @property
+    def features(self) -> Features:
+        """The columns that the model sees."""
+        return self.coordinates.features
+
+    def row(self, x: Any) -> Floats:
+        """Read one input: an array in column order, or by name whatever has names."""
+        if self._is_plain and (isinstance(x, Mapping) or not has_names(x)):
+            return self.features.vector("x", x)
+        rows = rows_of(x, self.features, self.columns)
+        if rows.shape[0] != 1:
+            raise InvalidInputError(
+                f"x has {rows.shape[0]} rows; expected one. Use explain_batch for many."
+            )
+        return np.asarray(rows[0])
+
+    def rows(self, X: Any) -> Floats:
+        """Read many inputs; columns that have names are found by name, in any order."""
+        if self._is_plain and not has_names(X):
+            return finite_matrix("X", X, len(self.features))
+        rows = rows_of(X, self.features, self.columns)
+        if not rows.size:
+            raise InvalidInputError("X is empty (0 rows); expected at least one row.")
+        return rows
+
+    def like(self, given: Any, rows: Floats) -> Any:
+        """Write rows as `rows` returns them into a table like the one that was given."""
+        if self._is_plain and not has_names(given):
+            return rows if np.ndim(given) > 1 else rows[0]
+        return like(given, rows, self.features, self.columns)
+
+    def seen_from(self, row: Floats) -> ExplainedModel:
+        """State the model in the coordinates of rows that have the levels of this one."""
+        if self.behind is None:
+            return self
+        coordinates = self.coordinates.seen_from(row)
+        return replace(self, model=self.behind.stated(coordinates), coordinates=coordinates)
+
+    def predictor(self) -> Predictor | None:
+        """Return the user's own `predict`, for points in coordinates."""
+        says, outer = self.says, self.coordinates.outer
+        return says if says is None or not self.coordinates.has_levels else _After(says, outer)
+
+    def doubt(self) -> Doubt | None:
+        """Return what rounding in that `predict` leaves open, for points in coordinates."""
+        if self.rounding is None or not self.coordinates.has_levels:
+            return self.rounding
+        return replace(self.rounding, inner=self.coordinates)
+
+    def least_margin(self, points: Floats) -> Floats:
+        """Lead with which the user's own `predict` is certain to label points in coordinates.
+
+        Alone and among any others, (n,). Zero where it is the model's own, which is exact.
+        """
+        doubt = self.doubt()
+        return np.zeros(len(points)) if doubt is None else doubt.least_margin(points)
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether an array of the user has the columns of the model and no others."""
+        return self.columns == self.features.names and all(f.is_real for f in self.features)
+
+
+def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> ExplainedModel:
+    """Read a model, an estimator, or a pipeline that ends in one.
+
+    `features` describes the columns: `Features`, a DataFrame or an Arrow table whose dtypes do,
+    or None. Columns that the model ignores are among the features where `cost` ties them to
+    others, and in arrays of numbers, whose rows come back as wide as they were.
+    """
+    if is_kind(model, "Pipeline"):
+        table_map, last = read_pipeline(model)
+        table_map = _described(table_map, features, cost)
+        rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
+        own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
+        rounding = Doubt(own, table_map, slip_of(model, table_map))
+        return _behind(table_map, read, rows.labels, rows.images, rounding)
+    if isinstance(model, TableModel):
+        known = model.table_map.described(model.features)
+        table_map = _described(known, features, cost).taken_exactly()
+        own = Arithmetic(model.model, by_products=False)
+        rounding = Doubt(own, table_map, slip_of_map(table_map))
+        says = _After(model.model.predict, table_map.image)
+        return _behind(table_map, model.model, says, rounding=rounding)
+    read, own_predict = as_prototype_model(model), predictor_of(model)
+    arithmetic = arithmetic_of(model, read)
+    bare = None if arithmetic is None else Doubt(arithmetic)
+    if features is None:
+        coordinates = Coordinates(read.features)
+        return ExplainedModel(read, own_predict, read.features.names, coordinates, rounding=bare)
+    table_map = _described(TableMap.identity(read.features.names), features).taken_exactly()
+    if table_map.has_levels:
+        if own_predict is None or bare is None:
+            return _behind(table_map, read, None)
+        bare = replace(bare, table_map=table_map)
+        return _behind(table_map, read, _After(own_predict, table_map.image), rounding=bare)
+    coordinates = Coordinates(table_map.features)
+    return ExplainedModel(read, own_predict, table_map.columns, coordinates, rounding=bare)
+
+
+def _behind(
+    table_map: TableMap,
+    model: PrototypeModel,
+    says: Predictor | None,
+    images: Callable[[Floats], Floats] | None = None,
+    rounding: Doubt | None = None,
+) -> ExplainedModel:
+    """State a model that sits behind a map."""
+    coordinates = Coordinates(table_map.features)
+    if table_map.parts and not coordinates.width:
+        raise InvalidInputError(
+            "every feature has one level only, so that nothing can change; expected one that can."
+        )
+    behind = _Behind(table_map, model, table_map.image if images is None else images)
+    return ExplainedModel(
+        behind.stated(coordinates),
+        says,
+        table_map.columns,
+        coordinates,
+        behind if table_map.has_levels else None,
+        rounding,
+    )
+
+
+def _described(table_map: TableMap, features: Any, cost: Cost | None = None) -> TableMap:
+    """Say of a map what its columns are; those that the model ignores stay out if they can."""
+    if table_map.takes_numbers_only:
+        table_map = table_map.showing(set(table_map.unseen) - set(table_map.fillers))
+    table_map = _told(table_map, features)
+    if cost is None:
+        return table_map
+    return table_map.showing(tied_columns(cost, table_map.features, table_map.columns))
+
+
+def _told(table_map: TableMap, features: Any) -> TableMap:
+    if features is None:
+        return table_map
+    if isinstance(features, Features):
+        return table_map.described(features)
+    # What an encoder has seen it knows better than the dtype of a column.
+    numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
+    table = settled(features)
+    if as_frame(table) is None:
+        raise InvalidInputError(
+            f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
+            f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
+        )
+    return table_map.described(Features.from_frame(table, only=numeric))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _After:
+    """One function after another, as a value that processes can hand to each other."""
+
+    last: Callable[[Floats], NDArray[Any]]
+    first: Callable[[Floats], Floats]
+
+    def __call__(self, rows: Floats) -> NDArray[Any]:
+        return self.last(self.first(rows))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _PipelineRows:
+    """Show rows to the pipeline itself; columns that it never looks at are filled."""
+
+    pipeline: Any
+    table_map: TableMap
+
+    def labels(self, rows: Floats) -> NDArray[Any]:
+        """Say what the pipeline predicts, (n,)."""
+        table = self._table(rows)
+        with in_turn():
+            return np.asarray(self.pipeline.predict(table)).reshape(-1)
+
+    def images(self, rows: Floats) -> Floats:
+        """Take rows to the space of the model, by the pipeline's own `transform`, (n, k)."""
+        if len(self.pipeline.steps) == 1:
+            return self.table_map.image(rows)
+        table = self._table(rows)
+        with in_turn():
+            found = self.pipeline[:-1].transform(table)
+        dense = found.toarray() if hasattr(found, "toarray") else found
+        return np.asarray(dense, dtype=np.float64)
+
+    def _table(self, rows: Floats) -> Any:
+        table_map, n = self.table_map, rows.shape[0]
+        columns: dict[str, NDArray[Any]] = {
+            name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns
+        }
+        for j, feature in enumerate(table_map.features):
+            columns[feature.name] = rows[:, j] if feature.is_number else _named(rows[:, j], feature)
+        return new_frame(columns) if table_map.named else _side_by_side([*columns.values()])
+
+
+def _named(codes: Floats, feature: Feature) -> NDArray[Any]:
+    """Write the levels that positions stand for."""
+    levels = np.empty(len(feature.levels), dtype=object)
+    levels[:] = feature.levels
+    found = levels[codes.astype(np.intp)]
+    return (
+        found
+        if any(isinstance(level, str) for level in feature.levels)
+        else np.array(found.tolist())
+    )
+
+
+def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
+    is_mixed = any(column.dtype == object for column in columns)
+    return np.stack([column.astype(object) if is_mixed else column for column in columns], axis=1)

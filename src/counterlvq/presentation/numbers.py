@@ -1,0 +1,439 @@
+"""How numbers are shown: rounded to values that were checked.
+
+A number that is printed will be typed back in. So the numbers of an answer are rounded away from
+the input, and only as far as the rounded row is an answer too: the user's model says the target,
+the constraints hold, and the cost is at most 1 % higher. Whatever shows an answer to people goes
+through here; data for programs keep full precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from itertools import product
+from typing import NamedTuple, final
+
+import numpy as np
+
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.tables.features import Feature, Features
+from counterlvq.types import Kind
+
+__all__ = [
+    "Check",
+    "ShownChange",
+    "ShownRow",
+    "bound_text",
+    "cost_text",
+    "cost_words",
+    "exact_text",
+    "gap_text",
+    "shown_change",
+    "shown_row",
+]
+
+# Whether a row is an answer that costs at most the second number, and what it costs.
+Check = Callable[[Floats, float], tuple[bool, float]]
+
+# How much more than the answer the shown row may cost.
+_MOST_COST = 1.01
+# Changes that make up no more than this share of the cost are left out where the row holds without
+# them: solvers leave 1e-14 where they mean 0. Those that are needed are shown, however small.
+_DUST = 1e-9
+# Inputs of at most so many digits are shown as they are. More digits than a single-precision
+# number has are the result of a calculation, and nobody's own.
+_OWN_DIGITS = 9
+# A double is told from all others by so many digits.
+_ALL_DIGITS = 17
+# Wide enough that nothing here is rounded but on purpose.
+_EXACT = Context(prec=2500, Emax=10**6, Emin=-(10**6))
+# Where rounded values do not hold, a corner between two rivals say, values a little further on
+# with as many digits may: up to so many steps each, in all combinations of up to so many changes,
+# and so much longer changes where there are more.
+_STEPS, _FEW = 3, 3
+# Changes up to which each is rounded by itself where rounding all alike takes many digits.
+_MOST_ALONE = 20
+_LONGER = tuple(Decimal(share) for share in ("0", "0.001", "0.002", "0.004", "0.006", "0.008"))
+
+
+@final
+@dataclass(frozen=True)
+class ShownChange:
+    """One number before and after, in digits; the change is the difference of the two."""
+
+    before: str
+    after: str
+    by: str  # the size of the change, without a sign
+    rises: bool
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ShownRow:
+    """The row that is shown for an answer.
+
+    Attributes
+    ----------
+    values : ndarray of shape (d,)
+        What the texts say, positions for levels; unchanged features as they were given.
+    cost : float
+        The cost of that row.
+    changes : mapping from position to ShownChange
+        The numbers that change: all but those that make no difference to the cost or the label.
+    """
+
+    values: Floats
+    cost: float
+    changes: Mapping[int, ShownChange]
+
+
+def shown_row(
+    features: Features, original: Floats, values: Floats, cost: float, check: Check | None = None
+) -> ShownRow:
+    """Round an answer for people, as far as what is shown is an answer too.
+
+    Parameters
+    ----------
+    features : Features
+    original, values : ndarray of shape (d,)
+        The input and its counterfactual.
+    cost : float
+        What the counterfactual costs.
+    check : callable, optional
+        Says of a row whether it is an answer that costs at most so much, and what it costs;
+        without it the answer is shown in full precision.
+
+    Returns
+    -------
+    ShownRow
+
+    Examples
+    --------
+    >>> features = Features(["income"])
+    >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159)
+    >>> row.changes[0].after
+    '2,931.4159'
+    >>> def check(row, most):
+    ...     change = float(row[0]) - 2400.0
+    ...     return 531.4 < change <= most, change
+    >>> row = shown_row(features, np.array([2400.0]), np.array([2931.4159]), 531.4159, check)
+    >>> row.changes[0].after, row.cost
+    ('2,932', 532.0)
+    """
+    if np.isnan(values).any():
+        return ShownRow(values, cost, {})  # there is no answer
+    moved = [
+        _Move.of(int(j), features.columns[j], float(original[j]), float(values[j]))
+        for j in np.flatnonzero(values != original)
+        if features.columns[j].is_number
+    ]
+    if check is None or not moved:
+        return _shown(values, moved, [move.to(None) for move in moved], cost)
+    kept, row = _without_dust(original, values, moved, cost, check)
+    for some, base in [(kept, row), (moved, values)]:
+        found = _Rounding(base, some, _MOST_COST * cost, check).found()
+        if found is not None:
+            return _shown(base, some, *found)
+    return _shown(values, moved, [move.to(None) for move in moved], cost)
+
+
+def _shown(values: Floats, moved: Sequence[_Move], pairs: list[_Pair], cost: float) -> ShownRow:
+    changes = {move.at: pair.shown() for move, pair in zip(moved, pairs, strict=True)}
+    return ShownRow(read_only(_typed(values, moved, pairs)), cost, changes)
+
+
+def _without_dust(
+    original: Floats, values: Floats, moved: list[_Move], cost: float, check: Check
+) -> tuple[list[_Move], Floats]:
+    """Take back the changes that are too small to be seen in the cost, as solvers leave them."""
+    row, kept = values.copy(), []
+    for move in moved:
+        alone = values.copy()
+        alone[move.at] = original[move.at]
+        if move.is_real and check(alone, np.inf)[1] >= (1.0 - _DUST) * cost:
+            row[move.at] = original[move.at]
+        else:
+            kept.append(move)
+    return (kept, row) if kept else (moved, values)
+
+
+def shown_change(before: float, after: float) -> ShownChange:
+    """Show two numbers in full.
+
+    Examples
+    --------
+    >>> shown_change(2400.0, 2931.4159)
+    ShownChange(before='2,400', after='2,931.4159', by='531.4159', rises=True)
+    """
+    return _Pair(_decimal(before), _decimal(after)).shown()
+
+
+def exact_text(value: float, feature: Feature | None = None) -> str:
+    """Show one number in full; with the decimals that its feature declares.
+
+    Examples
+    --------
+    >>> exact_text(1234.5), exact_text(1e-9), exact_text(3e12)
+    ('1,234.5', '1e-9', '3e+12')
+    """
+    number = _decimal(value)
+    return _text(number, _padding(feature, number))
+
+
+def cost_text(cost: float) -> str:
+    """Show a cost to six digits."""
+    return f"{cost:.6g}"
+
+
+def cost_words(shown: float, own: float) -> str:
+    """Show the cost of the shown row, and that of the answer itself where it looks different.
+
+    Examples
+    --------
+    >>> cost_words(373.0, 371.6268)
+    '373 (371.627 before rounding)'
+    """
+    texts = cost_text(shown), cost_text(own)
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} ({texts[1]} before rounding)"
+
+
+def bound_text(bound: float) -> str:
+    """Show a lower bound to six digits, rounded down: what is printed is proved too.
+
+    Examples
+    --------
+    >>> bound_text(371.6268)
+    '371.626'
+    """
+    return _cut(bound, 6, ROUND_FLOOR)
+
+
+def gap_text(gap: float) -> str:
+    """Show the share of a cost that is not proved, rounded up.
+
+    Examples
+    --------
+    >>> gap_text(0.0), gap_text(6.2e-11), gap_text(0.01234)
+    ('0', '7e-11', '1.24%')
+    """
+    if gap == 0 or not np.isfinite(gap):
+        return f"{gap:g}"
+    if gap < 1e-4:
+        return f"{float(_cut(gap, 1, ROUND_CEILING)):.0e}"
+    return f"{_decimal(gap).quantize(Decimal('1e-4'), ROUND_CEILING):.2%}"
+
+
+def _cut(value: float, digits: int, way: str) -> str:
+    if not np.isfinite(value) or value == 0:
+        return f"{value:g}"
+    exact = _decimal(value)
+    last = Decimal((0, (1,), exact.adjusted() - digits + 1))
+    return f"{float(exact.quantize(last, way, _EXACT)):.{digits}g}"
+
+
+class _Pair(NamedTuple):
+    """One number before and after, as it may be shown."""
+
+    before: Decimal
+    after: Decimal
+    padding: int | None = None  # decimals that are written out even where they are zeros
+
+    @property
+    def change(self) -> Decimal:
+        """The difference of what is shown, to the last digit."""
+        return _EXACT.subtract(self.after, self.before)
+
+    def shown(self) -> ShownChange:
+        before, after, by = (
+            _text(number, self.padding) for number in (self.before, self.after, abs(self.change))
+        )
+        return ShownChange(before, after, by, self.change > 0)
+
+
+@final
+@dataclass(frozen=True)
+class _Move:
+    """A number that changes, and the ways to round it."""
+
+    at: int
+    before: Decimal
+    after: Decimal
+    size: int  # the power of ten of the first digit of the change
+    is_real: bool
+    padding: int | None
+
+    @classmethod
+    def of(cls, at: int, feature: Feature, before: float, after: float) -> _Move:
+        old, new = _decimal(before), _decimal(after)
+        padding = _padding(feature, new)
+        if padding is not None:
+            padding = _padding(feature, old)
+        size = _EXACT.subtract(new, old).adjusted()
+        return cls(at, old, new, size, feature.is_real, padding)
+
+    def to(self, last: int | None, steps: int = 0, longer: Decimal = _LONGER[0]) -> _Pair:
+        """Round to multiples of ``10**last``, away from the input; None for full precision.
+
+        Then go so many multiples further, or make the change longer by a share first.
+        """
+        if last is None or not self.is_real:
+            return _Pair(self.before, self.after, self.padding)
+        rises = self.after > self.before
+        before, after = self.before, self.after
+        if longer:
+            after = _EXACT.fma(_EXACT.subtract(after, before), longer, after)
+        after = _rounded(after, last, up=rises)
+        if steps:
+            after = _EXACT.add(after, Decimal((0 if rises else 1, (steps,), last)))
+        if not self.is_own:
+            # Away from the answer, so that the change is never shown smaller than it has to be.
+            before = _rounded(before, last, up=not rises)
+        return _Pair(before, after)
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the input is shown to the last digit."""
+        return not self.is_real or len(self.before.as_tuple().digits) <= _OWN_DIGITS
+
+
+_Found = tuple[list[_Pair], float]
+_Lasts = tuple[int | None, ...]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Rounding:
+    """Looks for the fewest digits that hold."""
+
+    values: Floats
+    moved: Sequence[_Move]
+    most: float  # cost
+    check: Check
+
+    def found(self) -> _Found | None:
+        """Return the shortest texts that hold, and the cost of their row; None if none do."""
+        tried = (self._near(lasts) for lasts in self._ways())
+        found = next((pairs for pairs in tried if pairs is not None), None)
+        is_short = found is not None and max(map(_digits, found[0])) <= _OWN_DIGITS
+        if is_short or len(self.moved) > _MOST_ALONE:
+            return found
+        # One number without any room, at a bound of many digits say, need not cost the others
+        # their rounding.
+        other = self._one_by_one()
+        both = [pairs for pairs in (found, other) if pairs is not None]
+        return min(both, key=lambda pairs: sum(map(_digits, pairs[0])), default=None)
+
+    def _ways(self) -> list[_Lasts]:
+        """List how far the numbers may be rounded, fewest digits first.
+
+        Either all to as many digits of their changes, or all to the same decimals: sums of
+        columns keep adding up then.
+        """
+        sizes = [move.size for move in self.moved if move.is_real]
+        if not sizes:
+            return []
+        ways = {
+            tuple(move.size + 1 - digits for move in self.moved)
+            for digits in range(1, _ALL_DIGITS + 1)
+        }
+        finest = max(min(sizes) - 2, max(sizes) - _ALL_DIGITS)
+        ways |= {(last,) * len(self.moved) for last in range(max(sizes), finest - 1, -1)}
+        return sorted(ways, key=lambda lasts: (self._length(lasts), lasts))
+
+    def _length(self, lasts: _Lasts) -> int:
+        return sum(_digits(move.to(last)) for move, last in zip(self.moved, lasts, strict=True))
+
+    def _near(self, lasts: _Lasts) -> _Found | None:
+        """Try the nearest values with these digits, and others a little further on."""
+        pairs = [move.to(last) for move, last in zip(self.moved, lasts, strict=True)]
+        holds, cost = self._checked(pairs)
+        if holds:
+            return pairs, cost
+        if not cost <= self.most:
+            return None  # what lies further on costs more
+        for pairs in self._further(lasts):
+            holds, cost = self._checked(pairs)
+            if holds:
+                return pairs, cost
+        return None
+
+    def _further(self, lasts: _Lasts) -> Iterator[list[_Pair]]:
+        each = list(zip(self.moved, lasts, strict=True))
+        counts = [_STEPS + 1 if move.is_real else 1 for move in self.moved]
+        if sum(count > 1 for count in counts) > _FEW:
+            for longer in _LONGER[1:]:
+                yield [move.to(last, longer=longer) for move, last in each]
+            return
+        for steps in sorted(product(*map(range, counts)), key=sum)[1:]:
+            yield [move.to(last, step) for (move, last), step in zip(each, steps, strict=True)]
+
+    def _one_by_one(self) -> _Found | None:
+        """Round one number after the other while the others keep their digits."""
+        found = None
+        pairs = [move.to(None) for move in self.moved]
+        for k, move in enumerate(self.moved):
+            for digits in range(1, _ALL_DIGITS + 1):
+                tried = [*pairs[:k], move.to(move.size + 1 - digits), *pairs[k + 1 :]]
+                holds, cost = self._checked(tried)
+                if holds:
+                    pairs, found = tried, (tried, cost)
+                    break
+        return found
+
+    def _checked(self, pairs: Sequence[_Pair]) -> tuple[bool, float]:
+        """Whether the row that is typed in is an answer, and its cost."""
+        row = _typed(self.values, self.moved, pairs)
+        holds, cost = self.check(row, self.most)
+        if holds and not all(move.is_own for move in self.moved):
+            # Somebody may add the changes to the input itself, of which fewer digits are shown.
+            for move, pair in zip(self.moved, pairs, strict=True):
+                row[move.at] = float(_EXACT.add(move.before, pair.change))
+            holds = self.check(row, self.most)[0]
+        return holds, cost
+
+
+def _digits(pair: _Pair) -> int:
+    """Count the digits that have to be typed."""
+    return len(pair.after.as_tuple().digits)
+
+
+def _typed(values: Floats, moved: Sequence[_Move], pairs: Sequence[_Pair]) -> Floats:
+    """Return the row that somebody gets who types the new values in."""
+    row = values.copy()
+    for move, pair in zip(moved, pairs, strict=True):
+        row[move.at] = float(pair.after)
+    return row
+
+
+def _decimal(value: float) -> Decimal:
+    """Shortest decimal that reads back as the value, without zeros at its end."""
+    if not value:
+        return Decimal(0)  # never -0
+    exact = Decimal(value) if isinstance(value, int) else Decimal(repr(float(value)))
+    return exact.normalize(_EXACT)
+
+
+def _rounded(number: Decimal, last: int, *, up: bool) -> Decimal:
+    if int(number.as_tuple().exponent) >= last:
+        return number
+    step = Decimal((0, (1,), last))
+    return number.quantize(step, ROUND_CEILING if up else ROUND_FLOOR, _EXACT).normalize(_EXACT)
+
+
+def _padding(feature: Feature | None, number: Decimal) -> int | None:
+    """Return the declared decimals, if the number has no more than these."""
+    if feature is None or feature.kind is not Kind.REAL or feature.decimals is None:
+        return None
+    return feature.decimals if -int(number.as_tuple().exponent) <= feature.decimals else None
+
+
+def _text(number: Decimal, padding: int | None) -> str:
+    """Write a number; thousands are set off by commas, powers of ten stand for many zeros."""
+    if padding is not None:
+        return f"{number:,.{padding}f}"
+    plain = f"{number:,f}" if number else "0"
+    if not number or -4 <= number.adjusted() < 9:
+        return plain
+    short = f"{number:e}"
+    return short if number.adjusted() < 0 or len(short) < len(plain) else plain

@@ -1,0 +1,526 @@
+"""What a counterfactual must respect.
+
+Adding a constraint is one small class that states its rows, and one line in the catalogue
+of the tests. Constraints are given as objects or as strings (see `expressions`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import (
+    Floats,
+    finite_matrix,
+    finite_scalar,
+    finite_vector,
+    plain,
+    read_only,
+    real_number,
+    told,
+)
+from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.programs.conditions import (
+    Implication,
+    LevelRule,
+    LinearConditions,
+    QuadraticCondition,
+    StatedQuadratic,
+)
+from counterlvq.tables.features import Feature, FeatureKey, Features
+
+__all__ = [
+    "Bounds",
+    "Constraint",
+    "Decrease",
+    "Freeze",
+    "Increase",
+    "Linear",
+    "MaxChange",
+    "OneOf",
+    "Quadratic",
+    "level_rule",
+]
+
+Condition = LinearConditions | QuadraticCondition | LevelRule | Implication
+
+
+class Constraint(ABC):
+    """A condition on the counterfactual, possibly relative to the factual input."""
+
+    @abstractmethod
+    def conditions(self, features: Features) -> tuple[Condition, ...]:
+        """State the condition in numbers for the given columns."""
+
+
+@dataclass(frozen=True, init=False)
+class _PerFeature(Constraint):
+    """One row on each of the listed features."""
+
+    features: tuple[FeatureKey, ...]
+
+    def __init__(self, *features: FeatureKey) -> None:
+        kind = type(self).__name__
+        if not features:
+            raise InvalidInputError(
+                f"{kind}() names no feature; expected at least one, by name or position."
+            )
+        for key in features:
+            if isinstance(key, Sequence) and not isinstance(key, str):
+                raise InvalidInputError(
+                    f"{kind} got a {type(key).__name__}; expected features one by one. "
+                    f"Write {kind}(*features)."
+                )
+        object.__setattr__(self, "features", features)
+
+    def __repr__(self) -> str:
+        return shown_call(type(self).__name__, *self.features)
+
+    @abstractmethod
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        """State the condition for columns `at` of `width`."""
+
+    def _position(self, key: FeatureKey, features: Features) -> int:
+        return features.number(key, type(self).__name__)
+
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
+        """State the condition in numbers for the given columns."""
+        # What the model does not see stays as it is in every answer.
+        kept = [key for key in self.features if features.sees(key)]
+        at = [self._position(key, features) for key in kept]
+        return (self._rows(at, len(features)),) if at else ()
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class Freeze(_PerFeature):
+    """Keep features as they are, numbers or levels.
+
+    Parameters
+    ----------
+    *features : str or int
+        Names or positions.
+
+    Examples
+    --------
+    >>> Freeze("age", "sex")
+    Freeze('age', 'sex')
+    """
+
+    def _position(self, key: FeatureKey, features: Features) -> int:
+        return features.position(key)
+
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        return LinearConditions.on_features(at, width, new=1, old=-1, value=0, equality=True)
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class Increase(_PerFeature):
+    """Features may only go up from their factual value.
+
+    Parameters
+    ----------
+    *features : str or int
+        Names or positions.
+
+    Examples
+    --------
+    >>> Increase("age")
+    Increase('age')
+    """
+
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        return LinearConditions.on_features(at, width, new=-1, old=1, value=0)
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class Decrease(_PerFeature):
+    """Features may only go down from their factual value.
+
+    Parameters
+    ----------
+    *features : str or int
+        Names or positions.
+
+    Examples
+    --------
+    >>> Decrease("debt")
+    Decrease('debt')
+    """
+
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        return LinearConditions.on_features(at, width, new=1, old=-1, value=0)
+
+
+@final
+@dataclass(frozen=True)
+class Bounds(Constraint):
+    """Keep one feature within ``[lower, upper]``.
+
+    Parameters
+    ----------
+    feature : str or int
+        Name or position.
+    lower, upper : float
+        Either may be left out.
+
+    Examples
+    --------
+    >>> Bounds("income", lower=0)
+    Bounds('income', lower=0)
+    """
+
+    feature: FeatureKey
+    lower: float = -inf
+    upper: float = inf
+
+    def __post_init__(self) -> None:
+        lower = real_number(f"the lower bound of {self.feature!r}", self.lower)
+        upper = real_number(f"the upper bound of {self.feature!r}", self.upper)
+        if lower > upper or lower == inf or upper == -inf:
+            raise InvalidInputError(
+                f"Bounds of {self.feature!r}: the lower bound {lower:g} is above the upper "
+                f"bound {upper:g}; expected lower <= upper with room for a finite value."
+                if lower > upper
+                else f"Bounds of {self.feature!r}: [{lower:g}, {upper:g}] holds no finite value."
+            )
+
+    def __repr__(self) -> str:
+        ends = {"lower": self.lower, "upper": self.upper}
+        return shown_call(
+            "Bounds", self.feature, **{k: v for k, v in ends.items() if abs(v) != inf}
+        )
+
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
+        """``y_j <= upper`` and ``-y_j <= -lower``."""
+        at, width = [features.number(self.feature, "Bounds")], len(features)
+        above = LinearConditions.on_features(at, width, new=-1, old=0, value=-self.lower)
+        below = LinearConditions.on_features(at, width, new=1, old=0, value=self.upper)
+        return tuple(rows for rows in (above, below) if np.isfinite(rows.v).all())
+
+
+@final
+@dataclass(frozen=True)
+class MaxChange(Constraint):
+    """Change one feature by at most `by`, up or down.
+
+    Parameters
+    ----------
+    feature : str or int
+        Name or position.
+    by : float
+        At least 0.
+
+    Examples
+    --------
+    >>> MaxChange("income", by=500)
+    MaxChange('income', by=500)
+    """
+
+    feature: FeatureKey
+    by: float
+
+    def __post_init__(self) -> None:
+        if finite_scalar(f"MaxChange of {self.feature!r}: by", self.by) < 0:
+            raise InvalidInputError(
+                f"MaxChange of {self.feature!r}: by is {self.by:g}; expected a number of at "
+                f"least 0."
+            )
+
+    def __repr__(self) -> str:
+        return shown_call("MaxChange", self.feature, by=self.by)
+
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
+        """``|y_j - x_j| <= by``."""
+        if not features.sees(self.feature):
+            return ()
+        at, width = [features.number(self.feature, "MaxChange")], len(features)
+        return (
+            LinearConditions.on_features(at, width, new=1, old=-1, value=self.by),
+            LinearConditions.on_features(at, width, new=-1, old=1, value=self.by),
+        )
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False)
+class Linear(Constraint):
+    """A linear condition on the counterfactual, ``sum coefficients_f * y_f  sense  value``.
+
+    Parameters
+    ----------
+    coefficients : mapping from str or int to float, or array-like of shape (d,)
+        Features that are not named have coefficient 0.
+    sense : {"<=", ">=", "=="}
+    value : float
+
+    Examples
+    --------
+    >>> Linear({"first_floor": 1, "second_floor": 1}, "<=", 3000)
+    Linear({'first_floor': 1, 'second_floor': 1}, '<=', 3000)
+    """
+
+    coefficients: Mapping[FeatureKey, float] | Floats
+    sense: str
+    value: float
+
+    def __init__(
+        self, coefficients: Mapping[FeatureKey, float] | ArrayLike, sense: str, value: float
+    ) -> None:
+        if isinstance(coefficients, Mapping):
+            for key, coefficient in coefficients.items():
+                finite_scalar(f"Linear: the coefficient of {key!r}", coefficient)
+            kept = {plain(key): plain(value) for key, value in coefficients.items()}
+            object.__setattr__(self, "coefficients", kept)
+        else:
+            object.__setattr__(
+                self, "coefficients", finite_vector("Linear: coefficients", coefficients)
+            )
+        if sense not in ("<=", ">=", "=="):
+            raise InvalidInputError(f"Linear: sense is {sense!r}; expected '<=', '>=' or '=='.")
+        finite_scalar("Linear: value", value)
+        object.__setattr__(self, "sense", sense)
+        object.__setattr__(self, "value", value)
+
+    def __repr__(self) -> str:
+        shown = self.coefficients
+        return shown_call("Linear", shown if isinstance(shown, Mapping) else shown.tolist(),
+                     self.sense, self.value)  # fmt: skip
+
+    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
+        """``sum coefficients_f * y_f <= value``, with signs turned for ">="."""
+        if isinstance(self.coefficients, Mapping):
+            row = np.zeros(len(features))
+            for key, coefficient in self.coefficients.items():
+                row[features.number(key, "Linear")] += coefficient
+        else:
+            row = finite_vector("Linear: coefficients", self.coefficients, len(features))
+            for j in np.flatnonzero(row):
+                features.number(int(j), "Linear")
+        return (comparison(row, np.zeros(len(features)), self.value, self.sense),)
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False)
+class Quadratic(Constraint):
+    """A convex quadratic condition, ``(y - center)' matrix (y - center) + linear'y <= value``.
+
+    An ellipsoid around `center`, for example; or a ball of radius r with the identity as
+    matrix and ``value=r**2``.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (k, k)
+        Symmetric positive semidefinite. It is used as it is, to the last digit; one that is
+        indefinite, be it by rounding alone, is refused with the ridge that would mend it.
+    value : float
+    center : array-like of shape (k,), optional
+        The origin by default.
+    linear : array-like of shape (k,), optional
+        Zero by default.
+    features : sequence of str or int, optional
+        The k features that the condition is about; all of them by default.
+
+    Examples
+    --------
+    >>> ball = Quadratic([[1, 0], [0, 1]], value=4, center=[1, 1], features=["a", "b"])
+    >>> ball
+    Quadratic([[1.0, 0.0], [0.0, 1.0]], 4, center=[1.0, 1.0], features=['a', 'b'])
+    """
+
+    form: QuadraticForm
+    value: float
+    center: Floats
+    linear: Floats
+    features: tuple[FeatureKey, ...] | None
+
+    def __init__(
+        self,
+        matrix: ArrayLike,
+        value: float,
+        center: ArrayLike | None = None,
+        linear: ArrayLike | None = None,
+        features: Sequence[FeatureKey] | None = None,
+    ) -> None:
+        form = QuadraticForm.of_matrix("Quadratic: matrix", matrix)
+        self._state(form, value, center, linear, features)
+
+    @classmethod
+    def from_factor(
+        cls,
+        factor: ArrayLike,
+        value: float,
+        center: ArrayLike | None = None,
+        linear: ArrayLike | None = None,
+        features: Sequence[FeatureKey] | None = None,
+    ) -> Quadratic:
+        """State ``|factor (y - center)|^2 + linear'y <= value``, convex however it is rounded.
+
+        Parameters
+        ----------
+        factor : array-like of shape (r, k)
+            Any matrix with one column per feature.
+        value, center, linear, features
+            As for a matrix.
+
+        Examples
+        --------
+        >>> Quadratic.from_factor([[1, 1]], value=4)
+        Quadratic.from_factor([[1.0, 1.0]], 4)
+        """
+        given = finite_matrix("Quadratic: factor", factor)
+        made = cls.__new__(cls)
+        form = QuadraticForm.of_factor("Quadratic: factor", given, given.shape[1])
+        made._state(form, value, center, linear, features)
+        return made
+
+    def _state(
+        self,
+        form: QuadraticForm,
+        value: float,
+        center: ArrayLike | None,
+        linear: ArrayLike | None,
+        features: Sequence[FeatureKey] | None,
+    ) -> None:
+        width = form.width
+        middle = np.zeros(width) if center is None else center
+        slope = np.zeros(width) if linear is None else linear
+        if features is not None and len(features) != width:
+            raise InvalidInputError(
+                f"Quadratic: features has {len(features)} entries; expected {width}, one per "
+                f"column of {'matrix' if form.matrix is not None else 'factor'}."
+            )
+        finite_scalar("Quadratic: value", value)
+        object.__setattr__(self, "form", form)
+        object.__setattr__(self, "value", value)
+        object.__setattr__(self, "center", finite_vector("Quadratic: center", middle, width))
+        object.__setattr__(self, "linear", finite_vector("Quadratic: linear", slope, width))
+        object.__setattr__(self, "features", None if features is None else tuple(features))
+
+    @property
+    def matrix(self) -> Floats:
+        """The matrix as it was given, (k, k), or the rounded square of the factor."""
+        if self.form.matrix is None:
+            return read_only(self.form.root.T @ self.form.root)
+        return self.form.matrix
+
+    def __repr__(self) -> str:
+        extras: dict[str, object] = {}
+        if self.center.any():
+            extras["center"] = self.center.tolist()
+        if self.linear.any():
+            extras["linear"] = self.linear.tolist()
+        if self.features is not None:
+            extras["features"] = [plain(key) for key in self.features]
+        if self.form.matrix is None:
+            given = self.form.root.tolist()
+            return shown_call("Quadratic.from_factor", given, self.value, **extras)
+        return shown_call("Quadratic", self.matrix.tolist(), self.value, **extras)
+
+    def conditions(self, features: Features) -> tuple[QuadraticCondition, ...]:
+        """State the condition, and ``|G y - g|^2 + h'y <= c`` with ``G'G`` next to the matrix."""
+        width = self.form.width
+        if self.features is None and width != len(features):
+            given = "factor" if self.form.matrix is None else "matrix"
+            raise InvalidInputError(
+                f"Quadratic: {given} has {width} columns; expected {len(features)}, one per "
+                f"feature. Name the features it is about with features=[...]."
+            )
+        keys = range(width) if self.features is None else self.features
+        at = [features.number(key, "Quadratic") for key in keys]
+        for j in at:
+            if at.count(j) > 1:
+                raise InvalidInputError(
+                    f"Quadratic: features names {features.names[j]!r} twice; expected each "
+                    f"feature once."
+                )
+        stated = StatedQuadratic(
+            self.form, np.array(at, dtype=np.intp), self.center, self.linear, float(self.value)
+        )
+        return (QuadraticCondition.of(stated, len(features)),)
+
+
+def comparison(new: Floats, old: Floats, value: float, sense: str) -> LinearConditions:
+    sign = -1.0 if sense == ">=" else 1.0
+    return LinearConditions(
+        read_only(sign * new[None, :]),
+        read_only(sign * old[None, :]),
+        read_only(np.array([sign * value])),
+        equality=sense == "==",
+    )
+
+
+def shown_call(name: str, *positional: object, **named: object) -> str:
+    shown = [repr(plain(value)) for value in positional]
+    shown += [f"{key}={plain(value)!r}" for key, value in named.items()]
+    return f"{name}({', '.join(shown)})"
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class OneOf(Constraint):
+    """Keep a feature of levels to some of them.
+
+    Parameters
+    ----------
+    feature : str or int
+        Name or position.
+    levels : sequence
+        The levels that a counterfactual may have.
+
+    Examples
+    --------
+    >>> OneOf("job", ["clerk", "nurse"])
+    OneOf('job', ['clerk', 'nurse'])
+    """
+
+    feature: FeatureKey
+    levels: tuple[Any, ...]
+
+    def __init__(self, feature: FeatureKey, levels: Iterable[Any]) -> None:
+        given: Any = levels
+        listed = [*given] if np.iterable(given) and not isinstance(given, str) else []
+        if not listed:
+            raise InvalidInputError(
+                f"OneOf of {feature!r} got {levels!r}; expected a list of at least one level."
+            )
+        object.__setattr__(self, "feature", feature)
+        object.__setattr__(self, "levels", tuple(plain(level) for level in listed))
+
+    def __repr__(self) -> str:
+        return shown_call("OneOf", self.feature, list(self.levels))
+
+    def conditions(self, features: Features) -> tuple[LevelRule, ...]:
+        """Name the positions of the levels."""
+        at = features.position(self.feature)
+        return (level_rule(features.columns[at], at, self.levels, negated=False, asked=repr(self)),)
+
+
+def level_rule(
+    feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
+) -> LevelRule:
+    """Turn levels of a feature into their positions; refuse those that it has not."""
+    if feature.is_number:
+        raise InvalidInputError(
+            f"{asked}: feature {feature.name!r} is a number; expected one with levels. Compare "
+            f"numbers with <=, >= or ==."
+        )
+    codes = set()
+    for level in levels:
+        code = feature.code(level)
+        if code < 0:
+            shown = ", ".join(map(repr, feature.levels[:8]))
+            raise InvalidInputError(
+                f"{asked}: {told(level)} is no level of {feature.name!r}; expected one of: {shown}."
+            )
+        codes.add(code)
+    every = set(range(len(feature.levels)))
+    return LevelRule(at, frozenset(every - codes if negated else codes))

@@ -1,0 +1,413 @@
+"""The coordinates that programs work in: numbers, and for each level whether it is taken up.
+
+A row of the user's table, once it is read, holds numbers and positions of levels. Between two
+levels there is nothing to go through, but whether a feature takes up another level than its own
+is a 0 or 1 for each other level, of which one is 1 at most. These can be relaxed, and what a
+model makes of a row is affine in them. Rows with the same levels share their coordinates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
+from counterlvq.problem.costs import Cost, stated_form, stated_weights
+from counterlvq.programs.conditions import (
+    Conditional,
+    Implication,
+    LevelRule,
+    LinearConditions,
+    QuadraticCondition,
+)
+from counterlvq.programs.grids import Grid
+from counterlvq.tables.features import Feature, Features
+from counterlvq.types import Kind
+
+__all__ = ["Coordinates", "Prices", "tied_columns"]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """Where the features of a table stand among the coordinates, seen from rows with some levels.
+
+    Examples
+    --------
+    >>> from counterlvq.tables.features import Feature, Features
+    >>> features = Features(["age", Feature("job", levels=["clerk", "nurse", "smith"])])
+    >>> seen = Coordinates(features, (0.0, 1.0))
+    >>> seen.names
+    ('age', "job == 'clerk'", "job == 'smith'")
+    >>> seen.inner([[31.0, 1.0]]), seen.outer([[31.0, 0.0, 1.0]])
+    (array([[31.,  0.,  0.]]), array([[31.,  2.]]))
+    """
+
+    features: Features
+    levels: tuple[
+        float, ...
+    ] = ()  # positions, as in a row of the table; only those of levels count
+
+    def __post_init__(self) -> None:
+        own = self.levels or (0.0,) * len(self.features)
+        kept = (0.0 if f.is_number else at for f, at in zip(self.features, own, strict=True))
+        object.__setattr__(self, "levels", tuple(kept))
+
+    def seen_from(self, row: Floats) -> Coordinates:
+        """Coordinates of rows that have the levels of this one."""
+        if not self.has_levels:
+            return self
+        return Coordinates(self.features, tuple(float(value) for value in row))
+
+    def others(self, column: int) -> list[int]:
+        """Positions of the levels that a feature could take up."""
+        own = int(self.levels[column])
+        return [code for code in range(len(self.features.columns[column].levels)) if code != own]
+
+    @cached_property
+    def spans(self) -> tuple[slice, ...]:
+        """The coordinates of each feature."""
+        sizes = [1 if feature.is_number else len(feature.levels) - 1 for feature in self.features]
+        ends = np.cumsum(sizes, dtype=int).tolist()
+        return tuple(slice(end - size, end) for end, size in zip(ends, sizes, strict=True))
+
+    @property
+    def width(self) -> int:
+        """How many coordinates there are."""
+        return self.spans[-1].stop if self.spans else 0
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """A name for each coordinate."""
+        return tuple(
+            name
+            for j, feature in enumerate(self.features)
+            for name in (
+                [feature.name]
+                if feature.is_number
+                else [f"{feature.name} == {feature.levels[code]!r}" for code in self.others(j)]
+            )
+        )
+
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether coordinates are the features, and any number will do for each."""
+        return not self.has_levels and self.grid.is_trivial
+
+    @cached_property
+    def has_levels(self) -> bool:
+        """Whether some feature has levels."""
+        return any(not feature.is_number for feature in self.features)
+
+    @cached_property
+    def numbers(self) -> NDArray[np.intp]:
+        """Coordinates of the features that are numbers."""
+        return np.array(
+            [span.start for feature, span in self._each if feature.is_number], dtype=np.intp
+        )
+
+    @cached_property
+    def grid(self) -> Grid:
+        """Which coordinates lie on a grid."""
+        step, parts = np.zeros(self.width), np.ones(self.width)
+        for feature, span in self._each:
+            if not feature.is_number:
+                step[span] = 1.0
+            elif feature.kind is Kind.WHOLE:
+                step[span] = feature.step
+            elif feature.decimals is not None:
+                step[span], parts[span] = 1.0, 10.0**feature.decimals
+        groups = tuple(span for f, span in self._each if not f.is_number and len(f.levels) > 1)
+        return Grid(step, parts, groups)
+
+    @property
+    def _each(self) -> Iterable[tuple[Feature, slice]]:
+        return zip(self.features, self.spans, strict=True)
+
+    def inner(self, rows: Sequence[Sequence[float]] | Floats) -> Floats:
+        """Take rows of numbers and positions of levels to coordinates, (n, width)."""
+        given = np.asarray(rows, dtype=np.float64)
+        if not self.has_levels:
+            return given
+        out = np.zeros((given.shape[0], self.width))
+        for j, (feature, span) in enumerate(self._each):
+            if feature.is_number:
+                out[:, span.start] = given[:, j]
+            else:
+                out[:, span] = given[:, j, None] == np.array(self.others(j))
+        return read_only(out)
+
+    def outer(self, points: Sequence[Sequence[float]] | Floats) -> Floats:
+        """Take coordinates back to numbers and positions of levels, (n, d)."""
+        if not self.has_levels:
+            return np.asarray(points)
+        given = np.asarray(points, dtype=np.float64)
+        out = np.empty((given.shape[0], len(self.features)))
+        for j, (feature, span) in enumerate(self._each):
+            part = given[:, span]
+            if feature.is_number:
+                out[:, j] = part[:, 0]
+                continue
+            out[:, j] = self.levels[j]
+            switched = (part > 0.5).any(axis=1)
+            if switched.any():
+                out[switched, j] = np.array(self.others(j))[part[switched].argmax(axis=1)]
+        return out
+
+    def outer_reach(self, reach: Floats) -> Floats:
+        """Take limits on the changes of coordinates to limits on those of features, (n, d).
+
+        A level may change to any other where the limit of its feature is above 0.
+        """
+        if not self.has_levels:
+            return reach
+        return np.stack([reach[:, span].max(axis=1, initial=0.0) for span in self.spans], axis=1)
+
+    @cached_property
+    def own_conditions(self) -> tuple[LinearConditions, ...]:
+        """What holds of every row of the table: one level at a time, and allowed ranges."""
+        found = []
+        for feature, span in self._each:
+            at = list(range(span.start, span.stop))
+            if not feature.is_number and at:
+                found.append(LinearConditions.on_features(at, self.width, new=-1, old=0, value=0))
+                found.append(LinearConditions.on_features(at, self.width, new=1, old=0, value=1))
+            if len(at) > 1:
+                found.append(self._total(span, equality=False))
+            if feature.lower > -np.inf:
+                found.append(
+                    LinearConditions.on_features(
+                        at, self.width, new=-1, old=0, value=-feature.lower
+                    )
+                )
+            if feature.upper < np.inf:
+                found.append(
+                    LinearConditions.on_features(at, self.width, new=1, old=0, value=feature.upper)
+                )
+        return tuple(found)
+
+    def spread(
+        self, condition: LinearConditions | QuadraticCondition | LevelRule | Implication
+    ) -> tuple[LinearConditions | QuadraticCondition | Conditional, ...]:
+        """State a condition on features for the coordinates."""
+        if isinstance(condition, Implication):
+            return self._implied(condition)
+        if isinstance(condition, LevelRule):
+            return (self._rule(condition),)
+        if isinstance(condition, LinearConditions):
+            return (self._rows(condition),)
+        if not self.has_levels:
+            return (condition,)
+        # A quadratic condition says nothing of levels: their columns are zero in it.
+        starts = np.array([span.start for span in self.spans], dtype=np.intp)
+        return (condition.over(starts, self.width),)
+
+    @cached_property
+    def _is_number(self) -> NDArray[np.bool_]:
+        return np.array([feature.is_number for feature in self.features], dtype=bool)
+
+    def _total(self, span: slice, *, equality: bool) -> LinearConditions:
+        """At most one other level is taken up, or exactly one."""
+        one = np.zeros((1, self.width))
+        one[0, span] = 1.0
+        return LinearConditions(
+            read_only(one), read_only(np.zeros_like(one)), read_only(np.ones(1)), equality
+        )
+
+    def _taking_up(self, rule: LevelRule, *, allowed: bool) -> NDArray[np.intp]:
+        """Coordinates of the other levels that a rule allows, or of those that it does not."""
+        start = self.spans[rule.column].start
+        each = enumerate(self.others(rule.column))
+        kept = [start + k for k, code in each if (code in rule.codes) == allowed]
+        return np.array(kept, dtype=np.intp)
+
+    def _rule(self, rule: LevelRule) -> LinearConditions:
+        """One of some levels: no other, and not the present one if that is not among them."""
+        out = self._taking_up(rule, allowed=False).tolist()
+        rows = LinearConditions.on_features(out, self.width, new=1, old=0, value=0, equality=True)
+        if int(self.levels[rule.column]) in rule.codes:
+            return rows
+        total = self._total(self.spans[rule.column], equality=True)
+        return LinearConditions(
+            read_only(np.concatenate([rows.A, total.A])),
+            read_only(np.concatenate([rows.R, total.R])),
+            read_only(np.concatenate([rows.v, total.v])),
+            equality=True,
+        )
+
+    def _implied(self, condition: Implication) -> tuple[Conditional, ...]:
+        """State what has to hold where a feature has one of some levels."""
+        rule, then = condition.when, condition.then
+        stated = self._rule(then) if isinstance(then, LevelRule) else self._rows(then)
+        stays = int(self.levels[rule.column]) in rule.codes
+        absent = self._taking_up(rule, allowed=False) if stays else None
+        present = self._taking_up(rule, allowed=True)
+        return tuple(Conditional(part, absent, present) for part in self._as_inequalities(stated))
+
+    def _rows(self, rows: LinearConditions) -> LinearConditions:
+        """Spread linear conditions; on a feature of levels they can only say that it stays."""
+        if not self.has_levels:
+            return rows
+        new_parts, old_parts, values = [], [], []
+        for new, old, value in zip(rows.A, rows.R, rows.v, strict=True):
+            about_levels = np.flatnonzero((new != 0) & ~self._is_number)
+            if about_levels.size:
+                stay = np.eye(self.width)[self.spans[int(about_levels[0])]]
+                new_parts.append(stay)
+                old_parts.append(np.zeros_like(stay))
+                values.append(np.zeros(len(stay)))
+                continue
+            wide, before = np.zeros((2, 1, self.width))
+            wide[0, self.numbers] = new[self._is_number]
+            before[0, self.numbers] = old[self._is_number]
+            new_parts.append(wide)
+            old_parts.append(before)
+            values.append(np.array([value]))
+        A, R, v = (read_only(np.concatenate(part)) for part in (new_parts, old_parts, values))
+        return LinearConditions(A, R, v, rows.equality)
+
+    @staticmethod
+    def _as_inequalities(rows: LinearConditions) -> list[LinearConditions]:
+        below = LinearConditions(rows.A, rows.R, rows.v)
+        if not rows.equality:
+            return [below]
+        return [below, LinearConditions(read_only(-rows.A), read_only(-rows.R), read_only(-rows.v))]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Prices:
+    """A cost, for coordinates seen from anywhere."""
+
+    weights: Floats  # (d,) per feature: those of levels are not used
+    form: QuadraticForm  # of the features that are numbers
+    switches: Mapping[int, Floats]  # by column: prices from level to level, (levels, levels)
+
+    @classmethod
+    def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
+        """State a cost, whose parts are for all columns of the table or for those that are seen.
+
+        Columns that are not seen never change, so that what is left of a cost is what it says of
+        the others: their weights, and those rows and columns of a matrix. That loses nothing
+        where no cost of one depends on another; see `tied_columns`.
+        """
+        weights = _per_feature(cost, features, columns)
+        form = _form(cost, features, columns)
+        _refuse_strangers(cost, features, columns)
+        switches = {
+            j: _switch_prices(cost, feature, float(weights[j]) or 1.0)
+            for j, feature in enumerate(features)
+            if not feature.is_number
+        }
+        return cls(weights, form, switches)
+
+    def over(self, coordinates: Coordinates) -> tuple[Floats, Factor]:
+        """Weights (width,) and factor (s, width) for the changes of coordinates."""
+        w = np.zeros(coordinates.width)
+        w[coordinates.numbers] = self.weights[coordinates._is_number]
+        L = self.form_over(coordinates).working_root.copy()
+        for j, table in self.switches.items():
+            w[coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
+        return w, L
+
+    def form_over(self, coordinates: Coordinates) -> QuadraticForm:
+        """Quadratic part for the changes of coordinates: the truth that (w, L) stand for."""
+        if not coordinates.has_levels:
+            return self.form
+        return self.form.over(coordinates.numbers, coordinates.width)
+
+
+def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floats:
+    if len(columns) > len(features):
+        try:
+            every = stated_weights(cost, len(columns))
+        except InvalidInputError:
+            return stated_weights(cost, len(features))
+        at = {name: k for k, name in enumerate(columns)}
+        return np.asarray(every[[at[name] for name in features.names]])
+    return stated_weights(cost, len(features))
+
+
+def tied_columns(cost: Cost, features: Features, columns: Sequence[str]) -> tuple[str, ...]:
+    """Name the columns that are not seen, but whose change can make that of others cheaper."""
+    numbers, seen = _numbers(features, columns)
+    if len(numbers) == len(seen):
+        return ()
+    try:
+        form = stated_form(cost, len(numbers))
+    except InvalidInputError:
+        return ()
+    strangers = set(numbers) - set(seen)
+    return tuple(
+        name for name, tied in zip(numbers, form.ties, strict=True) if tied and name in strangers
+    )
+
+
+def _numbers(features: Features, columns: Sequence[str]) -> tuple[list[str], list[str]]:
+    """List the columns that can be numbers, and those of them that are seen."""
+    seen = [feature.name for feature in features if feature.is_number]
+    # Of columns that the model does not see nobody says whether they are numbers.
+    known, numbers = set(features.names), set(seen)
+    return [name for name in columns if name in numbers or name not in known], seen
+
+
+def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticForm:
+    """Quadratic part of a cost that is stated for all numbers of the table or for those seen."""
+    numbers, seen = _numbers(features, columns)
+    if len(numbers) == len(seen):
+        return stated_form(cost, len(seen))
+    try:
+        every = stated_form(cost, len(numbers))
+    except InvalidInputError:
+        try:
+            return stated_form(cost, len(seen))
+        except InvalidInputError as refusal:
+            raise InvalidInputError(
+                f"{refusal} These are the numbers that the model sees; all {len(numbers)} columns "
+                f"of the table that can be numbers will do as well."
+            ) from None
+    at = {name: k for k, name in enumerate(numbers)}
+    return every.among(np.array([at[name] for name in seen], dtype=np.intp))
+
+
+def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:
+    for name in cost.switches:
+        if name in columns and name not in features.names:
+            continue
+        if features[name].is_number:
+            raise InvalidInputError(
+                f"switches names {name!r}, which is a number; expected features with levels. "
+                f"Numbers have weights."
+            )
+
+
+def _switch_prices(cost: Cost, feature: Feature, usual: float) -> Floats:
+    """Price of each switch, from the level of the row to that of the column."""
+    count = len(feature.levels)
+    stated = cost.switches.get(feature.name, usual)
+    if not isinstance(stated, Mapping):
+        return np.full((count, count), float(stated))
+    pairs = {}
+    for (before, after), price in stated.items():
+        codes = feature.code(before), feature.code(after)
+        if min(codes) < 0:
+            bad = before if codes[0] < 0 else after
+            shown = ", ".join(map(repr, feature.levels[:8]))
+            raise InvalidInputError(
+                f"switches[{feature.name!r}] names {bad!r}, which is no level; expected one of: "
+                f"{shown}."
+            )
+        pairs[codes] = float(price)
+    table = np.full((count, count), usual)
+    for (before, after), price in pairs.items():
+        table[before, after] = price
+        if (after, before) not in pairs:
+            table[after, before] = price
+    return table

@@ -1,0 +1,492 @@
+"""What a change costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Self, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
+from counterlvq.numeric.error_free import rounded_dot
+from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.tables.frames import FrameView, as_frame, settled
+from counterlvq.types import Kind
+
+__all__ = [
+    "Cost",
+    "Euclidean",
+    "Mahalanobis",
+    "Manhattan",
+    "Switches",
+    "mad_weights",
+    "stated_form",
+    "stated_weights",
+]
+
+# Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
+_MEDIAN_TO_MEAN_DEVIATION = 0.845348
+# A `value` that a subclass computes itself may differ by rounding from that of its parts, which
+# is the one that is reported. It decides whether a subclass is refused; no number rests on it.
+_OWN_ROUNDING = 1e-9
+
+
+# Prices of switches: by feature, one for all pairs of levels or one for each pair.
+Switches = Mapping[str, float | Mapping[tuple[Any, Any], float]]
+
+
+class Cost:
+    """A convex cost ``sum_j weights_j |delta_j| + |L delta|^2`` of a change `delta`.
+
+    A cost states its two parts; everything else is derived from them: values, bounds, proofs.
+    Another level of a categorical feature adds its price, whatever the cost: see `switches`.
+
+    A cost of your own is a subclass with two methods, and nothing else is needed:
+
+    - ``l1_weights(width)``: the weights, an array (width,) of finite numbers of at least 0;
+    - ``l2_factor(width)``: the factor L, an array (r, width) of finite numbers, with no rows where
+      the cost has no such part.
+
+    Both are asked for the number of features that are numbers, and have to say the same each
+    time. `value` follows from them and is not yours to replace: an `Explainer` compares it
+    with the parts on a few changes and refuses a cost that contradicts itself.
+
+    Attributes
+    ----------
+    switches : mapping from feature to price
+        What another level costs, where it is not 1: one price for the feature, or a mapping
+        from pairs of levels, ``{("rent", "own"): 3.0}``. A pair holds for both directions
+        unless the other is given too; pairs that are not given cost the feature's weight, or 1.
+        Empty unless a subclass sets it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import counterlvq as clvq
+    >>> class Together(clvq.Cost):  # absolute changes, and the square of what parts the first two
+    ...     def l1_weights(self, width):
+    ...         return np.ones(width)
+    ...
+    ...     def l2_factor(self, width):
+    ...         L = np.zeros((1, width))
+    ...         L[0, :2] = 1.0, -1.0
+    ...         return L
+    >>> Together().value([3.0, 1.0, 0.0])
+    8.0
+    >>> model = clvq.PrototypeModel([[0.0, 0.0, 0.0], [4.0, 4.0, 1.0]], ["no", "yes"])
+    >>> cf = clvq.Explainer(model, Together()).explain([0.0, 0.0, 0.0], target="yes")
+    >>> print(f"{cf.status}, {cf.cost:.4f}")
+    optimal, 4.1250
+    """
+
+    switches: Switches
+
+    def __new__(cls, *_: Any, **__: Any) -> Self:
+        """Give each cost its own prices of switches, none unless it says so."""
+        made = super().__new__(cls)
+        object.__setattr__(made, "switches", {})
+        return made
+
+    def l1_weights(self, width: int) -> Floats:
+        """Weights of the absolute changes, (d,); zeros where the cost has no such part."""
+        raise InvalidInputError(_missing(self, "l1_weights", "np.zeros(width)"))
+
+    def l2_factor(self, width: int) -> Floats:
+        """Factor L (r, d) of the quadratic part; no rows where the cost has no such part."""
+        raise InvalidInputError(_missing(self, "l2_factor", "np.zeros((0, width))"))
+
+    def quadratic_form(self, width: int) -> QuadraticForm:
+        """Quadratic part as a form: its exact values, and a factor that is verified."""
+        name = f"{type(self).__name__}.l2_factor({width})"
+        return QuadraticForm.of_factor(name, self.l2_factor(width), width)
+
+    @final
+    def value(self, delta: ArrayLike) -> float:
+        """Cost of the change `delta`: its two parts, each exact and rounded once.
+
+        Parameters
+        ----------
+        delta : array-like of shape (d,)
+        """
+        return _value_of_parts(self, finite_vector("delta", delta))
+
+
+def stated_weights(cost: Cost, width: int) -> Floats:
+    """Weights that a cost states, or say what is wrong with them."""
+    name = f"{type(cost).__name__}.l1_weights({width})"
+    weights = finite_vector(name, cost.l1_weights(width), width)
+    if (weights < 0).any():
+        j = int((weights < 0).argmax())
+        raise InvalidInputError(
+            f"{name}[{j}] is {weights[j]:g}; expected weights of at least 0. A change that earns "
+            f"something has no least cost."
+        )
+    return weights
+
+
+def stated_form(cost: Cost, width: int) -> QuadraticForm:
+    """Quadratic part that a cost states; refuse a cost whose parts contradict each other."""
+    form = _form_of(cost, width)
+    if type(cost).value is not Cost.value:
+        for probe in _probes(width):
+            _refuse_contradiction(cost, probe)
+    return form
+
+
+def _form_of(cost: Cost, width: int) -> QuadraticForm:
+    """Quadratic part by what a class states last; refuse a form and a factor that disagree."""
+    by_form, by_factor = (_stating(cost, name) for name in ("quadratic_form", "l2_factor"))
+    if by_factor is not by_form and issubclass(by_factor, by_form):
+        return Cost.quadratic_form(cost, width)
+    form = cost.quadratic_form(width)
+    if by_form.__module__ != __name__:
+        _refuse_other_factor(cost, form, width)
+    return form
+
+
+def _stating(cost: Cost, part: str) -> type:
+    """Return the class that states a part of a cost."""
+    return next(base for base in type(cost).__mro__ if part in vars(base))
+
+
+def _refuse_other_factor(cost: Cost, form: QuadraticForm, width: int) -> None:
+    name, factor = type(cost).__name__, Cost.quadratic_form(cost, width)
+    for probe in _probes(width):
+        stated, other = form.value(probe), factor.value(probe)
+        if not abs(stated - other) <= _OWN_ROUNDING * abs(stated):
+            raise InvalidInputError(
+                f"{name}.quadratic_form({width}) and {name}.l2_factor({width}) disagree about the "
+                f"change {probe.tolist()}: {stated:g} and {other:g}; expected the same. State "
+                f"l2_factor alone."
+            )
+
+
+def _value_of_parts(cost: Cost, change: Floats) -> float:
+    width = change.shape[0]
+    flat = rounded_dot(stated_weights(cost, width), np.abs(change))
+    return flat + _form_of(cost, width).value(change)
+
+
+def _refuse_contradiction(cost: Cost, probe: Floats) -> None:
+    name = type(cost).__name__
+    stated = real_number(f"{name}.value({probe.tolist()})", cost.value(probe))
+    parts = _value_of_parts(cost, probe)
+    if not abs(stated - parts) <= _OWN_ROUNDING * abs(parts):
+        raise InvalidInputError(
+            f"{name}.value({probe.tolist()}) is {stated:g}, but its parts say {parts:g}: "
+            f"l1_weights @ |delta| + |l2_factor @ delta|^2; expected the same. Leave `value` to "
+            f"Cost, which derives it from the parts."
+        )
+
+
+def _probes(width: int) -> list[Floats]:
+    """Choose changes on which a cost is compared with its parts: none, one feature, all."""
+    ramp = np.arange(1.0, width + 1.0)
+    signs = np.where(np.arange(width) % 2, -1.0, 1.0)
+    single = [sign * np.eye(1, width, j)[0] for j in range(min(width, 8)) for sign in (1.0, -2.0)]
+    return [np.zeros(width), *single, np.ones(width), ramp, 0.375 * signs * ramp, -1e3 * ramp]
+
+
+def _missing(cost: Cost, part: str, nothing: str) -> str:
+    return (
+        f"{type(cost).__name__} does not state {part}(width); expected a method that returns it. "
+        f"Return {nothing} if the cost has no such part."
+    )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Manhattan(Cost):
+    """Weighted Manhattan distance, ``sum_j weights_j |delta_j|``; favours few changes.
+
+    Parameters
+    ----------
+    weights : array-like of shape (d,), optional
+        Positive price of one unit of change per feature, in the order of the columns that the
+        model or the pipeline was given; 1 for all by default. That of a categorical feature is
+        its price per switch.
+        See `mad_weights` for weights that make features comparable.
+    switches : mapping from feature to price, optional
+        What another level costs, for the feature or for each pair of levels; see `Cost`.
+
+    Examples
+    --------
+    >>> Manhattan(weights=[1.0, 10.0]).value([3.0, -0.5])
+    8.0
+    >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5})
+    Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5})
+    """
+
+    weights: Floats | None  # (d,)
+    switches: Switches
+
+    def __init__(self, weights: ArrayLike | None = None, switches: Switches | None = None) -> None:
+        object.__setattr__(self, "switches", _checked_switches(switches))
+        prices = None if weights is None else finite_vector("weights", weights)
+        if prices is not None and not (prices > 0).all():
+            j = int((prices <= 0).argmax())
+            raise InvalidInputError(
+                f"weights[{j}] is {prices[j]:g}; expected a positive weight for each feature. "
+                f"Use Freeze to keep a feature as it is; a free feature would make any "
+                f"change of it cost nothing."
+            )
+        object.__setattr__(self, "weights", prices)
+
+    def __repr__(self) -> str:
+        shown = [] if self.weights is None else [str(self.weights.tolist())]
+        return f"Manhattan({', '.join(shown + _shown_switches(self))})"
+
+    def l1_weights(self, width: int) -> Floats:
+        """Weights of the absolute changes, (d,)."""
+        if self.weights is None:
+            return np.ones(width)
+        if self.weights.shape[0] != width:
+            raise InvalidInputError(
+                f"Manhattan has {self.weights.shape[0]} weights; expected {width}, one per feature."
+            )
+        return self.weights
+
+    def l2_factor(self, width: int) -> Floats:
+        """No quadratic part, (0, d)."""
+        return np.zeros((0, width))
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False)
+class Euclidean(Cost):
+    """Squared Euclidean distance, ``|delta|^2``; spreads a change over many features.
+
+    Parameters
+    ----------
+    switches : mapping from feature to price, optional
+        What another level costs, for the feature or for each pair of levels; see `Cost`.
+
+    Examples
+    --------
+    >>> Euclidean().value([3.0, 4.0])
+    25.0
+    """
+
+    switches: Switches
+
+    def __init__(self, switches: Switches | None = None) -> None:
+        object.__setattr__(self, "switches", _checked_switches(switches))
+
+    def __repr__(self) -> str:
+        return f"Euclidean({', '.join(_shown_switches(self))})"
+
+    def l1_weights(self, width: int) -> Floats:
+        """No absolute part, (d,)."""
+        return np.zeros(width)
+
+    def l2_factor(self, width: int) -> Floats:
+        """Factor of the quadratic part: the identity."""
+        return np.eye(width)
+
+    def quadratic_form(self, width: int) -> QuadraticForm:
+        """Quadratic part as a form, in memory for a vector."""
+        return QuadraticForm.of_diagonal("Euclidean", np.ones(width))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Mahalanobis(Cost):
+    """Squared generalised distance, ``delta' matrix delta``.
+
+    Parameters
+    ----------
+    matrix : array-like of shape (d, d)
+        Symmetric positive semidefinite, for the d columns that are numbers, in the order of the
+        table that the model or the pipeline was given. Columns that a pipeline drops never
+        change and may be left out. Along directions that the matrix does not see, changes are
+        free. It is used as it is: no eigenvalue is dropped or lifted, and a matrix that is
+        indefinite, be it by rounding alone, is refused with the ridge that would mend it.
+    switches : mapping from feature to price, optional
+        What another level costs, for the feature or for each pair of levels; see `Cost`.
+
+    Examples
+    --------
+    >>> Mahalanobis([[2.0, 0.0], [0.0, 1.0]]).value([1.0, 3.0])
+    11.0
+    """
+
+    form: QuadraticForm
+    switches: Switches
+
+    def __init__(self, matrix: ArrayLike, switches: Switches | None = None) -> None:
+        object.__setattr__(self, "form", QuadraticForm.of_matrix("matrix", matrix))
+        object.__setattr__(self, "switches", _checked_switches(switches))
+
+    @classmethod
+    def from_factor(cls, factor: ArrayLike, switches: Switches | None = None) -> Mahalanobis:
+        """State ``|factor delta|^2``, which is semidefinite however it is rounded.
+
+        Parameters
+        ----------
+        factor : array-like of shape (r, d)
+            Such as the `omega` of a learned metric; ``factor' factor`` in floats may be
+            indefinite in its last digits, the factor itself is never.
+        switches : mapping from feature to price, optional
+            What another level costs, for the feature or for each pair of levels; see `Cost`.
+
+        Examples
+        --------
+        >>> Mahalanobis.from_factor([[1.0, 2.0]]).value([1.0, 1.0])
+        9.0
+        """
+        given = finite_matrix("factor", factor)
+        made = cls.__new__(cls)
+        form = QuadraticForm.of_factor("factor", given, given.shape[1])
+        object.__setattr__(made, "form", form)
+        object.__setattr__(made, "switches", _checked_switches(switches))
+        return made
+
+    @property
+    def matrix(self) -> Floats:
+        """The matrix as it was given, (d, d), or the rounded square of the factor."""
+        if self.form.matrix is None:
+            return read_only(self.form.root.T @ self.form.root)
+        return self.form.matrix
+
+    @property
+    def root(self) -> Floats:
+        """Its factor, (rank, d): ``root' root`` is the matrix as nearly as floats come."""
+        return self.form.root
+
+    def __repr__(self) -> str:
+        by_factor = self.form.matrix is None
+        given = self.form.root if by_factor else self.matrix
+        shown = ", ".join([str(given.tolist()), *_shown_switches(self)])
+        return f"Mahalanobis{'.from_factor' * by_factor}({shown})"
+
+    def l1_weights(self, width: int) -> Floats:
+        """No absolute part, (d,)."""
+        return np.zeros(width)
+
+    def l2_factor(self, width: int) -> Floats:
+        """Factor of the quadratic part, (rank, d), as near as floats come."""
+        return self.quadratic_form(width).root
+
+    def quadratic_form(self, width: int) -> QuadraticForm:
+        """Quadratic part as a form."""
+        own = self.form.width
+        if own != width and self.form.matrix is None:
+            raise InvalidInputError(
+                f"Mahalanobis has a factor of shape {self.form.root.shape}; expected {width} "
+                f"columns, for {width} features."
+            )
+        if own != width:
+            raise InvalidInputError(
+                f"Mahalanobis has a matrix of shape ({own}, {own}); expected "
+                f"({width}, {width}), for {width} features."
+            )
+        return self.form
+
+
+def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
+    """Weights for `Manhattan`: one over the median absolute deviation of each feature.
+
+    A change then counts in units of how much the feature usually varies, so that euros and
+    years can be compared.
+
+    Where more than half of the values are equal (a pool area that is mostly 0), the median
+    absolute deviation is 0 and its inverse is of no use. Such a feature takes the mean
+    absolute deviation from the median instead, times 0.8453, which is what the median
+    absolute deviation would be for normal data of that mean deviation. A feature that never
+    varies has no natural unit: it gets the weight `constant` if that is given, else an error.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or DataFrame
+        Typically the training rows. Columns of a frame that are no numbers get the weight 1,
+        the price of a switch.
+    constant : float, optional
+        Positive weight of features that never vary.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+
+    Examples
+    --------
+    >>> mad_weights([[1.0, 0.0], [2.0, 10.0], [3.0, 40.0]])
+    array([1. , 0.1])
+    """
+    frame = as_frame(settled(X))
+    if frame is not None:
+        return _frame_weights(frame, constant)
+    rows = finite_matrix("X", X)
+    if constant is not None and not _is_positive(constant):
+        raise InvalidInputError(f"constant is {constant!r}; expected a positive weight or None.")
+    deviations = np.abs(rows - np.median(rows, axis=0))
+    unit = np.median(deviations, axis=0)
+    unit = np.where(unit > 0, unit, _MEDIAN_TO_MEAN_DEVIATION * deviations.mean(axis=0))
+    still = np.flatnonzero(unit == 0)
+    if still.size and constant is None:
+        raise InvalidInputError(
+            f"column {still[0]} of X is {rows[0, still[0]]:g} in every row ({still.size} such "
+            f"column(s) in all), so it has no deviation to weigh by; expected features that "
+            f"vary. Freeze or drop it, or pass constant=1.0 to give it a weight of its own."
+        )
+    weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
+    np.divide(1.0, unit, out=weights, where=unit > 0)
+    return read_only(weights)
+
+
+def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
+    weights = np.ones(len(frame.names))
+    numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE) for name in frame.names]
+    if any(numeric):
+        chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
+        rows = np.stack([frame.numbers(name) for name in chosen], axis=1)
+        for j, name in enumerate(chosen):
+            if not np.isfinite(rows[:, j]).all():
+                i = int((~np.isfinite(rows[:, j])).argmax())
+                raise InvalidInputError(
+                    f"column {name!r}, {frame.row(i)} is missing or not finite; expected a number "
+                    f"in each row. Fill in or remove such rows first."
+                )
+        try:
+            weights[numeric] = mad_weights(rows, constant)
+        except InvalidInputError:
+            still = [name for j, name in enumerate(chosen) if np.ptp(rows[:, j]) == 0]
+            if not still:
+                raise
+            raise InvalidInputError(
+                f"column {still[0]!r} never varies ({len(still)} such column(s) in all), so it has "
+                f"no deviation to weigh by; expected features that vary. Freeze or drop it, or "
+                f"pass constant=1.0 to give it a weight of its own."
+            ) from None
+    return read_only(weights)
+
+
+def _checked_switches(switches: Switches | None) -> Switches:
+    if switches is None:
+        return {}
+    if not isinstance(switches, Mapping):
+        raise InvalidInputError(
+            f"switches is {switches!r}; expected a mapping from feature to price, such as "
+            f"{{'job': 2.0}} or {{'job': {{('clerk', 'nurse'): 2.0}}}}."
+        )
+    pairs: Iterable[tuple[Any, Any]]
+    for feature, price in switches.items():
+        pairs = price.items() if isinstance(price, Mapping) else [(None, price)]
+        for pair, one in pairs:
+            where = f"switches[{feature!r}]" + ("" if pair is None else f"[{pair!r}]")
+            if pair is not None and (not isinstance(pair, tuple) or len(pair) != 2):
+                raise InvalidInputError(f"{where}: expected a pair of levels (before, after).")
+            if not _is_positive(one):
+                raise InvalidInputError(f"{where} is {one!r}; expected a positive price.")
+    return dict(switches)
+
+
+def _shown_switches(cost: Cost) -> list[str]:
+    return [f"switches={dict(cost.switches)!r}"] if cost.switches else []
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, Real) and 0 < float(value) < np.inf

@@ -1,0 +1,441 @@
+r"""Read constraints that people write: ``"second_floor <= 1.2 * original(first_floor)"``.
+
+The grammar, over features of the counterfactual and ``original(...)`` values of the input::
+
+    constraint := ["if" test "then"] (comparison | test)
+    comparison := sum ("<=" | ">=" | "==") sum
+    test       := feature ("==" | "!=") level | feature ["not"] "in" "[" level ("," level)* "]"
+    level      := 'text' | "text" | number | "True" | "False"
+    sum        := ["+" | "-"] product (("+" | "-") product)*
+    product    := factor (("*" | "/") factor)*
+    factor     := number | feature | "original" "(" feature ")" | "(" sum ")" | ("+" | "-") factor
+    feature    := a name of letters, digits, "_" and ".", or any name in `backticks`
+
+Values are linear forms, so a product needs a number on one side and a division a number
+below. ``f == 2`` is read as a comparison; whoever knows that f has levels takes it as a test.
+Nothing is ever evaluated as code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import frexp, inf, isfinite, ldexp
+from typing import NamedTuple, NoReturn, final
+
+from counterlvq.errors import ConstraintSyntaxError
+from counterlvq.numeric.arrays import told
+
+__all__ = ["Comparison", "LevelTest", "LinearForm", "Promise", "parse", "quoted"]
+
+# Quantifiers take all they can and give nothing back (++): a number that is followed by a letter is
+# none at the first look, rather than after as many as it has digits.
+_TOKEN = re.compile(
+    r"""\s*(?:
+      (?P<number>(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.]))
+    | (?P<name>[^\W\d][\w.]*)
+    | `(?P<quoted>[^`]*)`
+    | '(?P<single>[^']*)'
+    | "(?P<double>[^"]*)"
+    | (?P<symbol><=|>=|==|!=|[-+*/()<>=,\[\]])
+    )""",
+    re.VERBOSE,
+)
+_SENSES = ("<=", ">=", "==")
+_BOOLEANS = {"True": True, "False": False}
+# Longer than any list of levels that people write; the time to read is proportional to it.
+_LENGTH = 100_000
+_QUOTED = 300
+# Parentheses and signs within each other: far more than anyone writes, far less than the stack.
+_DEPTH = 100
+
+
+@final
+@dataclass(frozen=True)
+class LinearForm:
+    """``sum new[f] * y_f + sum old[f] * x_f + constant``, features by name."""
+
+    new: dict[str, float] = field(default_factory=dict)
+    old: dict[str, float] = field(default_factory=dict)
+    constant: float = 0.0
+
+    @property
+    def is_number(self) -> bool:
+        """Whether no feature occurs."""
+        return not self.new and not self.old
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no number has left the range of floating point."""
+        return all(map(isfinite, (self.constant, *self.new.values(), *self.old.values())))
+
+    def negated(self) -> LinearForm:
+        """Change the sign."""
+        return LinearForm(
+            {name: -value for name, value in self.new.items()},
+            {name: -value for name, value in self.old.items()},
+            -self.constant,
+        )
+
+    def times(self, factor: _Factor) -> LinearForm:
+        """Multiply by a number, or divide by one."""
+        return LinearForm(
+            {name: factor.times(value) for name, value in self.new.items()},
+            {name: factor.times(value) for name, value in self.old.items()},
+            factor.times(self.constant),
+        )
+
+
+@dataclass
+class _Sum:
+    """A linear form in the making; a term costs what it holds, however much is there already."""
+
+    new: dict[str, float] = field(default_factory=dict)
+    old: dict[str, float] = field(default_factory=dict)
+    constant: float = 0.0
+
+    def add(self, term: LinearForm, sign: float = 1.0) -> None:
+        """Add ``sign * term``."""
+        for mine, its in ((self.new, term.new), (self.old, term.old)):
+            for name, value in its.items():
+                mine[name] = mine.get(name, 0.0) + sign * value
+        self.constant += sign * term.constant
+
+    def form(self) -> LinearForm:
+        return LinearForm(self.new, self.old, self.constant)
+
+
+@dataclass
+class _Factor:
+    """What a product multiplies a form by: many numbers, gathered and then applied once.
+
+    Numerators and denominators are apart, so that ``49 * a / 49`` is a, and powers of two are
+    apart from both, so that ``a * 1e200 * 1e200 / 1e300`` does not leave the floats on its way.
+    """
+
+    above: float = 1.0
+    below: float = 1.0
+    exponent: int = 0
+
+    def multiply(self, number: float) -> None:
+        self.above, power = frexp(self.above * frexp(number)[0])
+        self.exponent += power + frexp(number)[1]
+
+    def divide(self, number: float) -> None:
+        self.below, power = frexp(self.below * frexp(number)[0])
+        self.exponent -= power + frexp(number)[1]
+
+    def times(self, value: float) -> float:
+        try:
+            return ldexp(value * self.above / self.below, self.exponent)
+        except OverflowError:
+            return inf
+
+
+class Comparison(NamedTuple):
+    """``form sense 0``: what a constraint string says once all is on the left."""
+
+    form: LinearForm
+    sense: str
+
+
+class LevelTest(NamedTuple):
+    """Whether a feature has one of some levels, or none of them."""
+
+    feature: str
+    levels: tuple[str | float | bool, ...]
+    negated: bool
+
+
+class Promise(NamedTuple):
+    """Where the first holds, the second has to."""
+
+    when: LevelTest | Comparison
+    then: LevelTest | Comparison
+
+
+class _Token(NamedTuple):
+    kind: str  # number, name, quoted, text, symbol or end
+    text: str
+    start: int
+
+
+def parse(text: str) -> Comparison | LevelTest | Promise:
+    """Read a constraint string.
+
+    Examples
+    --------
+    >>> form, sense = parse("2 * a <= `b c` + 3")
+    >>> form.new, form.constant, sense
+    ({'a': 2.0, 'b c': -1.0}, -3.0, '<=')
+    >>> parse("job in ['clerk', 'nurse']")
+    LevelTest(feature='job', levels=('clerk', 'nurse'), negated=False)
+    """
+    return _Parser(text).constraint()
+
+
+def quoted(text: str) -> str:
+    """Quote a constraint in an error; the beginning of a long one.
+
+    Examples
+    --------
+    >>> quoted("a <= b")
+    "'a <= b'"
+    """
+    if len(text) <= _QUOTED:
+        return repr(text)
+    return f"{text[:_QUOTED]!r}... ({len(text):,} characters)"
+
+
+class _Parser:
+    """Recursive descent over the tokens of one constraint."""
+
+    def __init__(self, text: str) -> None:
+        if not isinstance(text, str):
+            raise ConstraintSyntaxError(
+                f"a constraint is {type(text).__name__}; expected a string such as 'a <= b'."
+                + (" Decode it first." if isinstance(text, bytes | bytearray) else "")
+            )
+        if len(text) > _LENGTH:
+            raise ConstraintSyntaxError(
+                f"constraint {quoted(text)} is too long; expected at most {_LENGTH:,} characters. "
+                f"Write several constraints, or use Linear and OneOf."
+            )
+        self._text = text
+        self._tokens = list(self._tokenise())
+        self._next = 0
+        self._depth = 0
+
+    def constraint(self) -> Comparison | LevelTest | Promise:
+        found: Comparison | LevelTest | Promise
+        if self._begins_with_if():
+            self._take()
+            when = self._condition()
+            word = self._take()
+            if (word.kind, word.text) != ("name", "then"):
+                shown = "the end" if word.kind == "end" else told(word.text)
+                self._refuse(word, shown, "'then' and what has to hold")
+            found = Promise(when, self._condition())
+        else:
+            found = self._condition()
+        self._expect_end()
+        return found
+
+    def _begins_with_if(self) -> bool:
+        """Whether "if" is the word here, rather than a feature of that name."""
+        here, then = self._tokens[0], self._tokens[min(1, len(self._tokens) - 1)]
+        return (here.kind, here.text) == ("name", "if") and then.kind in ("name", "quoted")
+
+    def _condition(self) -> Comparison | LevelTest:
+        return self._test() or self._comparison()
+
+    def _test(self) -> LevelTest | None:
+        """Read a comparison with levels; None, and nothing read, if there is none here."""
+        start = self._next
+        feature, sense = self._take(), self._take()
+        if feature.kind in ("name", "quoted"):
+            if sense.kind == "symbol" and sense.text in ("==", "!="):
+                level = self._peek()
+                if sense.text == "!=" or level.kind == "text" or level.text in _BOOLEANS:
+                    return LevelTest(feature.text, (self._level(),), sense.text == "!=")
+            elif sense.kind == "name" and sense.text == "in":
+                return LevelTest(feature.text, self._levels(), False)
+            elif sense.kind == "name" and sense.text == "not":
+                after = self._take()
+                if (after.kind, after.text) == ("name", "in"):
+                    return LevelTest(feature.text, self._levels(), True)
+        self._next = start
+        return None
+
+    def _level(self) -> str | float | bool:
+        token = self._take()
+        if token.kind == "text":
+            return token.text
+        if token.kind == "name" and token.text in _BOOLEANS:
+            return _BOOLEANS[token.text]
+        sign = 1.0
+        if token.kind == "symbol" and token.text == "-":
+            sign, token = -1.0, self._take()
+        if token.kind == "number":
+            return sign * self._number(token).constant
+        shown = "the end" if token.kind == "end" else told(token.text)
+        return self._refuse(token, shown, "a level: 'text' in quotes, a number, True or False")
+
+    def _levels(self) -> tuple[str | float | bool, ...]:
+        token = self._take()
+        if (token.kind, token.text) != ("symbol", "["):
+            shown = "the end" if token.kind == "end" else told(token.text)
+            self._refuse(token, shown, "a list of levels such as ['clerk', 'nurse']")
+        found = [self._level()]
+        while self._sees(","):
+            self._take()
+            found.append(self._level())
+        token = self._take()
+        if (token.kind, token.text) != ("symbol", "]"):
+            shown = "the end" if token.kind == "end" else told(token.text)
+            self._refuse(token, shown, "a comma or the closing bracket of the list")
+        return tuple(found)
+
+    def _comparison(self) -> Comparison:
+        left = self._sum()
+        sense = self._take()
+        if sense.text not in _SENSES or sense.kind != "symbol":
+            self._refuse_sense(sense)
+        total = _Sum()
+        total.add(left)
+        total.add(self._sum(), -1.0)
+        return Comparison(self._finite(total.form(), sense), sense.text)
+
+    def _expect_end(self) -> None:
+        end = self._take()
+        if end.text in _SENSES and end.kind == "symbol":
+            self._refuse(
+                end,
+                "a second comparison",
+                "one comparison per constraint. Write two strings",
+            )
+        if end.kind != "end":
+            self._refuse(end, told(end.text), "an operator (+ - * /) or the end")
+
+    def _sum(self) -> LinearForm:
+        start, first = self._peek(), self._product()
+        if not self._sees("+", "-"):
+            return first
+        total = _Sum()
+        total.add(first)
+        while self._sees("+", "-"):
+            sign = 1.0 if self._take().text == "+" else -1.0
+            total.add(self._product(), sign)
+        return self._finite(total.form(), start)
+
+    def _product(self) -> LinearForm:
+        form, factor, operator = self._factor(), _Factor(), None
+        while self._sees("*", "/"):
+            operator = self._take()
+            form = self._combined(form, operator, self._factor(), factor)
+        return form if operator is None else self._finite(form.times(factor), operator)
+
+    def _combined(
+        self, left: LinearForm, operator: _Token, right: LinearForm, factor: _Factor
+    ) -> LinearForm:
+        """Put the number among the two into the factor, and return the other one."""
+        if operator.text == "*":
+            if not right.is_number:
+                if not left.is_number:
+                    self._refuse(operator, "a product of two features", "a linear expression")
+                left, right = right, left
+            factor.multiply(right.constant)
+            return left
+        if not right.is_number:
+            self._refuse(operator, "a division by a feature", "a linear expression")
+        if right.constant == 0:
+            self._refuse(operator, "a division by zero", "a number other than 0 below")
+        factor.divide(right.constant)
+        return left
+
+    def _factor(self) -> LinearForm:
+        self._depth += 1
+        if self._depth > _DEPTH:
+            self._refuse(
+                self._peek(),
+                "deep nesting",
+                f"at most {_DEPTH} parentheses and signs within each other",
+            )
+        form = self._innermost()
+        self._depth -= 1
+        return form
+
+    def _innermost(self) -> LinearForm:
+        token = self._take()
+        if token.kind == "number":
+            return self._number(token)
+        if token.kind == "name" and token.text == "original" and self._sees("("):
+            return self._original()
+        if token.kind in ("name", "quoted"):
+            return LinearForm(new={token.text: 1.0})
+        if token.text in ("+", "-"):
+            form = self._factor()
+            return form if token.text == "+" else form.negated()
+        if token.text == "(":
+            inner = self._sum()
+            self._expect_closing()
+            return inner
+        expected = "a number, a feature or original(feature)"
+        if token.kind == "text":
+            expected += ". Put the name of a feature in `backticks`; text is for levels"
+        shown = "the end" if token.kind == "end" else told(token.text)
+        return self._refuse(token, shown, expected)
+
+    def _number(self, token: _Token) -> LinearForm:
+        number = LinearForm(constant=float(token.text))
+        if not number.is_finite:
+            self._refuse(token, told(token.text), "a finite number")
+        return number
+
+    def _original(self) -> LinearForm:
+        self._take()
+        token = self._take()
+        if token.kind not in ("name", "quoted"):
+            shown = "the end" if token.kind == "end" else told(token.text)
+            self._refuse(token, shown, "the name of a feature inside original(...)")
+        self._expect_closing()
+        return LinearForm(old={token.text: 1.0})
+
+    def _finite(self, form: LinearForm, token: _Token) -> LinearForm:
+        if not form.is_finite:
+            self._refuse(token, "numbers that grow beyond floating point", "smaller ones")
+        return form
+
+    def _expect_closing(self) -> None:
+        token = self._take()
+        if token.text != ")" or token.kind != "symbol":
+            shown = "the end" if token.kind == "end" else told(token.text)
+            self._refuse(token, shown, "a closing parenthesis")
+
+    def _tokenise(self) -> Iterator[_Token]:
+        position = 0
+        stripped = self._text.rstrip()
+        while position < len(stripped):
+            match = _TOKEN.match(stripped, position)
+            if match is None or match.lastgroup is None:
+                start = position + len(stripped[position:]) - len(stripped[position:].lstrip())
+                bad = _Token("symbol", stripped[start], start)
+                self._refuse(
+                    bad, told(bad.text), "numbers, features, + - * / ( ) and one of <= >= =="
+                )
+            group = match.lastgroup
+            kind = "text" if group in ("single", "double") else group
+            yield _Token(kind, match.group(group), match.start(group) - (kind == "text"))
+            position = match.end()
+        yield _Token("end", "", len(stripped))
+
+    def _peek(self) -> _Token:
+        return self._tokens[self._next]
+
+    def _sees(self, *symbols: str) -> bool:
+        token = self._peek()
+        return token.kind == "symbol" and token.text in symbols
+
+    def _take(self) -> _Token:
+        token = self._tokens[self._next]
+        self._next = min(self._next + 1, len(self._tokens) - 1)
+        return token
+
+    def _refuse_sense(self, token: _Token) -> NoReturn:
+        advice = {
+            "<": "<= (a closest point needs its boundary)",
+            ">": ">= (a closest point needs its boundary)",
+            "=": "==",
+        }
+        if token.kind == "symbol" and token.text in advice:
+            self._refuse(token, told(token.text), advice[token.text])
+        shown = "no comparison" if token.kind == "end" else told(token.text)
+        hint = ". Put a feature name with spaces or signs in `backticks`"
+        self._refuse(token, shown, "one of <= >= ==" + (hint if token.kind != "end" else ""))
+
+    def _refuse(self, token: _Token, came: str, expected: str) -> NoReturn:
+        raise ConstraintSyntaxError(
+            f"constraint {quoted(self._text)}: {came} at position {token.start}; expected "
+            f"{expected}."
+        )

@@ -1,0 +1,256 @@
+"""All programs of one target at once: rows that are fixed, for any input.
+
+A `KernelData` is what the compiled kernels see, in units ``u`` in which the cost is plain:
+``u_j = w_j delta_j`` for absolute costs, ``u = R delta`` with ``R'R = L'L`` for quadratic
+ones. Features that no counterfactual may change are left out.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from counterlvq.cells import SharedCells
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.proof_data import ProofData, diagonal_of
+from counterlvq.programs.template import ProgramTemplate
+
+__all__ = ["KernelData", "family_of", "root_of"]
+
+# A factor with a smaller pivot, as a share of its column, is left to another engine. That decides
+# who solves, not what is claimed.
+_DEFINITE = 1e-12
+# Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
+# for every row costs more than the better order saves.
+_MOST_SCALES = 1 << 12
+# The kernels work in matrices with a row and a column for each feature, three in each thread. With
+# more features than this the engines that know blank entries need less memory, and less time.
+_MOST_COLUMNS = 1 << 12
+
+
+class KernelData(NamedTuple):
+    """Plain arrays, as compiled code takes them. d counts the features that may change."""
+
+    is_quadratic: bool
+    plain: bool  # the projection is x - center
+    F_diagonal: Floats  # (all features,) of a diagonal metric; (0,) for any other
+    center: Floats  # (all features,)
+    F: Floats  # (r, all features); no rows if it is plain or diagonal
+    targets: NDArray[np.int64]  # (targets,) indices of prototypes
+    rivals: NDArray[np.int64]  # (m,)
+    TA: Floats  # (targets, r) anchors
+    RA: Floats  # (m, r)
+    TN: Floats  # (targets, d): a cell is (RN_k - TN_i) u <= lead_k
+    RN: Floats  # (m, d)
+    RNT: Floats  # (d, m)
+    scale: Floats  # (targets, m) one over the length of each row; (1, 0) if too many
+    gains: Floats  # (targets, m) what a target gains on a rival per cost at most; (1, 0) if many
+    columns: NDArray[np.int64]  # (d,) features that may change
+    prices: Floats  # (d,) of absolute changes; 1 for quadratic costs
+    B: Floats  # (d, d) delta = B u
+    B_lengths: Floats  # (d,)
+    least: Floats  # (d,) smallest and largest prototype value
+    most: Floats  # (d,)
+    C: Floats  # (c, d) linear constraints in u
+    lengths: Floats  # (c,)
+    equality: NDArray[np.bool_]  # (c,)
+    A: Floats  # (c, all features), A y + R x <= v
+    R: Floats
+    v: Floats
+    bound_column: NDArray[np.int64]  # (b,) position in `columns`
+    bound_slope: Floats  # (b,) slope * y_j + old @ x <= value
+    bound_old: Floats  # (b, all features)
+    bound_value: Floats  # (b,)
+    bound_fixes: NDArray[np.bool_]  # (b,) an equality
+
+
+def family_of(
+    template: ProgramTemplate, cells: SharedCells, stated: ProofData
+) -> KernelData | None:
+    """Gather the programs of all cells, or None if the kernels cannot take them.
+
+    They take absolute costs and definite quadratic ones, under linear constraints.
+    """
+    is_quadratic = not template.w.any()
+    mixed = not is_quadratic and (template.L.shape[0] > 0 or not template.w.all())
+    columns = np.flatnonzero(~template.frozen)
+    if template.quadrics or mixed or not columns.size or columns.size > _MOST_COLUMNS:
+        return None
+    units = _units(template, columns)
+    if units is None:
+        return None
+    model = cells.model
+    TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
+    TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
+    A, R, v, equality = _stacked(template)
+    C = units.applied(A[:, columns])
+    bounds = _bounds(template, columns)
+    prototypes = model.prototypes[:, columns]
+    return KernelData(
+        is_quadratic=is_quadratic,
+        plain=model.omegas is None,
+        # Copies: compiled code tells read-only arrays apart and would be compiled twice.
+        center=np.array(model.center),
+        F_diagonal=np.zeros(0) if model.diagonal is None else np.array(model.diagonal),
+        F=_factor(model),
+        targets=cells.targets.astype(np.int64),
+        rivals=cells.rivals.astype(np.int64),
+        TA=TA,
+        RA=RA,
+        TN=TN,
+        RN=RN,
+        RNT=np.ascontiguousarray(RN.T),
+        scale=_scales(TN, RN, is_quadratic),
+        gains=_gains(stated, cells),
+        columns=columns.astype(np.int64),
+        prices=np.ones(columns.size) if is_quadratic else template.w[columns],
+        B=units.matrix,
+        B_lengths=units.lengths,
+        least=prototypes.min(axis=0),
+        most=prototypes.max(axis=0),
+        C=np.ascontiguousarray(C),
+        lengths=np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), np.finfo(float).tiny),
+        equality=equality,
+        A=A,
+        R=R,
+        v=v,
+        bound_column=bounds.column,
+        bound_slope=bounds.slope,
+        bound_old=bounds.old,
+        bound_value=bounds.value,
+        bound_fixes=bounds.fixes,
+    )
+
+
+class _Units(NamedTuple):
+    """How a change follows from units of cost: ``delta = B u``."""
+
+    diagonal: Floats | None  # (d,) of B, where it has no other entries
+    matrix: Floats  # (d, d)
+
+    def applied(self, rows: Floats) -> Floats:
+        """Multiply rows by B, from the right."""
+        product = rows @ self.matrix if self.diagonal is None else rows * self.diagonal
+        return np.ascontiguousarray(product)
+
+    @property
+    def lengths(self) -> Floats:
+        """Length of each row of B, (d,)."""
+        if self.diagonal is not None:
+            return np.asarray(np.sqrt(self.diagonal * self.diagonal))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
+
+
+def _units(template: ProgramTemplate, columns: NDArray[np.intp]) -> _Units | None:
+    """State B, or None where the cost is flat in some direction.
+
+    Costs that treat features one by one take no factorisation, which wide models would wait for.
+    """
+    sizes = template.w[columns]
+    if not template.w.any():
+        diagonal = diagonal_of(template.L, template.cost_entries)
+        if diagonal is None:
+            root = root_of(template.L[:, columns])
+            return None if root is None else _Units(None, np.ascontiguousarray(np.linalg.inv(root)))
+        sizes = diagonal[columns]
+    if not sizes.all():
+        return None
+    B = np.zeros((columns.size, columns.size))
+    at = np.arange(columns.size)
+    B[at, at] = 1.0 / sizes
+    return _Units(1.0 / sizes, B)
+
+
+def _factor(model: PrototypeModel) -> Floats:
+    """Factor of a metric that mixes features, (r, d)."""
+    if model.omegas is None or model.diagonal is not None:
+        return np.zeros((0, model.n_features))
+    return np.array(model.shared_factor)
+
+
+def _moves(
+    model: PrototypeModel, anchors: Floats, columns: NDArray[np.intp], units: _Units
+) -> Floats:
+    """Take anchors to rows on changes in units of cost, (n, d)."""
+    if model.omegas is None:
+        return units.applied(2.0 * anchors[:, columns])
+    if model.diagonal is not None:
+        return units.applied(2.0 * anchors[:, columns] * model.diagonal[columns])
+    return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
+
+
+def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
+    """One over the length of each row, by the norm that is dual to the cost."""
+    if TN.shape[0] * RN.shape[0] > _MOST_SCALES:
+        return np.zeros((1, 0))
+    lengths = cdist(TN, RN, "euclidean" if is_quadratic else "chebyshev")
+    return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
+
+
+def _gains(stated: ProofData, cells: SharedCells) -> Floats:
+    """Say what each target can gain on each rival at most, per cost or per root of it."""
+    if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
+        return np.zeros((1, 0))
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.programs.duality_kernel import fastest_gains
+
+    out = np.zeros((cells.targets.size, cells.rivals.size))
+    fastest_gains(
+        stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors, stated.anchor_errors,
+        stated.w, stated.L_diagonal, stated.inverse, stated.inverse_blur, stated.stretch,
+        stated.movable, cells.targets.astype(np.int64), cells.rivals.astype(np.int64), out,
+    )  # fmt: skip
+    return out
+
+
+def root_of(L: Floats) -> Floats | None:
+    """Triangular R with ``R'R = L'L``, or None where the cost is flat in some direction."""
+    if L.shape[0] < L.shape[1]:
+        return None
+    R = np.linalg.qr(L, mode="r")
+    diagonal = np.abs(np.diag(R))
+    lengths = np.sqrt(np.einsum("ij,ij->j", L, L))
+    if not (diagonal > _DEFINITE * lengths).all():
+        return None
+    signed: Floats = R * np.sign(np.diag(R))[:, None]
+    return signed
+
+
+def _stacked(template: ProgramTemplate) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    parts = (template.inequalities, template.equalities)
+    sizes = [rows.v.size for rows in parts]
+    equality = np.repeat([False, True], sizes)
+    A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
+    return np.ascontiguousarray(A), np.ascontiguousarray(R), np.ascontiguousarray(v), equality
+
+
+class _Bounds(NamedTuple):
+    column: NDArray[np.int64]
+    slope: Floats
+    old: Floats
+    value: Floats
+    fixes: NDArray[np.bool_]
+
+
+def _bounds(template: ProgramTemplate, columns: NDArray[np.intp]) -> _Bounds:
+    """Bounds of single features that may change, one per row."""
+    A, R, v = (
+        np.concatenate([getattr(rows, name) for rows in (template.bounds, template.fixed)])
+        for name in "ARv"
+    )
+    fixes = np.repeat([False, True], [template.bounds.v.size, template.fixed.v.size])
+    feature = np.abs(A).argmax(axis=1) if A.shape[0] else np.zeros(0, dtype=np.intp)
+    position = np.full(template.w.size, -1, dtype=np.int64)
+    position[columns] = np.arange(columns.size)
+    kept = np.flatnonzero(position[feature] >= 0)
+    return _Bounds(
+        position[feature[kept]],
+        A[kept, feature[kept]],
+        np.ascontiguousarray(R[kept]),
+        v[kept],
+        fixes[kept],
+    )

@@ -1,0 +1,302 @@
+"""The numbers that proofs under a shared metric rest on, for any input and any target.
+
+A `ProofData` holds what the user gave, cost, constraints and model, as plain arrays for
+`duality_kernel`, with a bound on the rounding of the few numbers that are derived.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import Factor
+from counterlvq.programs.template import ProgramTemplate
+
+__all__ = [
+    "CostReach",
+    "ProofData",
+    "coarse",
+    "constraints_alone",
+    "cost_limits",
+    "diagonal_of",
+    "entries_of",
+    "limits_at",
+    "proof_data_of",
+    "reach_of",
+    "sides_at",
+    "starts_of",
+]
+
+# Twice the unit of rounding; see `duality_kernel`.
+_UNIT = 2.0**-52
+# An approximate inverse that misses the identity by more than this says nothing: then the cost
+# limits no change, and bounds are weaker.
+_FAR_FROM_INVERSE = 0.5
+
+
+Entries = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class CostReach(NamedTuple):
+    """How far a change can go that costs at most c by ``|L delta|^2``.
+
+    ``|delta_j| <= stretch_j sqrt(c)``, with inf where the cost is flat.
+    """
+
+    stretch: Floats  # (d,)
+    inverse: Floats  # (d, s) C with C L = I but for rounding; no rows where there is none
+    blur: float  # share of sum |n_j| stretch_j that n'(I - C L) delta / sqrt(c) can be
+
+
+class ProofData(NamedTuple):
+    """Plain arrays, as `duality_kernel` takes them."""
+
+    is_plain: bool
+    center: Floats  # (d,)
+    F_diagonal: Floats  # (d,) of a plain metric, or where the factor is diagonal
+    F: Floats  # (r, d); no rows where it is
+    column_lengths: Floats  # (d,) of F, rounded up
+    anchors: Floats  # (p, r) the prototypes themselves for a plain metric
+    anchor_errors: Floats  # (p,) bounds the length of the rounding of each
+    w: Floats  # (d,)
+    L_diagonal: Floats  # (d,) where the factor of the cost is diagonal, else (0,)
+    L: Floats  # (s, d) where it is not, else (0, d)
+    cost_start: NDArray[np.int64]  # (s + 1,) where the entries of each row of the factor start
+    cost_feature: NDArray[np.int64]  # (entries,)
+    cost_factor: Floats  # (entries,)
+    stretch: Floats  # (d,)
+    inverse: Floats  # (d, s)
+    inverse_blur: float
+    movable: NDArray[np.bool_]  # (d,) features that no constraint ties to their factual value
+    A: Floats  # (c, d) A y + R x <= v, or ==: several features each
+    R: Floats
+    v: Floats
+    equality: NDArray[np.bool_]
+    single_new: Floats  # (b, d) the same: one feature each
+    single_old: Floats
+    single_value: Floats
+    single_equality: NDArray[np.bool_]
+    single_column: NDArray[np.int64]
+
+    @property
+    def has_gains(self) -> bool:
+        """Whether the cost limits what a change can gain: by each that may, or as a whole."""
+        if self.L_diagonal.size:
+            return bool(self.L_diagonal[self.movable].all())
+        return bool(self.inverse.shape[0] or self.w[self.movable].all())
+
+
+def constraints_alone(template: ProgramTemplate) -> ProofData:
+    """Gather what shows that constraints contradict each other, whatever the model."""
+    d = template.w.size
+    return _stated(template, True, np.zeros(d), np.ones(d), np.ones(d), None,
+                   np.zeros((1, d)), np.zeros(1))  # fmt: skip
+
+
+def proof_data_of(template: ProgramTemplate, model: PrototypeModel) -> ProofData:
+    """Gather what bounds are computed from."""
+    d = template.w.size
+    if model.omegas is None:
+        return _stated(template, True, np.zeros(d), np.ones(d), np.ones(d), None,
+                       model.prototypes, np.zeros(model.n_prototypes))  # fmt: skip
+    diagonal, F = model.diagonal, None
+    if diagonal is None:
+        diagonal, F = _leading_diagonal(model.shared_factor), model.shared_factor
+    return _stated(template, False, model.center, model.column_lengths, diagonal, F,
+                   model.anchors, model.anchor_errors)  # fmt: skip
+
+
+def _stated(
+    template: ProgramTemplate,
+    is_plain: bool,
+    center: Floats,
+    lengths: Floats,
+    F_diagonal: Floats | None,
+    F: Floats | None,
+    anchors: Floats,
+    anchor_errors: Floats,
+) -> ProofData:
+    d = template.w.size
+    L = template.proof_factor
+    at, feature = template.cost_entries
+    diagonal = diagonal_of(L, template.cost_entries)
+    reach = reach_of(L) if diagonal is None else _reach_along(diagonal, L.shape[0])
+    A, R, v, equality = _stacked(template, "inequalities", "equalities")
+    bA, bR, bv, b_equality = _stacked(template, "bounds", "fixed")
+    column = np.abs(bA).argmax(axis=1) if bA.shape[0] else np.zeros(0)
+    return ProofData(
+        is_plain=is_plain,
+        # Copies: compiled code tells read-only arrays apart and would be compiled twice.
+        center=np.array(center, order="C"),
+        F_diagonal=np.zeros(d) if F_diagonal is None else np.array(F_diagonal, order="C"),
+        F=np.zeros((0, d)) if F is None or F_diagonal is not None else np.array(F, order="C"),
+        column_lengths=np.array(lengths, order="C"),
+        anchors=np.array(anchors, order="C"),
+        anchor_errors=np.array(anchor_errors, order="C"),
+        w=np.array(template.w, order="C"),
+        L_diagonal=np.zeros(0) if diagonal is None else diagonal,
+        L=np.array(L, order="C") if diagonal is None else np.zeros((0, d)),
+        cost_start=starts_of(at, L.shape[0]),
+        cost_feature=feature,
+        cost_factor=template.cost_values,
+        stretch=reach.stretch,
+        inverse=reach.inverse,
+        inverse_blur=reach.blur,
+        movable=~template.frozen,
+        A=A,
+        R=R,
+        v=v,
+        equality=equality,
+        single_new=bA,
+        single_old=bR,
+        single_value=bv,
+        single_equality=b_equality,
+        single_column=column.astype(np.int64),
+    )
+
+
+def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None) -> Floats:
+    """How far a change of cost at most `cap` can go along each feature; inf where unlimited.
+
+    Rounded outwards. `reach` is `reach_of(L)`, if it is known.
+    """
+    limits = np.full(w.size, np.inf)
+    if not 0.0 <= cap < np.inf:
+        return limits
+    cap = coarse(cap)
+    np.divide(cap, w, out=limits, where=w > 0)
+    stretch = (reach_of(L) if reach is None else reach).stretch
+    known = np.isfinite(stretch)
+    limits[known] = np.minimum(limits[known], np.sqrt(cap) * stretch[known])
+    return limits * (1.0 + 8.0 * _UNIT)
+
+
+def limits_at(stated: ProofData, caps: Floats) -> Floats:
+    """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
+    reach = CostReach(stated.stretch, stated.inverse, stated.inverse_blur)
+    every = [cost_limits(stated.w, stated.L, float(cap), reach) for cap in caps]
+    return np.where(stated.movable, np.stack(every), 0.0)
+
+
+def sides_at(stated: ProofData, X: Floats) -> Floats:
+    """How far rows (n, d) may change by the conditions on single features, (n, d); or inf."""
+    low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
+    slack = (X.shape[1] + 4) * _UNIT
+    for k, j in enumerate(stated.single_column.tolist()):
+        slope, old, value = stated.single_new[k, j], stated.single_old[k], stated.single_value[k]
+        end = (value - X @ old - slope * X[:, j]) / slope
+        size = (abs(value) + np.abs(X) @ np.abs(old)) / abs(slope) + np.abs(X[:, j])
+        if slope > 0 or stated.single_equality[k]:
+            high[:, j] = np.minimum(high[:, j], end + slack * size)
+        if slope < 0 or stated.single_equality[k]:
+            low[:, j] = np.maximum(low[:, j], end - slack * size)
+    return np.asarray(np.maximum(np.abs(low), np.abs(high)))
+
+
+def coarse(cap: float) -> float:
+    """Round a cost up to 16 digits of two: a box for it is no narrower.
+
+    Costs that differ by rounding alone then have the same box, and bounds the same last bit.
+    """
+    mantissa, exponent = np.frexp(cap)
+    return float(np.ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent))
+
+
+def reach_of(L: Floats) -> CostReach:
+    """Say how far a change of a given quadratic cost can go.
+
+    ``delta = C (L delta) + E delta`` with ``E = I - C L``. Where ``|E| t <= q t`` for the row
+    lengths t of C, ``|delta| <= t |L delta| / (1 - q)`` follows: any C will do, as long as E is
+    bounded with its own rounding.
+    """
+    s, d = L.shape
+    flat = CostReach(np.full(d, np.inf), np.zeros((0, s)), 0.0)
+    diagonal = diagonal_of(L, entries_of(L != 0)[:2])
+    if diagonal is not None:
+        return _reach_along(diagonal, s)
+    seen = np.flatnonzero(L.any(axis=0))  # the rest the quadratic part says nothing about
+    if not seen.size or s < seen.size:
+        return flat
+    part = L[:, seen]
+    # With columns of unit length, the inverse does not depend on the units of the features.
+    units = np.sqrt(np.einsum("ij,ij->j", part, part))
+    Q, T = np.linalg.qr(part / units)
+    if not np.diag(T).all():
+        return flat
+    inverse = np.linalg.solve(T, Q.T) / units[:, None]
+    lengths = np.sqrt(np.einsum("ij,ij->i", inverse, inverse)) * (1.0 + (s + 4) * _UNIT)
+    size = np.abs(inverse) @ np.abs(part)
+    miss = np.abs(np.eye(seen.size) - inverse @ part) + (s + 4) * _UNIT * (size + np.eye(seen.size))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = float(((miss @ lengths) / lengths).max()) * (1.0 + (s + 4) * _UNIT)
+    if not share < _FAR_FROM_INVERSE:
+        return flat
+    stretch = flat.stretch.copy()
+    stretch[seen] = lengths / (1.0 - share) * (1.0 + 4.0 * _UNIT)
+    whole = np.zeros((d, s))
+    whole[seen] = inverse
+    if seen.size < d:
+        return CostReach(stretch, flat.inverse, 0.0)
+    return CostReach(stretch, whole, 2.0 * share + (s + d + 8) * _UNIT)
+
+
+def _reach_along(diagonal: Floats, s: int) -> CostReach:
+    """Say how far a change can go where the cost treats features one by one."""
+    stretch = np.full(diagonal.size, np.inf)
+    used = diagonal > 0
+    stretch[used] = (1.0 + 4.0 * _UNIT) / diagonal[used]
+    return CostReach(stretch, np.zeros((0, s)), 0.0)
+
+
+def entries_of(
+    used: NDArray[np.bool_],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Rows and columns of the used entries of a matrix, row by row, and where each row starts."""
+    rows, columns = (at.astype(np.int64) for at in np.nonzero(used))
+    return rows, columns, starts_of(rows, used.shape[0])
+
+
+def starts_of(rows: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """Where each of `count` rows starts among entries that are listed row by row."""
+    return np.searchsorted(rows, np.arange(count + 1)).astype(np.int64)
+
+
+def diagonal_of(L: Factor, entries: Entries) -> Floats | None:
+    """Sizes of the entries of a factor with at most one in each row and column, (d,).
+
+    `entries` are rows and columns of all that are not zero.
+    """
+    rows, columns = entries
+    if not L.shape[0] or np.bincount(rows).max(initial=0) > 1:
+        return None
+    if np.bincount(columns).max(initial=0) > 1:
+        return None
+    out = np.zeros(L.shape[1])
+    out[columns] = np.abs(L[rows, columns] if isinstance(L, np.ndarray) else L.data)
+    return out
+
+
+def _leading_diagonal(F: Floats) -> Floats | None:
+    """Diagonal of a factor that has no other entries; rows below it are blank, (d,)."""
+    d = F.shape[1]
+    if len(F) < d:
+        return None
+    off = F.copy()
+    diagonal: Floats = np.array(np.diagonal(F))
+    off[np.arange(d), np.arange(d)] = 0.0
+    return None if off.any() else diagonal
+
+
+def _stacked(
+    template: ProgramTemplate, *names: str
+) -> tuple[Floats, Floats, Floats, NDArray[np.bool_]]:
+    parts = [getattr(template, name) for name in names]
+    A, R, v = (
+        np.ascontiguousarray(np.concatenate([getattr(rows, name) for rows in parts]))
+        for name in "ARv"
+    )
+    return A, R, v, np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts])

@@ -1,0 +1,222 @@
+"""What a program has for every input: rows are fixed, right-hand sides are filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.cells import Halfspaces
+from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
+from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition
+from counterlvq.programs.grids import Grid
+from counterlvq.programs.program import Program
+
+__all__ = ["ProgramTemplate"]
+
+# Two bounds that cross by less than this share of their size cross by rounding alone. A program is
+# what solvers see: this moves points, and no claim. Claims
+# rest on `proof_data` and `certificates.enclosures`.
+_CROSSING = 2.0**-48
+# How far a search looks, as a multiple of what data and constraints suggest, where neither they nor
+# the cost limit a change. What it does not find there is not denied.
+_REACH = 2.0**16
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ProgramTemplate:
+    """Cost and constraints, prepared once: rows are fixed, `at` fills in right-hand sides."""
+
+    w: Floats
+    L: Factor  # (s, d)
+    inequalities: LinearConditions  # several features each
+    equalities: LinearConditions  # several features each
+    bounds: LinearConditions  # one feature each, y_j <= or >= something
+    fixed: LinearConditions  # one feature each, y_j == something
+    quadrics: tuple[QuadraticCondition, ...]
+    conditionals: tuple[Conditional, ...]
+    grid: Grid
+    form: QuadraticForm | None = None  # what L stands for, where that is not L itself
+
+    @classmethod
+    def of(
+        cls,
+        w: Floats,
+        L: Factor,
+        conditions: Sequence[LinearConditions | QuadraticCondition | Conditional],
+        grid: Grid | None = None,
+        form: QuadraticForm | None = None,
+    ) -> ProgramTemplate:
+        """Sort the conditions of all constraints by what a solver does with them."""
+        width = w.size
+        linear = [item for item in conditions if isinstance(item, LinearConditions)]
+        return cls(
+            w,
+            L,
+            _gathered(linear, width, equality=False, single=False),
+            _gathered(linear, width, equality=True, single=False),
+            _gathered(linear, width, equality=False, single=True),
+            _gathered(linear, width, equality=True, single=True),
+            tuple(item for item in conditions if isinstance(item, QuadraticCondition)),
+            tuple(item for item in conditions if isinstance(item, Conditional)),
+            Grid.none(width) if grid is None else grid,
+            form,
+        )
+
+    @cached_property
+    def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows and columns of the entries of L, row by row: a wide one is mostly blank."""
+        rows, columns = self.L.nonzero()
+        return rows.astype(np.int64), columns.astype(np.int64)
+
+    @cached_property
+    def cost_values(self) -> Floats:
+        """The entries of L, in the order of `cost_entries`."""
+        L = self.L
+        return np.asarray(L[self.cost_entries] if isinstance(L, np.ndarray) else L.data)
+
+    @cached_property
+    def proof_factor(self) -> Factor:
+        """A factor whose square is below the quadratic cost for sure, (s, d).
+
+        Where the cost was given by a matrix, L stands for it up to rounding only.
+        """
+        if self.form is None or self.form.share == 1.0:
+            return self.L
+        # Rounded down, so that the cost that bounds are about is below the one that was given.
+        return np.asarray(self.L * (np.sqrt(self.form.share) * (1.0 - 2.0**-50)))
+
+    @cached_property
+    def frozen(self) -> NDArray[np.bool_]:
+        """Features tied to their factual value, (d,)."""
+        rows = self.fixed
+        tied = (rows.v == 0) & (rows.A == -rows.R).all(axis=1)
+        return np.asarray((rows.A[tied] != 0).any(axis=0))
+
+    @property
+    def is_continuous(self) -> bool:
+        """Whether any number will do for each feature."""
+        return self.grid.is_trivial
+
+    def decided(self, y: Floats) -> ProgramTemplate:
+        """Hold everything that lies on a grid where `y` has it: a continuous rest is left."""
+        at = self.grid.columns
+        held = LinearConditions(
+            np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True
+        )
+        applying = [item.rows for item in self.conditionals if item.applies(y, y)]
+        # A row that is left with one feature becomes a bound of it, which holds to the last digit.
+        put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
+        rest: list[LinearConditions | QuadraticCondition | Conditional]
+        rest = [*put_in, self.bounds, self.fixed, held, *self.quadrics]
+        return ProgramTemplate.of(self.w, self.L, rest, form=self.form)
+
+    @cached_property
+    def inverse_square(self) -> Floats:
+        """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
+        return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
+
+    def rows_holding(self, applying: tuple[bool, ...] | None) -> LinearConditions:
+        """Inequalities on several features, with the conditional ones that apply."""
+        if not self.conditionals:
+            return self.inequalities
+        holds = applying or (False,) * len(self.conditionals)
+        pairs = zip(self.conditionals, holds, strict=True)
+        return _stacked([self.inequalities, *(item.rows.times(held) for item, held in pairs)])
+
+    def box(self, x: Floats) -> tuple[Floats, Floats]:
+        """Smallest and largest allowed value of each feature, (d,) each."""
+        lower = np.full(x.shape[0], -np.inf)
+        upper = np.full(x.shape[0], np.inf)
+        for rows in (self.bounds, self.fixed):
+            columns, ends, rising = _ends(rows, x)
+            above = rising if not rows.equality else np.ones_like(rising)
+            below = ~rising if not rows.equality else above
+            np.minimum.at(upper, columns[above], ends[above])
+            np.maximum.at(lower, columns[below], ends[below])
+        size = np.maximum(np.abs(lower), np.abs(upper))
+        touching = (lower > upper) & (lower - upper <= _CROSSING * size)
+        lower[touching] = upper[touching]
+        return lower, upper
+
+    def at(
+        self,
+        x: Floats,
+        cell: Halfspaces,
+        spread: Floats,
+        applying: tuple[bool, ...] | None = None,
+    ) -> Program:
+        """Program of one cell at `x`: the half-spaces of the cell first, then the constraints.
+
+        `spread` (d,) says how far the data reaches from `x`, and `applying` which of the
+        conditional rows hold, none by default; the others are left as rows that say nothing.
+        """
+        lower, upper = self.box(x)
+        ineq, eq = self.rows_holding(applying), self.equalities
+        far = [spread, np.abs(_finite(lower - x)), np.abs(_finite(upper - x))]
+        far += [_forced(rows.A, rows.v - (rows.A + rows.R) @ x) for rows in (ineq, eq)]
+        far += [_forced(q.G, q.g - q.G @ x) for q in self.quadrics]
+        far += [_forced(q.h[None, :], np.array([q.c - q.h @ x])) for q in self.quadrics]
+        reach = _REACH * np.max(far, axis=0)
+        return Program(
+            w=self.w,
+            L=self.proof_factor,
+            A=np.concatenate([cell.normals, ineq.A]),
+            b=np.concatenate([cell.leads, ineq.v - (ineq.A + ineq.R) @ x]),
+            E=eq.A,
+            e=eq.v - (eq.A + eq.R) @ x,
+            lower=lower - x,
+            upper=upper - x,
+            quadrics=tuple(quadric.moved(x) for quadric in self.quadrics),
+            reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
+            blur=_CROSSING
+            * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
+        )
+
+
+def _stacked(parts: Sequence[LinearConditions]) -> LinearConditions:
+    A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
+    return LinearConditions(A, R, v, parts[0].equality)
+
+
+def _gathered(
+    linear: Sequence[LinearConditions], width: int, *, equality: bool, single: bool
+) -> LinearConditions:
+    picked = [rows for rows in linear if rows.equality == equality]
+    empty = np.zeros((0, width))
+    A = np.concatenate([empty, *(rows.A for rows in picked)])
+    R = np.concatenate([empty, *(rows.R for rows in picked)])
+    v = np.concatenate([np.zeros(0), *(rows.v for rows in picked)])
+    kept = (np.count_nonzero(A, axis=1) == 1) == single
+    return LinearConditions(A[kept], R[kept], v[kept], equality)
+
+
+def _ends(rows: LinearConditions, x: Floats) -> tuple[NDArray[np.intp], Floats, NDArray[np.bool_]]:
+    """Column, end value and direction (True: an upper end) of rows on one feature each."""
+    columns = np.abs(rows.A).argmax(axis=1) if rows.A.shape[0] else np.zeros(0, dtype=np.intp)
+    slope = rows.A[np.arange(columns.shape[0]), columns]
+    given = rows.R @ x
+    ends = (rows.v - given) / slope
+    if not rows.equality:
+        # "x_j + 0.3" is itself rounded; step inside where the row would show it.
+        outside = slope * ends + given - rows.v > 0
+        ends[outside] = np.nextafter(ends, np.where(slope > 0, -np.inf, np.inf))[outside]
+    return columns, ends, slope > 0
+
+
+def _forced(A: Floats, right: Floats) -> Floats:
+    """How far rows ``A delta <= right`` could make each feature go on its own, (d,)."""
+    steps = np.zeros_like(A)
+    np.divide(np.abs(right)[:, None], np.abs(A), out=steps, where=A != 0)
+    out: Floats = steps.max(axis=0, initial=0.0)
+    return out
+
+
+def _finite(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, 0.0)

@@ -1,0 +1,424 @@
+"""What a page says about an answer, as plain values and sentences: no markup, no drawing."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import final
+
+import numpy as np
+
+from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.explainer import Explainer
+from counterlvq.numeric.arrays import Floats
+from counterlvq.plots.plane_geometry import change_weights
+from counterlvq.plots.style import number
+from counterlvq.presentation.numbers import bound_text, cost_text, cost_words, exact_text, gap_text
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
+from counterlvq.problem.expressions import as_constraint
+from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+from counterlvq.visible import shown_repr, shown_text, visible
+
+__all__ = [
+    "Answer",
+    "Fact",
+    "FeatureCount",
+    "Pressure",
+    "Rival",
+    "Summary",
+    "Value",
+    "read_answer",
+    "read_summary",
+    "words_of",
+]
+
+
+# A condition that has less than this share of its numbers left is held with equality. It decides
+# which constraints the page speaks of; what each costs is asked anew.
+_TIGHT = 1e-7
+# Letters of one constraint.
+_LONGEST = 1000
+# Seconds that asking again without one constraint may take under local metrics.
+_PATIENCE = 5.0
+
+
+@final
+@dataclass(frozen=True)
+class Fact:
+    """One figure with its name."""
+
+    name: str
+    value: str
+
+
+@final
+@dataclass(frozen=True)
+class Value:
+    """One feature before and after; `weight` is the change as a share of the largest one."""
+
+    feature: str
+    before: str
+    after: str
+    change: str
+    weight: float
+    changed: bool
+
+
+@final
+@dataclass(frozen=True)
+class Rival:
+    """A prototype that stands against the answer, and what it charges."""
+
+    name: str
+    lead: str
+    price: str
+
+
+@final
+@dataclass(frozen=True)
+class Pressure:
+    """A constraint that the answer leans on, and what it costs."""
+
+    constraint: str
+    words: str
+
+
+@final
+@dataclass(frozen=True)
+class Answer:
+    """All that is said about one row."""
+
+    name: str
+    status: Status
+    before: str  # label
+    after: str  # label, or those that were wished for
+    sentence: str
+    facts: tuple[Fact, ...]
+    values: tuple[Value, ...]
+    proof: tuple[str, ...]
+    rivals: tuple[Rival, ...]
+    pressures: tuple[Pressure, ...]
+    check: str
+    conflict: tuple[str, ...]
+    conflict_is_irreducible: bool
+
+
+@final
+@dataclass(frozen=True)
+class FeatureCount:
+    """In how many answers a feature goes up and down."""
+
+    feature: str
+    raised: int
+    lowered: int
+    other: int
+
+
+@final
+@dataclass(frozen=True)
+class Summary:
+    """All that is said at the top."""
+
+    facts: tuple[Fact, ...]
+    setting: tuple[Fact, ...]
+    features: tuple[FeatureCount, ...]
+    answers: int
+
+
+def words_of(constraint: Constraint | str) -> str:
+    """Say a constraint as the user gave it."""
+    return visible(constraint if isinstance(constraint, str) else repr(constraint), _LONGEST)
+
+
+def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary:
+    """Say how the rows went, and what was asked of which model."""
+    found = [cf for cf in cfs if cf.status.has_answer]
+    ends = Counter(cf.status for cf in cfs)
+    facts = [Fact("rows", f"{len(cfs):,}"), Fact("proved closest", f"{ends[Status.OPTIMAL]:,}")]
+    for status, words in (
+        (Status.FEASIBLE, "valid, a closer one not ruled out"),
+        (Status.INFEASIBLE, "proved to have none"),
+        (Status.UNKNOWN, "no answer found"),
+    ):
+        if ends[status]:
+            facts.append(Fact(words, f"{ends[status]:,}"))
+    if found:
+        facts.append(Fact("mean cost", number(float(np.mean([cf.cost for cf in found])))))
+        changed = float(np.mean([len(cf.changes) for cf in found]))
+        facts.append(Fact("features changed per answer", f"{changed:.2f}"))
+    model = explainer.model
+    features = explainer.features
+    metric = "a metric for each prototype" if model.is_local else "one metric"
+    setting = (
+        Fact(
+            "Model",
+            f"{model.n_prototypes:,} prototypes of {len(model.classes)} classes, "
+            f"{len(features)} features, {metric}",
+        ),
+        Fact("Cost", _cost_words(explainer.cost)),
+        Fact(
+            "Constraints",
+            "; ".join(words_of(item) for item in explainer.constraints) or "none",
+        ),
+    )
+    return Summary(tuple(facts), setting, _feature_counts(found), len(found))
+
+
+def _feature_counts(found: Sequence[Counterfactual]) -> tuple[FeatureCount, ...]:
+    counts: dict[str, Counter[str]] = {}
+    for cf in found:
+        for change in cf.changes:
+            kind = "other"
+            if change.is_number:
+                kind = "raised" if change.difference > 0 else "lowered"
+            counts.setdefault(change.feature, Counter())[kind] += 1
+    listed = [
+        FeatureCount(shown_text(name), kinds["raised"], kinds["lowered"], kinds["other"])
+        for name, kinds in counts.items()
+    ]
+    return tuple(sorted(listed, key=lambda use: -(use.raised + use.lowered + use.other)))
+
+
+def read_answer(explainer: Explainer, cf: Counterfactual, name: str) -> Answer:
+    """Say everything about one row."""
+    proof, rivals = _proof(explainer, cf)
+    wish = " or ".join(map(shown_repr, cf.target))
+    to = shown_repr(cf.prediction) if cf.status.has_answer else wish
+    return Answer(
+        name=shown_text(name),
+        status=cf.status,
+        before=shown_repr(cf.original_prediction),
+        after=to,
+        sentence=cf.text(),
+        facts=_facts(cf),
+        values=_values(explainer, cf),
+        proof=proof,
+        rivals=rivals,
+        pressures=_pressures(explainer, cf),
+        check=_check(explainer, cf),
+        conflict=tuple(words_of(item) for item in cf.conflict),
+        conflict_is_irreducible=cf.conflict_is_irreducible,
+    )
+
+
+def _facts(cf: Counterfactual) -> tuple[Fact, ...]:
+    if cf.status is Status.INFEASIBLE:
+        return ()
+    bound = Fact("no counterfactual below", bound_text(cf.lower_bound))
+    if cf.status is Status.UNKNOWN:
+        return (bound,)
+    cost = Fact("cost", cost_words(cf.shown.cost, cf.cost))
+    return cost, bound, Fact("gap", gap_text(cf.gap))
+
+
+def _values(explainer: Explainer, cf: Counterfactual) -> tuple[Value, ...]:
+    """Every feature; those that change first, by what the change weighs."""
+    weights = change_weights(explainer, cf)
+    most = max(map(abs, weights.values()), default=0.0) or 1.0
+    out = []
+    for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
+        behind = f" {shown_text(change.unit)}" if change.unit else ""
+        values = (shown_text(change.before), shown_text(change.after), "")
+        if change.is_number:
+            shown = change.shown
+            by = f"{'+' if shown.rises else '−'}{shown.by}{behind}"
+            values = (shown.before + behind, shown.after + behind, by)
+        weight = weights[change.feature] / most
+        name = shown_text(change.feature)
+        out.append(Value(name, *values, weight=weight, changed=True))
+    for feature, value in zip(cf.features, cf.original.tolist(), strict=True):
+        if feature.name not in weights:
+            same = shown_text(value)
+            if feature.is_number:
+                unit = f" {shown_text(feature.unit)}" if feature.unit else ""
+                same = exact_text(value, feature) + unit
+            out.append(Value(shown_text(feature.name), same, same, "", 0.0, changed=False))
+    return tuple(out)
+
+
+def _proof(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[str, ...], tuple[Rival, ...]]:
+    """Say what the certificate shows, and whom it charges."""
+    if cf.status.has_answer and not cf.changes:
+        return ("The input has a wished-for label already, so that nothing is to be proved.",), ()
+    if cf.status is Status.INFEASIBLE:
+        return (
+            "That there is none is proved, not given up on: for every prototype with a wished-for "
+            "label there are prices at which the constraints and the rivals contradict each "
+            "other, and adding them up again takes no solver.",
+        ), ()
+    bound = bound_text(cf.lower_bound)
+    if cf.lower_bound <= 0:
+        return ("Nothing is proved about closer counterfactuals: the bound is 0.",), ()
+    limits = " and keeps the constraints" if explainer.constraints else ""
+    label = "still gets another label"
+    if cf.margin:
+        label = f"gets another label still, or a wished-for one by less than {cf.margin:g}"
+    meaning = (
+        f"Every input that costs less than {bound} to reach{limits} {label}. "
+        f"That is proved for all of them, not sampled."
+    )
+    rivals, words = _charges(explainer, cf)
+    return (meaning, _closing(cf), *words), rivals
+
+
+def _closing(cf: Counterfactual) -> str:
+    if cf.status is Status.UNKNOWN:
+        return "No answer was found within the limits; there may be one above this bound."
+    if cf.status is Status.OPTIMAL:
+        return f"{_own_cost(cf)}, so that no other can be noticeably closer."
+    return (
+        f"{_own_cost(cf)}: a closer one, between the two, is not ruled out "
+        f"({gap_text(cf.gap)} of the cost is open)."
+    )
+
+
+def _own_cost(cf: Counterfactual) -> str:
+    own, shown = cost_text(cf.cost), cost_text(cf.shown.cost)
+    return f"The answer costs {own}" + ("" if own == shown else " before its numbers are rounded")
+
+
+def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
+    """Say whom the certificate charges, for the cell that the answer lies in."""
+    certificate = cf.certificate
+    if not isinstance(certificate, CellCertificate):
+        return (), (_boxes(certificate),) if isinstance(certificate, BoxCertificate) else ()
+    proofs = certificate.proofs
+    own = next((proof for proof in proofs if proof.prototype == cf.prototype), None)
+    if own is None or not own.rivals.size:
+        return (), ()
+    labels = explainer.model.labels.tolist()
+    distance = explainer.model.distances(cf.original_values[None, :])[0]
+    leads = distance[own.prototype] - distance[own.rivals]
+    rivals = tuple(
+        Rival(f"{k}, {shown_repr(labels[k])}", number(float(lead)), number(float(price)))
+        for k, lead, price in zip(own.rivals.tolist(), leads, own.rival_prices, strict=True)
+    )
+    words = [
+        f"The answer lies in the cell of prototype {own.prototype} "
+        f"({shown_repr(labels[own.prototype])}). "
+        f"The rivals below stand in the way; a price says what one unit of squared distance less "
+        f"between them would save."
+    ]
+    total = float(leads @ own.rival_prices)
+    if isinstance(explainer.cost, Manhattan) and _close(total, cf.lower_bound):
+        words.append("Leads times prices add up to the bound.")
+    far = certificate.singles.prototypes.tolist()
+    others = len({*far, *(proof.prototype for proof in proofs)} - {own.prototype})
+    if others:
+        words.append(f"{_count(others, 'other wished-for cell')} proved to be no closer alike.")
+    return rivals, tuple(words)
+
+
+def _boxes(forest: BoxCertificate) -> str:
+    parts = sum(int((tree.feature < 0).sum()) for tree in forest.trees)
+    return (
+        f"The proof cuts all cheaper changes into {parts:,} box{'' if parts == 1 else 'es'} over "
+        f"{len(forest.trees)} wished-for prototype{'' if len(forest.trees) == 1 else 's'}, with "
+        f"prices for each."
+    )
+
+
+def _count(number_of: int, what: str) -> str:
+    return f"{number_of} {what} is" if number_of == 1 else f"{number_of:,} {what}s are"
+
+
+def _close(a: float, b: float) -> bool:
+    """Whether two costs agree to the six digits that a page shows."""
+    return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+
+
+def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]:
+    """Price each constraint that the answer leans on: the cost without it, asked anew."""
+    if not cf.status.has_answer or not cf.changes:
+        return ()
+    out = []
+    for k, item in enumerate(explainer.constraints):
+        lean = _lean(explainer, item, cf)
+        if lean is _Lean.NOT:
+            continue
+        row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
+        freed = _without(explainer, k).explain(row, target=set(cf.target))
+        # "No cheaper" on the page means by no more than a gap that counts as closed.
+        if not freed.status.has_answer or freed.cost >= cf.cost * (1 - 1e-6):
+            if lean is _Lean.MAYBE:
+                continue
+            proved = freed.status is Status.OPTIMAL
+            words = "is met exactly" + " and costs nothing" * proved
+        else:
+            most = "" if freed.status is Status.OPTIMAL else "at most "
+            costs = f"{most}{cost_text(freed.cost)}, not {cost_text(cf.cost)}"
+            words = f"without it the cost would be {costs}"
+        out.append(Pressure(words_of(item), words))
+    return tuple(out)
+
+
+def _without(explainer: Explainer, k: int) -> Explainer:
+    limit = explainer.time_limit
+    if explainer.model.is_local or not all(feature.is_real for feature in explainer.features):
+        limit = _PATIENCE if limit is None else min(limit, _PATIENCE)
+    return explainer.without(k, time_limit=limit)
+
+
+class _Lean(Enum):
+    """Whether an answer leans on a constraint, as far as is seen without asking again."""
+
+    NOT = auto()
+    MAYBE = auto()
+    EXACTLY = auto()  # it is held with equality
+
+
+def _lean(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> _Lean:
+    y, x = cf.values, cf.original_values
+    found = _Lean.NOT
+    for condition in as_constraint(item).conditions(explainer.features):
+        if isinstance(condition, QuadraticCondition):
+            if -condition.excess(y) <= _TIGHT * condition.magnitude(y):
+                return _Lean.EXACTLY
+        elif isinstance(condition, LinearConditions):
+            room: Floats = condition.v - condition.A @ y - condition.R @ x
+            if (room <= _TIGHT * condition.magnitude(y, x)).any():
+                return _Lean.EXACTLY
+            if any(feature.grid is not None for feature in explainer.features):
+                found = _Lean.MAYBE  # between two whole numbers there is room that nobody can use
+        else:  # about levels, of which a rule leaves some and no others
+            found = _Lean.MAYBE
+    return found
+
+
+def _check(explainer: Explainer, cf: Counterfactual) -> str:
+    if not cf.status.has_answer or not cf.changes:
+        return ""
+    again = explainer.verify(cf)
+    same = again == cf.lower_bound or _close(again, cf.lower_bound)
+    return (
+        f"Explainer.verify adds the prices up again without any solver; done while this page was "
+        f"written, it gave {bound_text(again)}, {'the same' if same else 'not the bound above'}."
+    )
+
+
+def _cost_words(cost: Cost) -> str:
+    """Say which cost it is, and what other levels cost where that was said."""
+    switches = [
+        f"another {shown_text(name)} costs what was said for each pair of levels"
+        if isinstance(price, Mapping)
+        else f"another {shown_text(name)} costs {number(float(price))}"
+        for name, price in cost.switches.items()
+    ]
+    return "; ".join([_distance_words(cost), *switches])
+
+
+def _distance_words(cost: Cost) -> str:
+    """Say which distance it is; weights and matrices of many features are too much to read."""
+    if isinstance(cost, Manhattan) and cost.weights is not None:
+        low, high = (number(float(end)) for end in (cost.weights.min(), cost.weights.max()))
+        return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"
+    if isinstance(cost, Mahalanobis):
+        return f"squared generalised distance, by a matrix of {len(cost.matrix)} features"
+    known = {Manhattan: "Manhattan distance", Euclidean: "squared Euclidean distance"}
+    return known.get(type(cost)) or shown_repr(cost, _LONGEST)

@@ -1,0 +1,625 @@
+"""Search for one answer under local metrics: branch and bound over all cells at once.
+
+Lower bounds come from semidefinite relaxations over boxes, upper bounds from convex-concave
+searches started at the relaxed points. The target prototypes are roots of one common queue,
+so that a good point found in one cell rules the others out.
+"""
+
+from __future__ import annotations
+
+import heapq
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from math import lcm
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.cells import Halfspaces, LocalCells
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.boxes import BoxCertificate, BoxTree
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
+from counterlvq.programs.program import Program
+from counterlvq.search.exact import default_margin, refutation
+from counterlvq.search.repair import settle
+from counterlvq.search.result import DualPoint, SearchContext, SearchResult
+from counterlvq.solvers.ccp import Descent, Frames
+from counterlvq.solvers.ccp_round import Scores
+from counterlvq.solvers.semidefinite import Relaxed, relax
+from counterlvq.solvers.solution import Outcome
+from counterlvq.visible import shown_text
+
+__all__ = ["Branching", "Node", "Progress"]
+
+_CCP = "convex-concave search"
+_TREE = "branch and bound over semidefinite relaxations"
+
+# All numbers below steer the search: which points are tried, which boxes are cut and when it ends.
+# They decide how good an answer and its prices are. What is claimed is recomputed from the prices
+# by `certificates`, in which none of them occurs: a weak bound, never a wrong one.
+
+# Relative decrease at which a local search stops.
+_FLAT = 1e-9
+# A margin that rounding still defeats is multiplied by this, a few times.
+_MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
+# Points looked at on the way from a relaxed point into the cell.
+_STATIONS = 33
+# Corrections of a relaxed point before another way is taken.
+_PULLS = 6
+# How far a start may break a constraint, as a share of its terms; a descent mends that.
+_LEVEL = 1e-12
+# The share of `gap` at which a box counts as closed, so that the sum of roundings stays within.
+_CLOSED = 0.999
+# A gap below this is beyond what a relaxation's multipliers can show.
+_FINEST_GAP = 1e-8
+# How much of the gap a relaxation may lose to its own tolerance.
+_SHARE_OF_GAP = 1e-2
+# Boxes narrower than this share of the first one are not cut any more.
+_NARROW = 2.0**-26
+# Larger numbers, and those that are none, are not worked with.
+_HUGE = 1e100
+# A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
+# comes as near as this share of the distances; left out, it is broken beyond this share of them.
+_UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
+# The share of a time limit that checking the proof may take on top.
+_GRACE = 0.08
+# Where a box has no end: a share of the prices, and how small the whole numbers are that stand
+# for them as well.
+_LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
+# How often the length of a line is doubled in the search for what lies far away, and how many
+# features without a limit are named.
+_DOUBLINGS, _NAMED = 48, 3
+# Relaxations spent where nothing limits an answer: boxes without end could be cut for ever.
+_OPEN_NODES = 500
+# Seconds that a relaxation takes at the least, per third power of the products of two features.
+_SECONDS = 3e-9
+# How near to a side, as a share of the width, a box may be cut.
+_EDGE = 0.1
+
+
+class Progress(NamedTuple):
+    """How far a search is: what `Explainer.explain` hands to a function given as `progress`.
+
+    Attributes
+    ----------
+    cost : float
+        Cost of the best answer so far; inf without one.
+    lower_bound : float
+        No counterfactual costs less.
+    gap : float
+        Relative, ``(cost - lower_bound) / cost``.
+    nodes : int
+        Relaxations solved so far.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel(
+    ...     [[1, 0], [7, 3], [3, 5], [5, 8]],
+    ...     ["no", "no", "no", "yes"],
+    ...     omegas=[[[2, 0], [0, 3]], [[2, 0], [0, 1]], [[1, 0], [0, 3]], [[2, 0], [0, 1]]],
+    ... )
+    >>> seen: list[clvq.Progress] = []
+    >>> cf = clvq.Explainer(model).explain([1, 0], target="yes", progress=seen.append)
+    >>> seen[-1].lower_bound <= cf.cost
+    True
+    """
+
+    cost: float
+    lower_bound: float
+    gap: float
+    nodes: int
+
+
+@final
+@dataclass(eq=False)
+class Node:
+    """A box of the tree, with the best that is known of it."""
+
+    prototype: int
+    box: Box  # of the claim: infinite where only the search has an end
+    prices: LiftedMultipliers
+    bound: float
+    cap: float  # cost that box and prices reckon with
+    rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
+    feature: int = -1
+    at: float = 0.0
+    low: int = -1
+    high: int = -1
+
+
+@dataclass(eq=False)
+class Branching:
+    """One run for one question, in which any number will do for each feature."""
+
+    question: BoxQuestion
+    margin: float | None
+    judge: SearchContext
+    gap: float
+    most_nodes: int | None
+    report: Callable[[Progress], None] | None = None
+    frames: Frames | None = None  # of the question's cost and constraints, if they are kept
+
+    _best: Floats | None = field(init=False, default=None)
+    _cost: float = field(init=False, default=np.inf)
+    _nodes: list[Node] = field(init=False, default_factory=list)
+    _roots: dict[int, int] = field(init=False, default_factory=dict)
+    _descents: dict[int, Descent] = field(init=False, default_factory=dict)
+    _inside: dict[int, Floats] = field(init=False, default_factory=dict)
+    _solved: int = field(init=False, default=0)
+    _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
+    _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
+    _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
+
+    def run_local(self) -> SearchResult:
+        """Search from the target prototypes only, the paper's procedure.
+
+        It proves nothing, unless the constraints contradict each other.
+        """
+        if not self.judge.out_of_time():
+            self._start(from_input=False)
+        evidence = self._contradiction()
+        if evidence is None:
+            return SearchResult(self._best, self._cost, BoxCertificate(()), (_CCP,))
+        self._plant(evidence)
+        return SearchResult(None, np.inf, self._forest(), (_CCP,))
+
+    def run(self) -> SearchResult:
+        """Search until the gap is closed, the budget is spent or time is up."""
+        self._allowed = max(self.judge.seconds_left(), 0.0)
+        if not self.judge.out_of_time():
+            self._start(from_input=True)
+        evidence = self._contradiction()
+        if self._best is None and evidence is None:
+            self._look_far()
+        queue = self._plant(evidence)
+        while evidence is None and queue and not self._is_over(queue[0][0]):
+            self._look(queue, heapq.heappop(queue)[1])
+            self._tell(queue)
+        return SearchResult(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
+
+    @property
+    def _limits(self) -> tuple[str, ...]:
+        """Say how far the search has looked where nothing else limits an answer."""
+        root = self.question.root(self._cost)
+        if root.is_finite or root.is_empty:
+            return ()
+        near, names = self._near(root), self.question.cells.model.features.names
+        open_ones = np.flatnonzero(~(np.isfinite(root.lower) & np.isfinite(root.upper)))
+        named = ", ".join(shown_text(names[j]) for j in open_ones[:_NAMED])
+        more = f" and {open_ones.size - _NAMED} more" if open_ones.size > _NAMED else ""
+        far = float(near.most[open_ones].max())
+        where = f"changes up to {far:.4g}" if np.isfinite(far) else f"{self._solved} boxes"
+        return (f"nothing limits {named}{more}: searched within {where} only",)
+
+    @property
+    def _engines(self) -> tuple[str, ...]:
+        """How the answer was found."""
+        return _CCP, _TREE
+
+    def _contradiction(self) -> DualPoint | None:
+        """Show, where nothing was found, that the constraints contradict each other."""
+        if self._best is not None or self.judge.out_of_time():
+            return None
+        question = self.question
+        return refutation(question.template, question.x, question.convex)
+
+    def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
+        """Queue the whole box of each cell, with prices that need no relaxation."""
+        queue: list[tuple[float, int]] = []
+        box, cap = self.question.root(self._cost), self._cost
+        for prototype in self.question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                break  # nothing is proved where cells are left out
+            problem = self._problem(prototype, box)
+            prices = LiftedMultipliers.none(problem)
+            if evidence is not None:
+                prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
+            self._roots[prototype] = len(self._nodes)
+            bound = self._bound(prototype, prices, box, cap)
+            everyone = np.ones(prices.forms.size, dtype=bool)
+            self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
+        return queue
+
+    def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
+        """Bound a cell in a box by prices, with the margin that the user asks for."""
+        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
+
+    @property
+    def _tolerance(self) -> float:
+        """How exactly relaxations are worth solving."""
+        return float(np.clip(_SHARE_OF_GAP * self.gap, _FINEST_GAP, 1e-6))
+
+    def _problem(self, prototype: int, box: Box) -> NonconvexProgram:
+        """Conditions of a cell in a box, with the margin that the user asks for."""
+        problem = self.question.problem(prototype, box)
+        return problem.tightened(self.margin or 0.0)
+
+    @property
+    def _searched(self) -> Box:
+        """How far the search looks: as far as an answer may lie, or as the data suggest."""
+        return self.question.searched(self.question.root(self._cost))
+
+    def _is_over(self, bound: float) -> bool:
+        most = np.inf if self.most_nodes is None else self.most_nodes
+        if not self.question.root(self._cost).is_finite:
+            most = min(most, _OPEN_NODES)
+        spent = self._solved >= most
+        return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
+
+    def _takes_too_long(self) -> bool:
+        """Whether time is up, or will be long before another relaxation could be stated."""
+        if not isinstance(self.question.cells, LocalCells):
+            return self.judge.out_of_time()
+        pairs = 0.5 * self.question.x.size * (self.question.x.size + 1)
+        return self.judge.seconds_left() < _SECONDS * pairs**3
+
+    def _has_to_check(self) -> bool:
+        """Whether checking the proof would take longer than a limit may be exceeded by."""
+        return self.judge.seconds_left() + _GRACE * self._allowed < self._checking
+
+    def _closes(self, bound: float) -> bool:
+        """Whether nothing above `bound` is worth looking for."""
+        wanted = max(_CLOSED * self.gap, _FINEST_GAP)
+        return bool(np.isfinite(self._cost) and bound >= (1.0 - wanted) * self._cost)
+
+    def _push(self, queue: list[tuple[float, int]], node: Node) -> int:
+        self._nodes.append(node)
+        heapq.heappush(queue, (node.bound, len(self._nodes) - 1))
+        return len(self._nodes) - 1
+
+    def _tell(self, queue: list[tuple[float, int]]) -> None:
+        if self.report is None:
+            return
+        bound = min(queue[0][0] if queue else np.inf, self._closed, self._cost)
+        gap = 1.0 - bound / self._cost if 0 < self._cost < np.inf else float(self._cost > bound)
+        self.report(Progress(self._cost, bound, gap, self._solved))
+
+    def _look(self, queue: list[tuple[float, int]], number: int) -> None:
+        """Bound one box by its relaxation, search from the relaxed point, cut if need be."""
+        node = self._nodes[number]
+        cap = self._cost
+        box = self.question.inside(node.box, cap)
+        if box.is_empty or self.question.is_ruled_out(box):
+            node.bound, node.cap = np.inf, cap
+            return
+        near = self._near(box)
+        relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
+        self._solved += 1
+        for prices in self._worth_trying(relaxed.prices, box):
+            if relaxed.outcome is Outcome.INFEASIBLE:
+                if self.question.contradicts(node.prototype, prices, box, cap, self.margin or 0.0):
+                    node.prices, node.bound, node.cap = prices, np.inf, cap
+                    return
+                continue
+            begun = time.monotonic()
+            bound = self._bound(node.prototype, prices, box, cap)
+            # The box will be bounded once more by whoever checks the tree, and a part of it twice.
+            self._checking += 3.0 * (time.monotonic() - begun)
+            if bound >= node.bound:
+                node.prices, node.bound, node.cap = prices, bound, cap
+        if relaxed.outcome is Outcome.SOLVED and not self._closes(node.bound):
+            self._search_from(node.prototype, relaxed.prices.point)
+        if not self._closes(node.bound) and not self._only_ties(node, box):
+            self._cut(queue, node, box, near, relaxed)
+        if node.feature < 0:
+            self._closed = min(self._closed, node.bound)
+
+    def _near(self, box: Box) -> Box:
+        """Part of a box that is relaxed and cut: a relaxation needs an end."""
+        return self.question.searched(box)
+
+    @staticmethod
+    def _worth_trying(prices: LiftedMultipliers, box: Box) -> Iterator[LiftedMultipliers]:
+        """Prices as they are and, where a box has no end, prices that leave no slope behind.
+
+        There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
+        charging a little less leaves less than what a change costs.
+        """
+        yield prices
+        if not box.is_finite:
+            yield prices.charging(_in_whole_numbers)
+            yield prices.charging(lambda charged: _LESS * charged)
+
+    def _only_ties(self, node: Node, box: Box) -> bool:
+        """Whether a box holds nothing but ties that are lost; without a grid none does."""
+        return False
+
+    def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
+        """Solve the relaxation with the rivals that matter: others are taken in once broken.
+
+        Those that matter here, or nearly, are kept for the parts of the box. What is left out
+        is not charged for, so that a bound holds with any choice.
+        """
+        while True:
+            some = problem.only(node.rivals)
+            relaxed = relax(some, box, cap, self._tolerance, self.judge.seconds_left())
+            prices, miss = relaxed.prices, relaxed.miss
+            if not relaxed.is_usable:
+                return Relaxed.failed(problem, box)
+            charged = np.zeros(node.rivals.size)
+            charged[node.rivals] = prices.forms
+            relaxed = replace(relaxed, prices=replace(prices, forms=charged))
+            if relaxed.outcome is not Outcome.SOLVED:
+                return relaxed
+            forms = problem.forms
+            over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
+            broken = ~node.rivals & (over > _BROKEN * forms.size)
+            if not broken.any() or self.judge.out_of_time():
+                paid = charged > _UNPAID * charged.max(initial=0.0)
+                node.rivals = paid | (over > -_NEAR * forms.size)
+                node.rivals[problem.rivals :] = True
+                return relaxed
+            node.rivals = node.rivals | broken
+
+    def _cut(
+        self, queue: list[tuple[float, int]], node: Node, box: Box, near: Box, relaxed: Relaxed
+    ) -> None:
+        """Cut a box in two, within what was searched of it, unless that is too narrow."""
+        where = self._where_to_cut(node, near, relaxed)
+        if where is None:
+            return
+        node.feature, node.at = where
+        children = []
+        for part in self.question.split(box, *where):
+            inner = self.question.inside(part, node.cap)
+            bound = max(node.bound, self._bound(node.prototype, node.prices, inner, node.cap))
+            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
+            children.append(self._push(queue, child))
+        node.low, node.high = children
+
+    def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
+        """Choose the feature that the relaxation gains most from missing, at 0 first."""
+        point = relaxed.prices.point
+        root = self._searched.half
+        share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
+        wide = share > _NARROW
+        forms = self.question.problem(node.prototype).forms
+        prices = np.maximum(relaxed.prices.forms[: forms.r.size], 0.0)
+        gain = np.abs(np.einsum("k,kij->ij", prices, forms.Q) * relaxed.miss).sum(axis=1)
+        size = np.divide(
+            np.maximum(np.diag(relaxed.miss), 0.0), root**2, out=np.zeros_like(root), where=root > 0
+        )
+        worth = np.where(wide, gain * size, -1.0)
+        if worth.max() <= 0:
+            worth = np.where(wide, share, -1.0)
+        j = int(worth.argmax())
+        if worth[j] <= 0:
+            return None
+        low, high = float(box.lower[j]), float(box.upper[j])
+        edge = _EDGE * (high - low)
+        return j, 0.0 if low < 0.0 < high else float(np.clip(point[j], low + edge, high - edge))
+
+    def _forest(self) -> BoxCertificate:
+        return BoxCertificate(
+            tuple(self._tree(prototype, at) for prototype, at in self._roots.items())
+        )
+
+    def _tree(self, prototype: int, root: int) -> BoxTree:
+        order, where = [root], {root: 0}
+        for number in order:
+            node = self._nodes[number]
+            if node.feature >= 0:
+                for child in (node.low, node.high):
+                    where[child] = len(order)
+                    order.append(child)
+        nodes = [self._nodes[number] for number in order]
+        return BoxTree(
+            prototype,
+            self.margin or 0.0,
+            np.array([node.feature for node in nodes]),
+            np.array([node.at for node in nodes]),
+            np.array([where.get(node.low, -1) for node in nodes]),
+            np.array([where.get(node.high, -1) for node in nodes]),
+            tuple(node.prices for node in nodes),
+            np.array([node.cap for node in nodes]),
+        )
+
+    def look_around(self, point: Floats) -> tuple[Floats | None, float]:
+        """Search from the usual starts and from one point more; returns point and cost."""
+        self._start(from_input=True)
+        for prototype in self.question.cells.targets.tolist():
+            if not self.judge.out_of_time():
+                self._search_from(prototype, point)
+        return self._best, self._cost
+
+    def _start(self, *, from_input: bool) -> None:
+        """Search from each target prototype, and from where the input's way enters its cell."""
+        x = self.question.x
+        for prototype in self.question.cells.targets.tolist():
+            if self.judge.out_of_time():
+                return
+            there = self.question.cells.model.prototypes[prototype] - x
+            if self._obeys(x + there) and self._leads(prototype, there):
+                self._inside[prototype] = there
+                self._descend(prototype, there)
+            else:
+                self._enter(prototype, there)
+            if from_input and prototype in self._inside:
+                self._search_from(prototype, np.zeros_like(x))
+
+    def _look_far(self) -> None:
+        """Go out along straight lines, further than data and constraints suggest.
+
+        Where nothing limits an answer it may lie anywhere: metrics that hardly differ meet far
+        away. Each axis is tried, and the way on which each rival falls behind fastest.
+        """
+        question, model = self.question, self.question.cells.model
+        root, x = question.root(np.inf), question.x
+        free = ~(np.isfinite(root.lower) & np.isfinite(root.upper))
+        if not free.any():
+            return
+        size = float(question.spread.max()) or 1.0
+        lengths = size * 2.0 ** np.arange(_DOUBLINGS)
+        for way in self._ways(free):
+            if self._best is not None or self.judge.out_of_time():
+                return
+            lines = np.clip(lengths[:, None] * way, root.lower, root.upper)
+            nearest = model.nearest(x + lines)
+            won = np.flatnonzero(np.isin(nearest, question.cells.targets))
+            if won.size:
+                self._search_from(int(nearest[won[0]]), lines[won[0]])
+
+    def _ways(self, free: NDArray[np.bool_]) -> Iterator[Floats]:
+        """Directions of length one in the features that nothing limits, both ways."""
+        at, cells = np.flatnonzero(free), self.question.cells
+        ways = [np.eye(free.size)[at]]
+        if isinstance(cells, LocalCells):
+            for prototype in cells.targets.tolist():
+                for Q in cells.differences(prototype)[0]:
+                    ways.append(np.zeros((at.size, free.size)))
+                    ways[-1][:, at] = np.linalg.eigh(Q[np.ix_(at, at)])[1].T
+        for way in np.concatenate(ways):
+            yield way
+            yield -way
+
+    def _leads(self, prototype: int, delta: Floats) -> bool:
+        """Whether a change keeps the margin; even a prototype may be too near to a rival for it."""
+        return self._descent(prototype).scores.lead(delta) >= self._margin(prototype)
+
+    def _obeys(self, y: Floats) -> bool:
+        """Whether a point meets the constraints, whatever its label."""
+        program = self.question.convex
+        delta = y - self.question.x
+        if not ((delta >= program.lower).all() and (delta <= program.upper).all()):
+            return False
+        inside = bool((program.A @ delta <= program.b).all())
+        if program.e.size or not inside:
+            return False
+        return all(quadric.true_excess(delta) <= 0 for quadric in program.quadrics)
+
+    def _enter(self, prototype: int, start: Floats) -> None:
+        """Look for a point of a cell that meets the constraints."""
+        delta = self._descent(prototype).into_cell(
+            start, self._margin(prototype), 1e-6, self.judge.seconds_left()
+        )
+        if delta is not None:
+            self._inside.setdefault(prototype, delta)
+            self._descend(prototype, delta)
+
+    def _search_from(self, prototype: int, point: Floats) -> None:
+        """Descend from a relaxed point, once it has been brought into the cell."""
+        near = self._pulled_in(prototype, point)
+        if near is not None:
+            self._descend(prototype, near)
+            return
+        known = self._inside.get(prototype)
+        if known is None:
+            self._enter(prototype, point)
+            return
+        scores, margin = self._descent(prototype).scores, self._margin(prototype)
+        for share in np.linspace(0.0, 1.0, _STATIONS):
+            station = (1.0 - share) * point + share * known
+            if scores.lead(station) >= margin:
+                self._descend(prototype, station)
+                return
+
+    def _pulled_in(self, prototype: int, point: Floats) -> Floats | None:
+        """Take the shortest way to where the tangents of the broken conditions hold.
+
+        Features stay within their bounds: one that has reached a bound does not move on.
+        """
+        problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
+        program = problem.convex
+        unit, delta = self._searched.half, point
+        for _ in range(_PULLS):
+            delta = np.clip(delta, program.lower, program.upper)
+            excess, slopes, rounding = self._conditions(problem, delta)
+            broken = excess > rounding
+            off = program.e - program.E @ delta
+            if not broken.any() and (np.abs(off) <= _LEVEL * np.abs(program.E) @ unit).all():
+                return delta
+            movable = unit * ((delta > program.lower) & (delta < program.upper))
+            system = np.concatenate([slopes[broken], program.E]) * movable
+            wanted = np.concatenate([-excess[broken], off])
+            size = np.sqrt(np.einsum("ij,ij->i", system, system))
+            size = np.where(size > 0, size, 1.0)
+            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=1e-9)[0]
+            delta = delta + movable * step
+        return None
+
+    def _conditions(
+        self, problem: NonconvexProgram, delta: Floats
+    ) -> tuple[Floats, Floats, Floats]:
+        """Excess, slope and rounding of all inequalities: cell, rows and quadrics."""
+        program, quadrics = problem.convex, problem.convex.quadrics
+        excess = [problem.excess(delta), program.A @ delta - program.b]
+        slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
+        unit = self._searched.half
+        rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
+        for quadric in quadrics:
+            excess.append(np.array([quadric.true_excess(delta)]))
+            slopes.append(quadric.gradient(delta)[None, :])
+            rounding.append(np.array([_LEVEL * quadric.magnitude(delta)]))
+        return np.concatenate(excess), np.concatenate(slopes), np.concatenate(rounding)
+
+    def _descend(self, prototype: int, start: Floats) -> None:
+        margin = self._margin(prototype)
+        descent = self._descent(prototype)
+        for _ in range(_MARGIN_TRIES):
+            delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
+            if not _is_usable(delta):
+                return
+            if self.question.convex.cost(delta) >= self._cost:
+                return
+            y = self._settled(prototype, delta, margin)
+            if y is not None:
+                cost = self.judge.price(y)
+                if cost < self._cost:
+                    self._best, self._cost = y, cost
+                    self._inside[prototype] = y - self.question.x
+                return
+            if self.margin is not None:
+                return
+            margin *= _MARGIN_GROWTH
+
+    def _settled(self, prototype: int, delta: Floats, margin: float) -> Floats | None:
+        """Make a point hold in floating point; the cell is replaced by its tangents there."""
+        question = self.question
+
+        def asked() -> Program:
+            problem = question.problem(prototype).tightened(margin)
+            slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
+            leads = slopes @ delta - problem.excess(delta)
+            return question.template.at(question.x, Halfspaces(slopes, leads), question.spread)
+
+        scores = question.view.scores
+        rounding = scores[question.cells.rivals] + scores[prototype]
+        return settle(question.x, delta, asked, rounding, question.limits, self.judge.is_valid)
+
+    def _margin(self, prototype: int) -> float:
+        if self.margin is not None:
+            return max(self.margin, self.judge.least)
+        view = self.question.view
+        usual = default_margin(view.behind(prototype), view.rounding_margin)
+        return max(usual, self.judge.least)
+
+    def _descent(self, prototype: int) -> Descent:
+        known = self._descents.get(prototype)
+        if known is None:
+            question, cells = self.question, self.question.cells
+            assert isinstance(cells, LocalCells)  # shared cells are convex: nothing to descend
+            scores = Scores(*question.view.distances(prototype))
+            frames = self.frames or Frames(cells.rival_metrics)
+            known = Descent.of(question.convex, scores, question.spread, frames)
+            self._descents[prototype] = known
+        return known
+
+
+def _is_usable(*claims: Floats) -> bool:
+    """Whether what a solver says consists of numbers that can be worked with."""
+    return all(bool((np.abs(values) < _HUGE).all()) for values in claims)
+
+
+def _in_whole_numbers(values: Floats) -> Floats:
+    """Small whole numbers in about the same proportions; the same numbers if there are none."""
+    largest = float(np.abs(values).max(initial=0.0))
+    if not 0.0 < largest < _HUGE:
+        return values
+    shares = [Fraction(value / largest).limit_denominator(_DENOMINATOR) for value in values]
+    common = lcm(*(share.denominator for share in shares))
+    return np.array([float(share * common) for share in shares]) if common < _MOST_WHOLE else values

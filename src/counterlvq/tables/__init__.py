@@ -1,0 +1,1 @@
+"""The user's table: what its columns are, and how it becomes numbers and a table again."""

@@ -1,0 +1,317 @@
+"""From the user's table to numbers and back: the same kind of table, the same types.
+
+Inside, a row is a vector of floats: numbers as they are, levels and booleans as their position
+among the levels of the feature. Outside it is whatever the user came with: a DataFrame of
+pandas or polars, a table of Arrow, records, an array. What has names is read by name; only plain
+arrays and lists of lists are read by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NoReturn, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.numeric.arrays import (
+    Floats,
+    finite_matrix,
+    has_names,
+    read_only,
+    refuse_masked,
+    told,
+)
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import (
+    TableView,
+    as_frame,
+    closest,
+    is_missing,
+    numbers_among,
+    settled,
+)
+from counterlvq.tables.records import as_records, typed_like
+from counterlvq.types import Kind
+from counterlvq.visible import shown_repr, shown_text
+
+__all__ = ["as_cells", "like", "named_table", "plain_rows", "rows_of", "written"]
+
+# Whole numbers beyond this have neighbours that a float cannot tell apart.
+_MOST_EXACT = 2.0**53
+
+
+def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None) -> Floats:
+    """Read a table as numbers, one column per feature.
+
+    Columns that have names are found by name, in any order; others are left alone.
+
+    Parameters
+    ----------
+    table : DataFrame, Arrow table, records, or array-like of shape (n, c) or (c,)
+        Records: a mapping, a named tuple or another row with names, a list of these, a
+        structured array, a mapping from name to column.
+    features : Features
+        What to read, c columns or fewer.
+    columns : sequence of str, optional
+        The names of the c columns of an array; those of `features` by default.
+
+    Returns
+    -------
+    ndarray of shape (n, d)
+        Read-only; levels and booleans as positions among the levels.
+
+    Raises
+    ------
+    InvalidInputError
+        Naming column and row, for missing values, unknown levels and text among numbers.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from counterlvq.tables.features import Feature, Features
+    >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
+    >>> rows_of(pd.DataFrame({"job": ["nurse", "clerk"], "age": [31, 44]}), features)
+    array([[31.,  1.],
+           [44.,  0.]])
+    """
+    source = _as_table(table, features.names if columns is None else tuple(columns))
+    _refuse_missing_columns(source.names, features)
+    out = np.empty((len(source), len(features)))
+    for j, feature in enumerate(features):
+        if feature.is_number:
+            out[:, j] = _numbers(source, feature)
+        else:
+            out[:, j] = _codes(source, feature)
+    return read_only(out)
+
+
+def plain_rows(name: str, X: Any, features: Features) -> Floats:
+    """Read rows of real features, by name where columns have names and by position otherwise."""
+    return rows_of(X, features) if has_names(X) else finite_matrix(name, X, len(features))
+
+
+def like(
+    table: Any, rows: ArrayLike, features: Features, columns: Sequence[str] | None = None
+) -> Any:
+    """Write numbers back into a table like the one they came from.
+
+    Names, order, index and dtypes are those of `table`, and columns that are no features keep
+    their values. There are exceptions: a column of integers that `features` calls real
+    becomes one of floats, floats of fewer digits become doubles, because rounding could undo
+    what was proved, and where a row of NaN says that there is no answer, a dtype without room for
+    gaps becomes its twin that has it. Integers that a narrow dtype cannot hold widen it likewise.
+
+    Parameters
+    ----------
+    table : as for `rows_of`
+    rows : array-like of shape (n, d)
+        One row per row of `table`, as `rows_of` returns them.
+    features : Features
+    columns : sequence of str, optional
+        As for `rows_of`.
+
+    Returns
+    -------
+    The same type as `table`: an Arrow table for tables of other libraries that Arrow can read, a
+    dict for mappings and for rows of SQLite, which cannot be made.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from counterlvq.tables.features import Feature, Features
+    >>> table = pd.DataFrame({"age": [31], "job": ["nurse"], "id": ["a7"]})
+    >>> features = Features([Feature("age", "whole"), Feature("job", levels=["clerk", "nurse"])])
+    >>> like(table, [[30.0, 0.0]], features)
+       age    job  id
+    0   30  clerk  a7
+    """
+    matrix = np.asarray(rows, dtype=np.float64)
+    source = _as_table(table, features.names if columns is None else tuple(columns))
+    if matrix.shape != (len(source), len(features)):
+        raise InvalidInputError(
+            f"rows has shape {matrix.shape}; expected ({len(source)}, {len(features)}), one row "
+            f"per row of the table and one column per feature."
+        )
+    _refuse_missing_columns(source.names, features)
+    return source.with_columns(
+        {feature.name: written(matrix[:, j], feature) for j, feature in enumerate(features)}
+    )
+
+
+def _as_table(given: Any, names: tuple[str, ...]) -> TableView:
+    table = named_table(given)
+    return _Cells(given, names) if table is None else table
+
+
+def named_table(given: Any) -> TableView | None:
+    """See whatever has names as a table, or refuse it in words; None for what has none."""
+    refuse_masked("the table", given)  # a structured array may be masked too
+    known = settled(given)
+    table: TableView | None = as_frame(known)
+    if table is None:
+        table = as_records(known)
+    if table is None and has_names(known):
+        raise NotSupportedError(
+            f"the table is a {type(known).__name__}, whose columns have names that cannot be read; "
+            f"expected a DataFrame of pandas or polars, an Arrow table, a structured array, a "
+            f"mapping, or a plain array in the order of the columns."
+        )
+    return table
+
+
+@final
+class _Cells(TableView):
+    """An array of rows, or a single one, with names for its columns."""
+
+    def __init__(self, given: Any, names: tuple[str, ...]) -> None:
+        cells = as_cells(given)
+        self.is_single = cells.ndim == 1
+        self.cells = cells[None, :] if self.is_single else cells
+        self.names = names
+        if self.cells.ndim != 2 or self.cells.shape[1] != len(names):
+            raise InvalidInputError(
+                f"the table has shape {cells.shape}; expected {len(names)} columns: "
+                f"{_shortened(map(shown_text, names))}."
+            )
+
+    def __len__(self) -> int:
+        return int(self.cells.shape[0])
+
+    def _column(self, name: str) -> NDArray[Any]:
+        found: NDArray[Any] = self.cells[:, self.names.index(name)]
+        return found
+
+    def numbers(self, name: str) -> Floats:
+        column = self._column(name)
+        return column.astype(np.float64) if column.dtype.kind in "fiub" else numbers_among(column)
+
+    def values(self, name: str) -> list[Any]:
+        return list(self._column(name).tolist())
+
+    def taking(self, rows: NDArray[np.int64]) -> Any:
+        return self.cells[rows]
+
+    def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
+        at = {name: self.names.index(name) for name in columns}
+        old = self.cells.dtype
+        out = self.cells.astype(np.float64 if old.kind in "fiub" else object)
+        for name, column in columns.items():
+            j = at[name]
+            out[:, j] = typed_like(column, out[:, j]) if out.dtype == object else column
+        if old.kind in "iub" and all(column.dtype.kind != "f" for column in columns.values()):
+            out = out if np.isnan(out).any() else _as_integers(out, old)
+        if old.kind == "U":
+            out = out.astype(np.str_)
+        return out[0] if self.is_single else out
+
+
+def as_cells(given: Any) -> NDArray[Any]:
+    """Make an array of nested lists; of objects where their types differ."""
+    if isinstance(given, np.ndarray):
+        return given
+    plain_array = np.asarray(given)
+    return np.asarray(given, dtype=object) if plain_array.dtype.kind == "U" else plain_array
+
+
+def _as_integers(cells: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Write whole numbers in a dtype of integers or booleans, or in one with room for them."""
+    if dtype.kind == "b":
+        return cells.astype(dtype if np.isin(cells, (0.0, 1.0)).all() else np.int64)
+    ends = np.iinfo(dtype)
+    has_room = ends.min <= cells.min() and cells.max() <= ends.max
+    return cells.astype(dtype if has_room else np.int64)
+
+
+def _numbers(table: TableView, feature: Feature) -> Floats:
+    numbers = table.numbers(feature.name)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    if bad.size:
+        values = table.values(feature.name)
+        i = int(bad[0])
+        if is_missing(values[i]):
+            _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
+        raise InvalidInputError(
+            f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a finite "
+            f"number, because the feature is {feature.kind}."
+        )
+    if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
+        i = int(np.abs(numbers).argmax())
+        raise InvalidInputError(
+            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"expected whole numbers of at most 2**53, which floats hold exactly."
+        )
+    if feature.kind is Kind.WHOLE and (numbers != np.rint(numbers)).any():
+        i = int((numbers != np.rint(numbers)).argmax())
+        raise InvalidInputError(
+            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
+            f"expected a whole number. Call the feature real, with decimals=... if it has a grid, "
+            f"to allow others."
+        )
+    return numbers
+
+
+def _codes(table: TableView, feature: Feature) -> Floats:
+    values = table.values(feature.name)
+    codes = np.array([feature.code(value) for value in values], dtype=np.float64)
+    if not (codes < 0).any():
+        return codes
+    i = int((codes < 0).argmax())
+    if is_missing(values[i]):
+        _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
+    texts = [level for level in feature.levels if isinstance(level, str)]
+    close = closest(values[i], texts) if isinstance(values[i], str) else None
+    hint = f" Did you mean {close!r}?" if close is not None else ""
+    raise InvalidInputError(
+        f"column {shown_repr(feature.name)}, {table.row(i)} is {shown_repr(values[i])}, which is "
+        f"none of its levels; expected one of: {_shortened(map(shown_repr, feature.levels))}.{hint}"
+    )
+
+
+def written(column: Floats, feature: Feature) -> NDArray[Any]:
+    """Write one column of numbers in the values of its feature; NaN leaves a gap.
+
+    Examples
+    --------
+    >>> from counterlvq.tables.features import Feature
+    >>> written(np.array([1.0, 0.0]), Feature("job", levels=["clerk", "nurse"])).tolist()
+    ['nurse', 'clerk']
+    """
+    gaps = np.isnan(column)
+    if feature.is_number:
+        if feature.kind is Kind.REAL or (column[~gaps] != np.rint(column[~gaps])).any():
+            return np.ascontiguousarray(column)
+        if not gaps.any():
+            return column.astype(np.int64)
+        out = np.full(len(column), None, dtype=object)
+        out[~gaps] = column[~gaps].astype(np.int64).tolist()
+        return out
+    levels = np.empty(len(feature.levels) + 1, dtype=object)
+    levels[:] = [*feature.levels, None]
+    return levels[np.where(gaps, len(feature.levels), column).astype(np.intp)]
+
+
+def _refuse_missing(table: TableView, name: str, i: int, count: int) -> NoReturn:
+    raise InvalidInputError(
+        f"column {name!r}, {table.row(i)} is missing ({count} missing value(s) in that column); "
+        f"expected a value in each row. Fill in or remove missing values first."
+    )
+
+
+def _refuse_missing_columns(names: Sequence[str], features: Features) -> None:
+    there = set(names)
+    missing = [name for name in features.names if name not in there]
+    if not missing:
+        return
+    close = closest(missing[0], names)
+    hint = f" Did you mean {close!r} by {missing[0]!r}?" if close is not None else ""
+    raise InvalidInputError(
+        f"the table lacks the column(s) {', '.join(map(shown_repr, missing))}; expected one for "
+        f"each of the {len(features)} features.{hint}"
+    )
+
+
+def _shortened(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")

@@ -1,0 +1,559 @@
+"""What the columns are: their names, kinds, units and allowed values."""
+
+from __future__ import annotations
+
+import operator
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from math import ceil, floor, inf
+from typing import Any, SupportsIndex, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
+from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
+from counterlvq.tables.frames import FrameView, as_frame, closest, is_missing, settled
+from counterlvq.types import Kind
+from counterlvq.visible import shown_repr, shown_text
+
+__all__ = ["Feature", "FeatureKey", "Features"]
+
+FeatureKey = str | SupportsIndex
+
+# A double has no more digits than this after the point that anyone could mean.
+_MOST_DECIMALS = 12
+# From here on all floats are whole numbers.
+_WHOLE = 2.0**52
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class Feature:
+    """One column of the user's table.
+
+    Parameters
+    ----------
+    name : str
+    kind : {"real", "whole", "categorical", "boolean"}, optional
+        Real by default; categorical where `levels` are given and whole where `step` is.
+    levels : sequence, optional
+        What a categorical feature may be: distinct strings, numbers or other values that hash.
+    step : int, optional
+        A whole number is a multiple of this; 1 by default.
+    unit : str, optional
+        As it is to be read behind a number, such as "EUR".
+    lower, upper : float, optional
+        The allowed range of a number.
+    decimals : int, optional
+        A real number has at most so many decimals.
+
+    Attributes
+    ----------
+    kind : Kind
+        Equal to the strings above.
+
+    Examples
+    --------
+    >>> Feature("income", unit="EUR", lower=0, decimals=2)
+    Feature('income', unit='EUR', lower=0, decimals=2)
+    >>> Feature("job", levels=["clerk", "nurse"]).kind == "categorical"
+    True
+    """
+
+    name: str
+    kind: Kind
+    levels: tuple[Any, ...]  # of a category; (False, True) of a boolean; () of a number
+    step: int
+    unit: str
+    lower: float
+    upper: float
+    decimals: int | None
+
+    def __init__(
+        self,
+        name: str,
+        kind: Kind | str | None = None,
+        *,
+        levels: Iterable[Any] | None = None,
+        step: int | None = None,
+        unit: str = "",
+        lower: float = -inf,
+        upper: float = inf,
+        decimals: int | None = None,
+    ) -> None:
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"a feature is named {name!r} of type {type(name).__name__}; expected a string."
+            )
+        if kind is None:
+            kind = Kind.CATEGORICAL if levels is not None else Kind.REAL
+            kind = Kind.WHOLE if step is not None else kind
+        known = _checked_kind(name, kind)
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "kind", known)
+        object.__setattr__(self, "levels", _checked_levels(name, known, levels))
+        object.__setattr__(self, "step", _checked_step(name, known, step))
+        object.__setattr__(self, "unit", _checked_unit(name, unit))
+        object.__setattr__(self, "lower", lower)
+        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "decimals", _checked_decimals(name, known, decimals))
+        self._check_range()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether values are numbers that a change is measured in, real or whole."""
+        return self.kind in (Kind.REAL, Kind.WHOLE)
+
+    @property
+    def is_real(self) -> bool:
+        """Whether any number will do."""
+        return self.kind is Kind.REAL and self.decimals is None
+
+    @property
+    def grid(self) -> float | None:
+        """Distance of neighbouring values, all of them multiples of it; None without a grid."""
+        if self.kind is Kind.WHOLE:
+            return float(self.step)
+        return None if self.decimals is None else 10.0**-self.decimals
+
+    def code(self, value: Any) -> int:
+        """Position of a value among the levels; -1 for a value that is none of them."""
+        try:
+            return self._codes.get(key_of(value), -1)
+        except TypeError:  # it does not hash, or holds something that does not
+            return -1
+
+    @cached_property
+    def _codes(self) -> Mapping[Hashable, int]:
+        return {key_of(level): k for k, level in enumerate(self.levels)}
+
+    def __repr__(self) -> str:
+        shown = [repr(self.name)]
+        if self.kind is Kind.BOOLEAN or (self.kind is Kind.WHOLE and self.step == 1):
+            shown.append(repr(str(self.kind)))
+        if self.kind is Kind.CATEGORICAL:
+            shown.append(f"levels={list(self.levels)!r}")
+        if self.kind is Kind.WHOLE and self.step != 1:
+            shown.append(f"step={self.step}")
+        if self.unit:
+            shown.append(f"unit={self.unit!r}")
+        ends = {"lower": self.lower, "upper": self.upper}
+        shown += [f"{end}={plain(value)!r}" for end, value in ends.items() if abs(value) != inf]
+        if self.decimals is not None:
+            shown.append(f"decimals={self.decimals}")
+        return f"Feature({', '.join(shown)})"
+
+    def _check_range(self) -> None:
+        lower = real_number(f"feature {self.name!r}: lower", self.lower)
+        upper = real_number(f"feature {self.name!r}: upper", self.upper)
+        if (lower, upper) == (-inf, inf):
+            return
+        if not self.is_number:
+            raise InvalidInputError(
+                f"feature {self.name!r} is {self.kind} and has a range; expected one for numbers "
+                f"only. List the levels that it may have instead."
+            )
+        if lower > upper or lower == inf or upper == -inf:
+            raise InvalidInputError(
+                f"feature {self.name!r}: the range [{lower:g}, {upper:g}] holds no finite number; "
+                f"expected lower <= upper."
+            )
+        if self.grid is not None and lower > -inf and upper < inf:
+            # In units of the grid, where decimals such as 0.1 are whole numbers again; so far out
+            # that floats are whole numbers themselves, every end is one.
+            ends = [end / self.grid for end in (lower, upper)]
+            is_near = max(map(abs, ends)) < _WHOLE
+            if is_near and ceil(round(ends[0], 9)) > floor(round(ends[1], 9)):
+                raise InvalidInputError(
+                    f"feature {self.name!r}: the range [{lower:g}, {upper:g}] holds no multiple "
+                    f"of {self.grid:g}; expected room for one."
+                )
+
+
+@final
+@dataclass(frozen=True, init=False, repr=False)
+class Features:
+    """The columns of the user's table, in order.
+
+    Parameters
+    ----------
+    columns : iterable of str or Feature
+        One per column, with distinct names. A name alone stands for a real number.
+
+    Attributes
+    ----------
+    columns : tuple of Feature
+    names : tuple of str
+
+    Examples
+    --------
+    >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
+    >>> features.position("job"), features.position(0)
+    (1, 0)
+    >>> features["job"].levels
+    ('clerk', 'nurse')
+    """
+
+    columns: tuple[Feature, ...]
+    names: tuple[str, ...]
+    _table: tuple[str, ...] = field(compare=False)  # in which positions count
+
+    def __init__(self, columns: Iterable[str | Feature]) -> None:
+        listed = tuple(columns)
+        for column in listed:
+            if not isinstance(column, str | Feature):
+                raise InvalidInputError(
+                    f"feature_names holds {column!r} of type {type(column).__name__}; expected "
+                    f"strings only. Convert column labels with str() first."
+                )
+        described = tuple(Feature(part) if isinstance(part, str) else part for part in listed)
+        names = tuple(feature.name for feature in described)
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        if repeated:
+            raise InvalidInputError(
+                f"feature_names repeats {repeated[0]!r}; expected one distinct name per feature."
+            )
+        object.__setattr__(self, "columns", described)
+        object.__setattr__(self, "names", names)
+        object.__setattr__(self, "_table", names)
+
+    @classmethod
+    def numbered(cls, count: int) -> Features:
+        """Name `count` columns x0, x1, ... as scikit-learn does."""
+        return cls(f"x{j}" for j in range(count))
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: Any,
+        only: Sequence[str] | None = None,
+        *,
+        kinds: Mapping[str, Kind | str] | None = None,
+        levels: Mapping[str, Iterable[Any]] | None = None,
+        steps: Mapping[str, int] | None = None,
+        units: Mapping[str, str] | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        decimals: Mapping[str, int] | None = None,
+    ) -> Features:
+        """Describe the columns of a DataFrame by their dtypes.
+
+        Floats are real numbers, integers whole ones, booleans boolean; categories and text are
+        categorical, with the levels of the dtype where it has its own and the distinct values
+        of the column otherwise. Whatever a dtype does not say can be added.
+
+        Parameters
+        ----------
+        frame : DataFrame of pandas or polars, or Arrow table
+        only : sequence of str, optional
+            The columns to describe; all of them by default.
+        kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
+            As the arguments of `Feature`; a range is a pair (lower, upper).
+
+        Returns
+        -------
+        Features
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> table = pd.DataFrame({"income": [2400.0], "cards": [2], "job": ["nurse"]})
+        >>> features = Features.from_frame(
+        ...     table, units={"income": "EUR"}, levels={"job": ["clerk", "nurse"]}
+        ... )
+        >>> for feature in features:
+        ...     print(feature)
+        Feature('income', unit='EUR')
+        Feature('cards', 'whole')
+        Feature('job', levels=['clerk', 'nurse'])
+        """
+        table = as_frame(settled(frame))
+        if table is None:
+            raise NotSupportedError(
+                f"the table is a {type(frame).__name__}; expected a DataFrame of pandas or "
+                f"polars, or an Arrow table. Write Features([...]) out for other tables."
+            )
+        names = Features(table.names if only is None else only)
+        wished = dict(kinds or {})
+        wished.update(dict.fromkeys(levels or {}, Kind.CATEGORICAL))
+        for name in wished:
+            names.position(name)
+        found = cls(_read_column(table, name, wished.get(name)) for name in names.names)
+        return found.refined(
+            levels=levels, steps=steps, units=units, ranges=ranges, decimals=decimals
+        )
+
+    def refined(
+        self,
+        *,
+        kinds: Mapping[str, Kind | str] | None = None,
+        levels: Mapping[str, Iterable[Any]] | None = None,
+        steps: Mapping[str, int] | None = None,
+        units: Mapping[str, str] | None = None,
+        ranges: Mapping[str, tuple[float, float]] | None = None,
+        decimals: Mapping[str, int] | None = None,
+    ) -> Features:
+        """Return the same columns with more said about some of them.
+
+        Parameters
+        ----------
+        kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
+            As the arguments of `Feature`; a range is a pair (lower, upper).
+
+        Examples
+        --------
+        >>> Features(["age", "income"]).refined(kinds={"age": "whole"}, units={"income": "EUR"})
+        Features([Feature('age', 'whole'), Feature('income', unit='EUR')])
+        """
+        said = {"kind": kinds, "levels": levels, "step": steps, "unit": units, "decimals": decimals}
+        changes: list[dict[str, Any]] = [{} for _ in self.columns]
+        for argument, values in said.items():
+            for name, value in (values or {}).items():
+                changes[self.position(name)][argument] = value
+        for name, pair in (ranges or {}).items():
+            lower, upper = _checked_pair(name, pair)
+            changes[self.position(name)].update(lower=lower, upper=upper)
+        return Features(
+            _changed(feature, change) for feature, change in zip(self.columns, changes, strict=True)
+        )
+
+    def within(self, table: tuple[str, ...]) -> Features:
+        """Return the same columns as some of those of a wider table.
+
+        A position is then one in that table, as whoever has its rows counts them.
+
+        Examples
+        --------
+        >>> features = Features(["age", "income"]).within(("id", "age", "income"))
+        >>> features.position(1), features[2].name
+        (0, 'income')
+        """
+        out = copy(self)
+        object.__setattr__(out, "_table", table)
+        return out
+
+    def sees(self, key: FeatureKey) -> bool:
+        """Whether a column of the table is one of these; others do not exist or never change."""
+        name = key if isinstance(key, str) else self._table[self._place(key)]
+        return name in self._places or name not in self._table
+
+    @cached_property
+    def _places(self) -> Mapping[str, int]:
+        return {name: j for j, name in enumerate(self.names)}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: object) -> bool:
+        """Whether a feature has this name, or is this one."""
+        return name in self._places if isinstance(name, str) else name in self.columns
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self.columns)
+
+    def __getitem__(self, key: FeatureKey) -> Feature:
+        return self.columns[self.position(key)]
+
+    def __repr__(self) -> str:
+        shown = ", ".join(
+            repr(part.name if part == Feature(part.name) else part) for part in self.columns
+        )
+        return f"Features([{shown}])"
+
+    def position(self, key: FeatureKey) -> int:
+        """Turn a name or a position into a column number."""
+        if isinstance(key, str):
+            return self._position_of_name(key)
+        return self._position_of_name(self._table[self._place(key)])
+
+    def _place(self, key: SupportsIndex) -> int:
+        """Check a position in the table."""
+        try:
+            position = operator.index(key)
+        except TypeError:
+            raise UnknownFeatureError(
+                f"feature {key!r} has type {type(key).__name__}; expected a feature name or a "
+                f"position (an integer)."
+            ) from None
+        count = len(self._table)
+        if not -count <= position < count:
+            raise UnknownFeatureError(
+                f"feature {told(position)} does not exist; expected a position from 0 to "
+                f"{count - 1}, for {count} features."
+            )
+        return position
+
+    def number(self, key: FeatureKey, asked: str) -> int:
+        """As `position`, for a feature that has to be a number; `asked` says by whom."""
+        position = self.position(key)
+        feature = self.columns[position]
+        if not feature.is_number:
+            level = feature.levels[0]
+            raise InvalidInputError(
+                f"{asked}: feature {feature.name!r} is {feature.kind}; expected a number. Levels "
+                f'are compared as in "{feature.name} != {level!r}", and kept with Freeze.'
+            )
+        return position
+
+    def _position_of_name(self, name: str) -> int:
+        if name in self._places:
+            return self._places[name]
+        if name in self._table:
+            raise UnknownFeatureError(
+                f"feature {name!r} is a column that the model does not see: no answer changes "
+                f"it, and its value is not looked at; expected one that it sees. Check it before."
+            ) from None
+        close = closest(name, self.names)
+        shown = ", ".join(map(shown_text, self.names[:8])) + (", ..." if len(self) > 8 else "")
+        hint = f" Did you mean {close!r}?" if close is not None else ""
+        raise UnknownFeatureError(
+            f"feature {shown_repr(name)} does not exist; expected one of: {shown}.{hint}"
+        ) from None
+
+    def vector(self, name: str, value: ArrayLike | Mapping[str, float]) -> Floats:
+        """Read one row: an array in column order, or a mapping from name to value."""
+        if isinstance(value, Mapping):
+            for key in value:
+                self.position(key)
+            missing = [feature for feature in self.names if feature not in value]
+            if missing:
+                raise InvalidInputError(
+                    f"{name} lacks the feature(s) {', '.join(map(repr, missing))}; expected a "
+                    f"value for each of the {len(self)} features."
+                )
+            value = [plain(value[feature]) for feature in self.names]
+        array = value if isinstance(value, np.ndarray) else np.asarray(value)
+        if array.ndim == 2 and array.shape[0] == 1:
+            array = array[0]
+        return finite_vector(name, array, len(self))
+
+
+def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feature:
+    if name not in table.names:
+        Features(table.names).position(name)  # says which names there are
+    kind = table.kind(name) if wished is None else _checked_kind(name, wished)
+    if kind is None:
+        raise NotSupportedError(
+            f"column {told(name)} has the dtype {table.dtype(name)} and cannot be read as numbers, "
+            f"booleans or levels. Convert it, to days since a date for example, or leave it out "
+            f"with only=[...] if the model does not see it."
+        )
+    if kind is not Kind.CATEGORICAL:
+        return Feature(name, kind)
+    return Feature(name, kind, levels=table.levels(name))
+
+
+def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
+    if not change:
+        return feature
+    # What belongs to another kind goes when the kind does.
+    kind = change.get("kind", feature.kind)
+    if "kind" not in change and "levels" in change:
+        kind = Kind.CATEGORICAL
+    if "kind" not in change and "step" in change:
+        kind = Kind.WHOLE
+    known = _checked_kind(feature.name, kind)
+    kept: dict[str, Any] = {"kind": known, "unit": feature.unit}
+    if known is feature.kind or (known in (Kind.REAL, Kind.WHOLE) and feature.is_number):
+        kept |= {"lower": feature.lower, "upper": feature.upper}
+    if known is feature.kind:
+        kept["decimals"] = feature.decimals
+        kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}
+        kept |= {"step": feature.step} if known is Kind.WHOLE else {}
+    return Feature(feature.name, **(kept | change))
+
+
+def _checked_kind(name: str, kind: Kind | str) -> Kind:
+    try:
+        return Kind(kind)
+    except ValueError:
+        known = ", ".join(repr(str(item)) for item in Kind)
+        raise InvalidInputError(
+            f"feature {name!r} has the kind {kind!r}; expected one of: {known}."
+        ) from None
+
+
+def _checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tuple[Any, ...]:
+    if kind is Kind.BOOLEAN and levels is None:
+        return (False, True)
+    if kind is not Kind.CATEGORICAL:
+        if levels is not None:
+            raise InvalidInputError(
+                f"feature {name!r} is {kind} and has levels; expected them for the kind "
+                f"'categorical' only."
+            )
+        return ()
+    if levels is None or isinstance(levels, str):
+        raise InvalidInputError(
+            f"feature {name!r} is categorical and its levels are {levels!r}; expected a list of "
+            f"them, such as levels=['no', 'yes']."
+        )
+    listed = tuple(plain(level) for level in levels)
+    if not listed:
+        raise InvalidInputError(f"feature {name!r} has no levels; expected at least one.")
+    for level in listed:
+        if is_missing(level) or not isinstance(level, Hashable):
+            raise InvalidInputError(
+                f"feature {name!r} has the level {told(level)}; expected strings, numbers or other "
+                f"values that hash, and no missing ones."
+            )
+    keys = [key_of(level) for level in listed]
+    if len(set(keys)) < len(keys):
+        counts = Counter(keys)
+        twice = next(level for key, level in zip(keys, listed, strict=True) if counts[key] > 1)
+        raise InvalidInputError(
+            f"feature {name!r} has the level {told(twice)} twice; expected each level once."
+        )
+    return listed
+
+
+def _checked_step(name: str, kind: Kind, step: int | None) -> int:
+    if step is None:
+        return 1
+    if kind is not Kind.WHOLE:
+        raise InvalidInputError(
+            f"feature {name!r} is {kind} and has a step; expected one for the kind 'whole' only. "
+            f"Real numbers are put on a grid with decimals=..."
+        )
+    number = real_number(f"feature {name!r}: step", step)
+    if number < 1 or number != int(number):
+        raise InvalidInputError(
+            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1."
+        )
+    return int(number)
+
+
+def _checked_unit(name: str, unit: str) -> str:
+    if not isinstance(unit, str):
+        raise InvalidInputError(f"feature {name!r} has the unit {unit!r}; expected a string.")
+    return unit
+
+
+def _checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None:
+    if decimals is None:
+        return None
+    if kind is not Kind.REAL:
+        raise InvalidInputError(
+            f"feature {name!r} is {kind} and has decimals; expected them for the kind 'real' only."
+        )
+    number = real_number(f"feature {name!r}: decimals", decimals)
+    if not 0 <= number <= _MOST_DECIMALS or number != int(number):
+        raise InvalidInputError(
+            f"feature {name!r} has decimals={told(decimals)}; expected a whole number from 0 to "
+            f"{_MOST_DECIMALS}."
+        )
+    return int(number)
+
+
+def _checked_pair(name: str, pair: tuple[float, float]) -> tuple[float, float]:
+    try:
+        lower, upper = pair
+    except (TypeError, ValueError):
+        raise InvalidInputError(
+            f"the range of {name!r} is {pair!r}; expected a pair (lower, upper), with -inf or inf "
+            f"for an open end."
+        ) from None
+    return lower, upper

@@ -1,0 +1,60 @@
+"""The benchmark of mixed columns: its baseline is right, and its report says what was measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.baselines.milp import cheapest_by_milp
+from benchmarks.mixed import FULL, Sizes, frame_overhead, markdown, run
+from benchmarks.mixed_problems import drawn_problem, lifted_from_pca
+
+pytestmark = pytest.mark.docs
+
+RESULTS = Path(__file__).parents[2] / "benchmarks" / "results"
+
+
+@pytest.mark.parametrize("discrete", [0, 2, 4])
+def test_plain_milps_find_the_same_optima(discrete: int) -> None:
+    found = run(drawn_problem(5, discrete, "L1", "shared", 3))
+    assert found.proved == 3
+    assert len(found.milp_seconds) == 3
+    assert found.worse_than_milp < 1e-6
+
+
+def test_milp_by_hand() -> None:
+    """One whole number between two prototypes: the first one past the middle."""
+    import counterlvq as clvq
+
+    problem = drawn_problem(1, 0, "L1", "shared", 1)
+    model = clvq.PrototypeModel([[0.0], [5.0]], ["low", "high"], [[1.0]])
+    features = clvq.Features([clvq.Feature("x0", "whole", lower=-9, upper=9)])
+    by_hand = type(problem)(
+        "drawn", "L1", "shared", 1, 1, model, features, problem.price, (), [[0.0]], ["high"]
+    )
+    assert cheapest_by_milp(by_hand, np.array([0.0]), "high") == pytest.approx(3.0)
+    assert by_hand.explainer().explain([0.0], "high").cost == 3.0
+
+
+def test_report_holds_the_figures() -> None:
+    stored = json.loads((RESULTS / "mixed.json").read_text(encoding="utf-8"))
+    assert (RESULTS / "mixed.md").read_text(encoding="utf-8") == markdown(stored)
+    assert not stored["quick"]
+    discrete = {run["discrete"] for run in stored["runs"]}
+    assert discrete >= set(FULL.discrete)
+    assert all(run["worse_than_milp"] < 1e-6 for run in stored["runs"])
+
+
+def test_answers_in_the_users_space_cost_less() -> None:
+    saved = lifted_from_pca(5)
+    assert saved["dearer"] == 0.0
+    assert saved["exact"] < saved["lifted"]
+
+
+def test_frames_are_measured_beside_arrays() -> None:
+    found = frame_overhead(Sizes(1, (), (), 1, 50).frame_rows)
+    assert found["rows"] == 50
+    assert min(found["array"], found["frame"]) > 0

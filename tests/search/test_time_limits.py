@@ -1,0 +1,165 @@
+"""What is said when the time is over: less, never more, and nothing that was not checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+import counterlvq as clvq
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.program import Program
+from counterlvq.search import exact
+from counterlvq.search import strategies as ways
+from counterlvq.search.conflicts import conflict_of
+from counterlvq.solvers import Choice, Solution
+
+
+@dataclass
+class Clock:
+    """Goes on by one second whenever it is looked at."""
+
+    time: float = 0.0
+    started: list[float] = field(default_factory=list)  # when programs were begun
+
+    def __call__(self) -> float:
+        self.time += 1.0
+        return self.time
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    found = Clock()
+    monkeypatch.setattr(ways.time, "monotonic", found)
+    honest = exact.solvers.select
+
+    def select(program: Program) -> Choice:
+        choice = honest(program)
+
+        def solver(asked: Program) -> Solution:
+            found.started.append(found.time)
+            return choice.solver(asked)
+
+        return Choice(solver, choice.reason)
+
+    monkeypatch.setattr(exact.solvers, "select", select)
+    return found
+
+
+def stop_after(looks: int) -> Callable[[], bool]:
+    """Make a clock that has run out after so many looks at it."""
+    left = iter(range(looks))
+    return lambda: next(left, None) is None
+
+
+def drawn(seed: int) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    W = rng.normal(size=(9, 3)) * 2
+    return clvq.PrototypeModel(W, np.arange(9) % 3), rng.normal(size=3)
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+def test_bound_that_is_cut_short_is_a_bound(cost: clvq.Cost) -> None:
+    """The more of a certificate is looked at the better its bound, and the last is that of all."""
+    for seed in range(20):
+        model, x = drawn(seed)
+        explainer = clvq.Explainer(model, cost)
+        cf = explainer.explain(x, target=1)
+        wished = wished_prototypes(model, 1, -1)
+        question = explainer._view().answers.question(x, wished)
+        bounds = [
+            cf.certificate.lower_bound(question, cf.cost, stop=stop_after(looks))
+            for looks in range(12)
+        ]
+        assert bounds == sorted(bounds)
+        assert bounds[0] >= 0.0
+        assert bounds[-1] == cf.lower_bound <= cf.cost
+
+
+def test_cells_that_are_not_looked_at_are_not_excluded() -> None:
+    seen = 0
+    for seed in range(20):
+        model, x = drawn(seed)
+        explainer = clvq.Explainer(model, constraints=[clvq.MaxChange(j, 1e-3) for j in range(3)])
+        cf = explainer.explain(x, target=1)
+        if cf.status != "infeasible":
+            continue
+        seen += 1
+        wished = wished_prototypes(model, 1, -1)
+        question = explainer._view().answers.question(x, wished)
+        shown = [cf.certificate.excludes_all(question, stop=stop_after(n)) for n in range(4)]
+        assert shown == [False, False, False, True]
+    assert seen >= 5
+
+
+def test_conflict_without_time_is_a_set_that_clashes() -> None:
+    """Nothing is asked once the time is over, and nothing is said to be needed."""
+
+    def unasked(kept: object) -> bool:
+        raise AssertionError(f"asked about {kept}")
+
+    why = conflict_of(4, unasked, unasked, lambda: True)
+    assert why.clashing == (0, 1, 2, 3)
+    assert not why.is_irreducible
+    assert "a set that clashes" in why.words
+
+
+@pytest.mark.parametrize("looks", range(0, 40, 3))
+def test_conflict_that_is_cut_short_still_clashes(looks: int) -> None:
+    """Whatever the clock leaves time for, the set that is named is one that clashes."""
+    guilty = {1, 4, 6}
+
+    def room(kept: object) -> bool:
+        return not guilty <= set(kept)  # type: ignore[call-overload]
+
+    why = conflict_of(9, lambda kept: False, room, stop_after(looks))
+    assert guilty <= set(why.clashing)
+    if why.is_irreducible:
+        assert set(why.clashing) == guilty
+
+
+def test_text_says_when_a_conflict_may_be_smaller() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    asked = clvq.Explainer(model, constraints=["x0 <= 1", "x1 <= 1"])
+    cf = asked.explain([0.0, 0.0], target="yes")
+    assert cf.conflict_is_irreducible
+    assert "a set that clashes" not in cf.text()
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+@pytest.mark.parametrize("limit", [0.0, 3.0, 6.0, 10.0, 20.0, 60.0])
+def test_no_program_is_begun_after_the_limit_and_nothing_false_is_said(
+    clock: Clock, cost: clvq.Cost, limit: float
+) -> None:
+    rng = np.random.default_rng(3)
+    W = rng.normal(size=(120, 4))
+    model, x = clvq.PrototypeModel(W, (W[:, 0] > 0).astype(int)), W[W[:, 0] <= 0][0] + 0.01
+    rules = [clvq.Quadratic(np.eye(4), 4.0 * float(x @ x) + 1.0)]
+    free = clvq.Explainer(model, cost, rules).explain(x, target=1)
+    assert free.status == "optimal"
+    clock.started.clear()
+    begun = clock.time
+    limited = clvq.Explainer(model, cost, rules, time_limit=limit)
+    cf = limited.explain(x, target=1)
+    # One look at the clock sets the limit; one more may pass between the last look and a program.
+    assert all(when <= begun + limit + 2.0 for when in clock.started)
+    assert cf.lower_bound <= free.cost * (1 + 1e-9)
+    assert cf.cost >= free.lower_bound * (1 - 1e-9)
+    if cf.status == "optimal":
+        assert cf.cost == pytest.approx(free.cost, rel=1e-5)
+    assert limited.verify(cf) <= free.cost * (1 + 1e-9)
+
+
+def test_cells_of_a_grid_are_planted_under_the_clock(clock: Clock) -> None:
+    """With thousands of prototypes the first bounds alone take longer than a limit."""
+    rng = np.random.default_rng(0)
+    W = rng.integers(0, 50, size=(400, 3)).astype(float)
+    model = clvq.PrototypeModel(W, np.arange(400) % 2)
+    features = clvq.Features([clvq.Feature(f"x{j}", "whole") for j in range(3)])
+    explainer = clvq.Explainer(model, features=features, method="global", time_limit=30.0)
+    cf = explainer.explain([25.0, 25.0, 25.0], target=1 - int(model.predict([[25.0] * 3])[0]))
+    assert clock.time < 150  # two hundred cells have not been looked at
+    assert cf.lower_bound <= cf.cost
+    assert cf.status in ("feasible", "unknown", "optimal")
