@@ -263,3 +263,12 @@ def test_numbers_that_overflow_end_in_a_status(
     cf = clvq.Explainer(model, cost, constraints).explain([0.0, 0.0], "yes")
     assert cf.status != "infeasible"
     assert cf.lower_bound <= cf.cost
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e6])
+def test_a_metric_that_does_not_see_the_difference_has_no_answer(scale: float) -> None:
+    """Ties go to the first; the lead that is asked for may be as small as floats go."""
+    model = clvq.PrototypeModel([[0.0, 0.0], [0.0, scale]], ["a", "b"], omegas=[[1.0, 0.0]])
+    for cost in COSTS.values():
+        assert clvq.Explainer(model, cost).explain([0.0, 0.0], "b").status == "infeasible"
+        assert clvq.Explainer(model, cost).explain([0.0, scale], "a").status == "optimal"

@@ -20,9 +20,9 @@ from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["Scaling", "scaled"]
 
-# Changes are measured in steps between these: the square of a step must not overflow. A program
-# whose numbers lie beyond is scaled less well, which may cost an answer, never a bound.
-_STEPS = 1e-140, 1e140
+# No step is longer than this: its square must not overflow. A program whose numbers lie beyond is
+# scaled less well, which may cost an answer, never a bound.
+_LONGEST = 1e140
 
 
 @final
@@ -54,7 +54,7 @@ def scaled(program: Program) -> tuple[Program, Scaling] | None:
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         unit, way_back = _scaled(program)
     parts = (unit.w, unit.A, unit.b, unit.E, unit.e, way_back.columns, way_back.inequalities)
-    if all(np.isfinite(part).all() for part in parts):
+    if way_back.objective > 0 and all(np.isfinite(part).all() for part in parts):
         return unit, way_back
     return None
 
@@ -121,7 +121,7 @@ def _row_sizes(matrix: Floats, right: Floats) -> Floats:
 def _largest_violation(*gaps: Floats) -> float:
     stacked = np.concatenate(gaps)
     worst = float(stacked[np.isfinite(stacked)].max(initial=0.0))
-    return float(np.clip(worst, *_STEPS)) if worst > 0 else 1.0
+    return min(worst, _LONGEST) if worst > 0 else 1.0
 
 
 def _distance_to(quadric: QuadraticCondition, unit: Floats) -> float:
