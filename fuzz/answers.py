@@ -15,6 +15,8 @@ from fuzz.rational import Vector, exact
 
 # Reported numbers are doubles: how far one may be from what it stands for.
 DIGITS = Fraction(1, 10**12)
+# What no float can tell from 0: a cost below it is rounded to 0.
+LEAST_FLOAT = Fraction(1, 2**1074)
 # What an inequality may give way by where the conditions leave next to no room between them.
 NO_ROOM = Fraction(1, 2**45)
 _MARGIN_ROUNDING = Fraction(1, 10**9)
@@ -123,7 +125,7 @@ def faults_of_point(answer: Answer, plain: Plain, x: Vector) -> Iterator[Fault]:
         if not column.holds(float(answer.values[j])):
             yield "grid", f"column {j} has {answer.values[j]!r}"
     cost = plain.price.of(y, x)
-    if abs(Fraction(answer.cost) - cost) > DIGITS * abs(cost):
+    if abs(Fraction(answer.cost) - cost) > DIGITS * abs(cost) + LEAST_FLOAT:
         yield "cost", f"cost {answer.cost!r}, but the point costs {float(cost)!r}"
 
 
