@@ -310,7 +310,9 @@ def check_answer(draw: Draw, verdict: Verdict | None, expected: Truth, floor: fl
     batch = draw.explainer().explain_batch(draw.x[None, :], target="yes")
     status, cost = str(batch.status[0]), float(batch.cost[0])
     unchanged = bool((batch.X[0] == draw.x).all())
-    assert batch.fallbacks == int(not unchanged and (verdict is None or not verdict.stands()))
+    # Not the other way round: an answer that stands by a hair here may miss it by one there.
+    if not unchanged and (verdict is None or not verdict.stands()):
+        assert batch.fallbacks == 1
     if expected.status == "infeasible":
         assert status in ("infeasible", "unknown")
     if expected.status == "solved":
