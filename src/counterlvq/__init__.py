@@ -32,10 +32,12 @@ if TYPE_CHECKING:
         Increase,
         Linear,
         MaxChange,
+        MinChange,
         OneOf,
         Quadratic,
     )
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.problem.implications import If
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
@@ -65,12 +67,14 @@ __all__ = [
     "Feature",
     "Features",
     "Freeze",
+    "If",
     "Increase",
     "InvalidInputError",
     "Linear",
     "Mahalanobis",
     "Manhattan",
     "MaxChange",
+    "MinChange",
     "ModelFileError",
     "NotSupportedError",
     "OneOf",
@@ -107,9 +111,10 @@ _HOMES = {
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
     "problem.constraints": (
-        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange", "OneOf",
-        "Quadratic",
+        "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
+        "MinChange", "OneOf", "Quadratic",
     ),
+    "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),

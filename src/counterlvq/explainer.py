@@ -28,6 +28,8 @@ from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
@@ -156,6 +158,13 @@ class Explainer:
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", {})
         _ = self._view().template  # what is wrong with the constraints is said at once
+        self._refuse_unpriced()
+
+    def _refuse_unpriced(self) -> None:
+        """Refuse changes of level that could come up and have no price."""
+        stated = (as_constraint(item).conditions(self.features) for item in self.constraints)
+        parts = [part for conditions in stated for part in conditions]
+        refuse_unpriced(self.prices.missing, self.features, parts)
 
     def __repr__(self) -> str:
         return (
@@ -397,6 +406,7 @@ class Explainer:
         put("_views", {})
         if time_limit is not None:
             put("time_limit", _at_least_zero("time_limit", time_limit))
+        other._refuse_unpriced()
         return other
 
     def _check(

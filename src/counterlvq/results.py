@@ -25,7 +25,7 @@ from counterlvq.presentation.numbers import (
 from counterlvq.problem.constraints import Constraint
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Status
+from counterlvq.types import Kind, Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
@@ -405,7 +405,7 @@ def _value(value: float, feature: Feature) -> Any:
 
 def _in_types(values: Floats, features: Features) -> NDArray[Any]:
     """Values in the types of their features; floats where all of them are numbers."""
-    if all(feature.is_number for feature in features):
+    if all(feature.is_number and feature.kind is not Kind.DATE for feature in features):
         return values
     out = np.empty(len(features), dtype=object)
     out[:] = [_value(value, feature) for value, feature in zip(values, features, strict=True)]

@@ -50,3 +50,5 @@ class Kind(StrEnum):
     """One of several levels."""
     BOOLEAN = "boolean"
     """False or True."""
+    DATE = "date"
+    """Days, shown as dates; inside, whole numbers of days since 1970."""

@@ -113,7 +113,7 @@ def test_at_most_one_other_level_is_chosen_for_each_feature(
 ) -> None:
     grid = Grid(np.ones(4), np.ones(4), (slice(0, 2), slice(2, 4)))
     ticks = grid.seen_from(np.zeros(4))
-    assert ticks.decided(np.array(shares)).tolist() == chosen
+    assert ticks.choice(np.array(shares)).y.tolist() == chosen
 
 
 def test_how_far_changes_miss_the_grid_is_said_in_steps() -> None:

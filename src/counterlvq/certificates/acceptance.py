@@ -139,13 +139,13 @@ class Acceptance:
             return form.values(Y - X)
 
     def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
-        """Whether a point is on the grid, and meets the conditions that hold on its part of it."""
+        """Whether a point is allowed, and meets the conditions that hold where it lies."""
         for item in self.template.conditionals:
-            if item.applies(y, y):
+            if item.applies_at(y, x):
                 excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
                 if not (excess <= give * item.rows.magnitude(y, x)).all():
                     return False
-        return self.template.grid.holds(y)
+        return self.template.grid.holds(y, x)
 
     def wins(
         self, Y: Floats, X: Floats, nearest: NDArray[np.intp], target_mask: NDArray[np.bool_]

@@ -16,6 +16,7 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
+from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction
 from counterlvq.numeric.arrays import Floats
@@ -148,7 +149,7 @@ class BoxQuestion:
         ends = np.isfinite(a) & np.isfinite(b)
         a, b = np.where(ends, a, 0.0), np.where(ends, b, 0.0)
         # Changes that end on the grid are rounded, and an input may be off it by a last digit.
-        off = np.concatenate([ticks.off, ticks.off])
+        off = np.concatenate([ticks.blur[at]] * 2)
         size = np.abs(a) + np.abs(b) + off
         slack = np.where(ends, 4.0 * UNIT * size + 2.0 * off, 0.0)
         twice = np.concatenate([at, at])
@@ -169,7 +170,17 @@ class BoxQuestion:
         if box is None or not conditionals:
             return (False,) * len(conditionals)
         low, high = self.x + box.lower, self.x + box.upper
-        return tuple(item.applies(low, high) for item in conditionals)
+        return tuple(
+            item.applies(low, high) if item.test is None else test.covers(box)
+            for item, test in zip(conditionals, self.tests, strict=True)
+        )
+
+    @cached_property
+    def tests(self) -> tuple[BoxTest, ...]:
+        """Where conditions on numbers apply, for each conditional; nowhere for one on levels."""
+        return tuple(
+            BoxTest.of(item.test, self.ticks, self.x) for item in self.template.conditionals
+        )
 
     # --- boxes ----------------------------------------------------------------------------------
 
@@ -223,7 +234,7 @@ class BoxQuestion:
 
     def split(self, box: Box, feature: int, at: float) -> tuple[Box, Box]:
         """Cut across one feature; between two values of a grid there is nothing."""
-        if self.template.grid.step[feature] == 0:
+        if feature not in self.ticks.columns:
             return box.split(feature, at)
         below = self.ticks.below(np.full(self.x.size, at))
         low = box.split(feature, float(below[feature]))[0]
@@ -271,13 +282,10 @@ class BoxQuestion:
 
     def _covering(self, box: Box) -> Box:
         """Cover the changes that a box on the grid stands for: their sides are rounded."""
-        at = self.ticks.columns
-        if not at.size or box.is_empty:
+        if not self.ticks.columns.size or box.is_empty:
             return box
-        lower, upper = box.lower.copy(), box.upper.copy()
-        lower[at] -= self.ticks.rounding(box.lower)
-        upper[at] += self.ticks.rounding(box.upper)
-        return Box(lower, upper)
+        rounding = self.ticks.rounding
+        return Box(box.lower - rounding(box.lower), box.upper + rounding(box.upper))
 
     def is_ruled_out(self, box: Box) -> bool:
         """Whether a box has shrunk to one point of the grid, which the model calls otherwise.
@@ -295,14 +303,15 @@ class BoxQuestion:
         An input that is on the grid but for its last digit may stay there, or end on the grid.
         """
         point, ticks = self.ticks.values(box.lower), self.ticks
-        off = np.flatnonzero((ticks.off > 0) & (box.lower[ticks.columns] == 0.0))
-        if off.size > _MOST_OFF:
+        off = np.flatnonzero((ticks.off > 0) & (box.lower == 0.0))
+        known = (ticks.is_point(int(j), float(box.lower[j])) for j in ticks.columns)
+        if off.size > _MOST_OFF or not all(known):
             return []
         points = []
         for choice in product((False, True), repeat=off.size):
             chosen = off[np.array(choice, dtype=bool)]
             points.append(point.copy())
-            points[-1][ticks.columns[chosen]] = ticks.own[chosen]
+            points[-1][chosen] = ticks.own[chosen]
         return points
 
     def _wins(self, point: Floats) -> bool:
@@ -318,7 +327,7 @@ class BoxQuestion:
         decides is known of the model's own `predict` only, and only exact arithmetic tells a
         tie: there has to be one rival that is as near at every point of the box.
         """
-        at, is_open = self.ticks.columns, box.lower < box.upper
+        at, is_open = self.template.grid.lattice, box.lower < box.upper
         if not at.size or is_open[at].any() or not is_open.any() or self.ticks.off.any():
             return False
         if self.says is not None or self.blur or not isinstance(self.cells, SharedCells):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from math import inf
 from typing import Any, final
 
@@ -27,6 +28,7 @@ from counterlvq.numeric.arrays import (
     told,
 )
 from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.problem.numbers import value_rule
 from counterlvq.programs.conditions import (
     Implication,
     LevelRule,
@@ -34,7 +36,10 @@ from counterlvq.programs.conditions import (
     QuadraticCondition,
     StatedQuadratic,
 )
+from counterlvq.programs.intervals import LeastChange, ValueRule
+from counterlvq.tables.dates import days_of, is_date
 from counterlvq.tables.features import Feature, FeatureKey, Features
+from counterlvq.types import Kind
 
 __all__ = [
     "Bounds",
@@ -44,12 +49,15 @@ __all__ = [
     "Increase",
     "Linear",
     "MaxChange",
+    "MinChange",
     "OneOf",
     "Quadratic",
     "level_rule",
 ]
 
-Condition = LinearConditions | QuadraticCondition | LevelRule | Implication
+Condition = (
+    LinearConditions | QuadraticCondition | LevelRule | Implication | LeastChange | ValueRule
+)
 
 
 class Constraint(ABC):
@@ -170,8 +178,8 @@ class Bounds(Constraint):
     ----------
     feature : str or int
         Name or position.
-    lower, upper : float
-        Either may be left out.
+    lower, upper : float or date, optional
+        Either may be left out, or None. Dates are for features that are dates.
 
     Examples
     --------
@@ -180,12 +188,13 @@ class Bounds(Constraint):
     """
 
     feature: FeatureKey
-    lower: float = -inf
-    upper: float = inf
+    lower: float | date | None = -inf
+    upper: float | date | None = inf
 
     def __post_init__(self) -> None:
-        lower = real_number(f"the lower bound of {self.feature!r}", self.lower)
-        upper = real_number(f"the upper bound of {self.feature!r}", self.upper)
+        for name, value, open_end in (("lower", self.lower, -inf), ("upper", self.upper, inf)):
+            object.__setattr__(self, name, open_end if value is None else value)
+        lower, upper = self.ends
         if lower > upper or lower == inf or upper == -inf:
             raise InvalidInputError(
                 f"Bounds of {self.feature!r}: the lower bound {lower:g} is above the upper "
@@ -195,16 +204,32 @@ class Bounds(Constraint):
             )
 
     def __repr__(self) -> str:
-        ends = {"lower": self.lower, "upper": self.upper}
-        return shown_call(
-            "Bounds", self.feature, **{k: v for k, v in ends.items() if abs(v) != inf}
+        given = zip(("lower", "upper"), (self.lower, self.upper), self.ends, strict=True)
+        shown = {name: value for name, value, end in given if abs(end) != inf}
+        return shown_call("Bounds", self.feature, **shown)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends as numbers, infinite where they are open."""
+        given: tuple[Any, Any] = (self.lower, self.upper)
+        low, high = (days_of(end) if is_date(end) else end for end in given)
+        return (
+            real_number(f"the lower bound of {self.feature!r}", low),
+            real_number(f"the upper bound of {self.feature!r}", high),
         )
 
     def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
         """``y_j <= upper`` and ``-y_j <= -lower``."""
         at, width = [features.number(self.feature, "Bounds")], len(features)
-        above = LinearConditions.on_features(at, width, new=-1, old=0, value=-self.lower)
-        below = LinearConditions.on_features(at, width, new=1, old=0, value=self.upper)
+        feature = features.columns[at[0]]
+        if feature.kind is not Kind.DATE and (is_date(self.lower) or is_date(self.upper)):
+            raise InvalidInputError(
+                f"{self!r} has a date, and {feature.name!r} is {feature.kind}; expected numbers, "
+                f"or a feature of the kind 'date'."
+            )
+        lower, upper = self.ends
+        above = LinearConditions.on_features(at, width, new=-1, old=0, value=-lower)
+        below = LinearConditions.on_features(at, width, new=1, old=0, value=upper)
         return tuple(rows for rows in (above, below) if np.isfinite(rows.v).all())
 
 
@@ -248,6 +273,49 @@ class MaxChange(Constraint):
             LinearConditions.on_features(at, width, new=1, old=-1, value=self.by),
             LinearConditions.on_features(at, width, new=-1, old=1, value=self.by),
         )
+
+
+@final
+@dataclass(frozen=True)
+class MinChange(Constraint):
+    """Change one feature by at least `by`, up or down, or not at all.
+
+    As text it reads ``"if income changes then by at least 500"``.
+
+    Parameters
+    ----------
+    feature : str or int
+        Name or position of a number.
+    by : float
+        At least 0; in days for a date.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"])
+    >>> explainer = clvq.Explainer(model, constraints=[clvq.MinChange("x0", by=3)])
+    >>> print(explainer.explain([3.0, 0.5], target="yes").text())
+    The answer would have been yes if x1 were 0.51 higher (1.01 instead of 0.5).
+    """
+
+    feature: FeatureKey
+    by: float
+
+    def __post_init__(self) -> None:
+        if finite_scalar(f"MinChange of {self.feature!r}: by", self.by) < 0:
+            raise InvalidInputError(
+                f"MinChange of {self.feature!r}: by is {self.by:g}; expected a number of at "
+                f"least 0."
+            )
+
+    def __repr__(self) -> str:
+        return shown_call("MinChange", self.feature, by=self.by)
+
+    def conditions(self, features: Features) -> tuple[LeastChange, ...]:
+        """``y_j == x_j`` or ``|y_j - x_j| >= by``."""
+        if not features.sees(self.feature):
+            return ()
+        return (LeastChange(features.number(self.feature, "MinChange"), float(self.by)),)
 
 
 @final
@@ -467,19 +535,22 @@ def shown_call(name: str, *positional: object, **named: object) -> str:
 @final
 @dataclass(frozen=True, init=False, repr=False)
 class OneOf(Constraint):
-    """Keep a feature of levels to some of them.
+    """Keep a feature to some of its levels, or a number to listed values.
 
     Parameters
     ----------
     feature : str or int
         Name or position.
     levels : sequence
-        The levels that a counterfactual may have.
+        The levels, numbers or dates that a counterfactual may have. An input that has none of
+        them has to change.
 
     Examples
     --------
     >>> OneOf("job", ["clerk", "nurse"])
     OneOf('job', ['clerk', 'nurse'])
+    >>> OneOf("months", [12, 24, 36])
+    OneOf('months', [12, 24, 36])
     """
 
     feature: FeatureKey
@@ -498,9 +569,12 @@ class OneOf(Constraint):
     def __repr__(self) -> str:
         return shown_call("OneOf", self.feature, list(self.levels))
 
-    def conditions(self, features: Features) -> tuple[LevelRule, ...]:
-        """Name the positions of the levels."""
+    def conditions(self, features: Features) -> tuple[LevelRule | ValueRule, ...]:
+        """Name the positions of the levels, or the values."""
         at = features.position(self.feature)
+        feature = features.columns[at]
+        if feature.is_number:
+            return (value_rule(feature, at, self.levels, negated=False, asked=repr(self)),)
         return (level_rule(features.columns[at], at, self.levels, negated=False, asked=repr(self)),)
 
 
@@ -508,11 +582,6 @@ def level_rule(
     feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
 ) -> LevelRule:
     """Turn levels of a feature into their positions; refuse those that it has not."""
-    if feature.is_number:
-        raise InvalidInputError(
-            f"{asked}: feature {feature.name!r} is a number; expected one with levels. Compare "
-            f"numbers with <=, >= or ==."
-        )
     codes = set()
     for level in levels:
         code = feature.code(level)

@@ -9,7 +9,7 @@ model makes of a row is affine in them. Rows with the same levels share their co
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import final
 
@@ -20,6 +20,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.problem.costs import Cost, stated_form, stated_weights
+from counterlvq.problem.level_prices import level_prices
 from counterlvq.programs.conditions import (
     Conditional,
     Implication,
@@ -28,6 +29,8 @@ from counterlvq.programs.conditions import (
     QuadraticCondition,
 )
 from counterlvq.programs.grids import Grid
+from counterlvq.programs.intervals import LeastChange, ValueRule
+from counterlvq.programs.template import Stated
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
@@ -120,12 +123,15 @@ class Coordinates:
         for feature, span in self._each:
             if not feature.is_number:
                 step[span] = 1.0
-            elif feature.kind is Kind.WHOLE:
+            elif feature.kind in (Kind.WHOLE, Kind.DATE):
                 step[span] = feature.step
             elif feature.decimals is not None:
                 step[span], parts[span] = 1.0, 10.0**feature.decimals
         groups = tuple(span for f, span in self._each if not f.is_number and len(f.levels) > 1)
-        return Grid(step, parts, groups)
+        from_input = np.zeros(self.width, dtype=bool)
+        for feature, span in self._each:
+            from_input[span] = feature.is_number and feature.steps == "of change"
+        return Grid(step, parts, groups, from_input if from_input.any() else None)
 
     @property
     def _each(self) -> Iterable[tuple[Feature, slice]]:
@@ -181,33 +187,48 @@ class Coordinates:
                 found.append(LinearConditions.on_features(at, self.width, new=1, old=0, value=1))
             if len(at) > 1:
                 found.append(self._total(span, equality=False))
-            if feature.lower > -np.inf:
+            lower, upper = feature.range
+            if lower > -np.inf:
                 found.append(
-                    LinearConditions.on_features(
-                        at, self.width, new=-1, old=0, value=-feature.lower
-                    )
+                    LinearConditions.on_features(at, self.width, new=-1, old=0, value=-lower)
                 )
-            if feature.upper < np.inf:
+            if upper < np.inf:
                 found.append(
-                    LinearConditions.on_features(at, self.width, new=1, old=0, value=feature.upper)
+                    LinearConditions.on_features(at, self.width, new=1, old=0, value=upper)
                 )
         return tuple(found)
 
     def spread(
-        self, condition: LinearConditions | QuadraticCondition | LevelRule | Implication
-    ) -> tuple[LinearConditions | QuadraticCondition | Conditional, ...]:
+        self,
+        condition: LinearConditions
+        | QuadraticCondition
+        | LevelRule
+        | Implication
+        | LeastChange
+        | ValueRule,
+    ) -> tuple[Stated, ...]:
         """State a condition on features for the coordinates."""
         if isinstance(condition, Implication):
             return self._implied(condition)
+        return (self._spread_one(condition),)
+
+    def _spread_one(
+        self,
+        condition: LinearConditions | QuadraticCondition | LevelRule | LeastChange | ValueRule,
+    ) -> Stated:
+        if isinstance(condition, LeastChange):
+            return replace(condition, column=self.spans[condition.column].start)
+        if isinstance(condition, ValueRule):
+            return self._value_rule(condition)
         if isinstance(condition, LevelRule):
-            return (self._rule(condition),)
+            return self._rule(condition)
         if isinstance(condition, LinearConditions):
-            return (self._rows(condition),)
+            return self._rows(condition)
         if not self.has_levels:
-            return (condition,)
+            return condition
         # A quadratic condition says nothing of levels: their columns are zero in it.
         starts = np.array([span.start for span in self.spans], dtype=np.intp)
-        return (condition.over(starts, self.width),)
+        return condition.over(starts, self.width)
 
     @cached_property
     def _is_number(self) -> NDArray[np.bool_]:
@@ -242,14 +263,26 @@ class Coordinates:
             equality=True,
         )
 
+    def _value_rule(self, rule: ValueRule) -> ValueRule:
+        """State which values a number has; what it counts from are numbers too."""
+        old = None
+        if rule.old is not None:
+            old = np.zeros(self.width)
+            old[self.numbers] = rule.old[self._is_number]
+        return ValueRule(self.spans[rule.column].start, rule.parts, old)
+
     def _implied(self, condition: Implication) -> tuple[Conditional, ...]:
-        """State what has to hold where a feature has one of some levels."""
+        """State what has to hold where a feature has one of some levels, or some value."""
         rule, then = condition.when, condition.then
         stated = self._rule(then) if isinstance(then, LevelRule) else self._rows(then)
+        parts, nothing = self._as_inequalities(stated), np.zeros(0, dtype=np.intp)
+        if isinstance(rule, ValueRule):
+            test = self._value_rule(rule)
+            return tuple(Conditional(part, None, nothing, test) for part in parts)
         stays = int(self.levels[rule.column]) in rule.codes
         absent = self._taking_up(rule, allowed=False) if stays else None
         present = self._taking_up(rule, allowed=True)
-        return tuple(Conditional(part, absent, present) for part in self._as_inequalities(stated))
+        return tuple(Conditional(part, absent, present) for part in parts)
 
     def _rows(self, rows: LinearConditions) -> LinearConditions:
         """Spread linear conditions; on a feature of levels they can only say that it stays."""
@@ -289,6 +322,7 @@ class Prices:
     weights: Floats  # (d,) per feature: those of levels are not used
     form: QuadraticForm  # of the features that are numbers
     switches: Mapping[int, Floats]  # by column: prices from level to level, (levels, levels)
+    missing: Mapping[int, NDArray[np.bool_]]  # by column: pairs without a price, if there are any
 
     @classmethod
     def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
@@ -301,12 +335,15 @@ class Prices:
         weights = _per_feature(cost, features, columns)
         form = _form(cost, features, columns)
         _refuse_strangers(cost, features, columns)
-        switches = {
-            j: _switch_prices(cost, feature, float(weights[j]) or 1.0)
+        usual = {
+            j: level_prices(cost, feature, float(weights[j]) or 1.0)
             for j, feature in enumerate(features)
             if not feature.is_number
         }
-        return cls(weights, form, switches)
+        missing = {j: np.isnan(table) for j, table in usual.items() if np.isnan(table).any()}
+        # Of pairs that cannot come up nobody asks the price.
+        switches = {j: np.where(np.isnan(table), 1.0, table) for j, table in usual.items()}
+        return cls(weights, form, switches, missing)
 
     def over(self, coordinates: Coordinates) -> tuple[Floats, Factor]:
         """Weights (width,) and factor (s, width) for the changes of coordinates."""
@@ -378,7 +415,8 @@ def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticFo
 
 
 def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:
-    for name in cost.switches:
+    defaults = cost.default if isinstance(cost.default, Mapping) else {}
+    for name in (*cost.switches, *defaults):
         if name in columns and name not in features.names:
             continue
         if features[name].is_number:
@@ -386,28 +424,3 @@ def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) ->
                 f"switches names {name!r}, which is a number; expected features with levels. "
                 f"Numbers have weights."
             )
-
-
-def _switch_prices(cost: Cost, feature: Feature, usual: float) -> Floats:
-    """Price of each switch, from the level of the row to that of the column."""
-    count = len(feature.levels)
-    stated = cost.switches.get(feature.name, usual)
-    if not isinstance(stated, Mapping):
-        return np.full((count, count), float(stated))
-    pairs = {}
-    for (before, after), price in stated.items():
-        codes = feature.code(before), feature.code(after)
-        if min(codes) < 0:
-            bad = before if codes[0] < 0 else after
-            shown = ", ".join(map(repr, feature.levels[:8]))
-            raise InvalidInputError(
-                f"switches[{feature.name!r}] names {bad!r}, which is no level; expected one of: "
-                f"{shown}."
-            )
-        pairs[codes] = float(price)
-    table = np.full((count, count), usual)
-    for (before, after), price in pairs.items():
-        table[before, after] = price
-        if (after, before) not in pairs:
-            table[after, before] = price
-    return table

@@ -14,6 +14,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.tables.dates import days_of
 from counterlvq.tables.frames import FrameView, as_frame, settled
 from counterlvq.types import Kind
 
@@ -37,6 +38,8 @@ _OWN_ROUNDING = 1e-9
 
 # Prices of switches: by feature, one for all pairs of levels or one for each pair.
 Switches = Mapping[str, float | Mapping[tuple[Any, Any], float]]
+# The price of pairs that are not listed: for all features, or by feature.
+Default = float | Mapping[str, float] | None
 
 
 class Cost:
@@ -58,10 +61,15 @@ class Cost:
     Attributes
     ----------
     switches : mapping from feature to price
-        What another level costs, where it is not 1: one price for the feature, or a mapping
-        from pairs of levels, ``{("rent", "own"): 3.0}``. A pair holds for both directions
-        unless the other is given too; pairs that are not given cost the feature's weight, or 1.
-        Empty unless a subclass sets it.
+        What another level costs: one price for the feature, or a mapping from pairs of levels,
+        ``{("rent", "own"): 3.0}``. A pair holds for both directions unless the other is given
+        too. Pairs that are not given cost `default`; without one, an `Explainer` lists the pairs
+        that lack a price and could come up. Features that are not named cost their weight, or 1
+        where the cost has none: per switch, per step along the list where the levels are
+        ordered (one price for such a feature is one per step too), and times the difference
+        where the levels are numbers. Empty unless a subclass sets it.
+    default : float or mapping from feature to price, optional
+        The price of pairs that `switches` does not list. None unless a subclass sets it.
 
     Examples
     --------
@@ -84,11 +92,13 @@ class Cost:
     """
 
     switches: Switches
+    default: Default
 
     def __new__(cls, *_: Any, **__: Any) -> Self:
         """Give each cost its own prices of switches, none unless it says so."""
         made = super().__new__(cls)
         object.__setattr__(made, "switches", {})
+        object.__setattr__(made, "default", None)
         return made
 
     def l1_weights(self, width: int) -> Floats:
@@ -212,20 +222,28 @@ class Manhattan(Cost):
         See `mad_weights` for weights that make features comparable.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
+    default : float or mapping from feature to price, optional
+        What pairs of levels cost that `switches` does not list.
 
     Examples
     --------
     >>> Manhattan(weights=[1.0, 10.0]).value([3.0, -0.5])
     8.0
-    >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5})
-    Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5})
+    >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5}, default=2.0)
+    Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5}, default=2.0)
     """
 
     weights: Floats | None  # (d,)
     switches: Switches
+    default: Default
 
-    def __init__(self, weights: ArrayLike | None = None, switches: Switches | None = None) -> None:
-        object.__setattr__(self, "switches", _checked_switches(switches))
+    def __init__(
+        self,
+        weights: ArrayLike | None = None,
+        switches: Switches | None = None,
+        default: Default = None,
+    ) -> None:
+        _set_switches(self, switches, default)
         prices = None if weights is None else finite_vector("weights", weights)
         if prices is not None and not (prices > 0).all():
             j = int((prices <= 0).argmax())
@@ -264,6 +282,8 @@ class Euclidean(Cost):
     ----------
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
+    default : float or mapping from feature to price, optional
+        What pairs of levels cost that `switches` does not list.
 
     Examples
     --------
@@ -272,9 +292,10 @@ class Euclidean(Cost):
     """
 
     switches: Switches
+    default: Default
 
-    def __init__(self, switches: Switches | None = None) -> None:
-        object.__setattr__(self, "switches", _checked_switches(switches))
+    def __init__(self, switches: Switches | None = None, default: Default = None) -> None:
+        _set_switches(self, switches, default)
 
     def __repr__(self) -> str:
         return f"Euclidean({', '.join(_shown_switches(self))})"
@@ -307,6 +328,8 @@ class Mahalanobis(Cost):
         indefinite, be it by rounding alone, is refused with the ridge that would mend it.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
+    default : float or mapping from feature to price, optional
+        What pairs of levels cost that `switches` does not list.
 
     Examples
     --------
@@ -316,13 +339,18 @@ class Mahalanobis(Cost):
 
     form: QuadraticForm
     switches: Switches
+    default: Default
 
-    def __init__(self, matrix: ArrayLike, switches: Switches | None = None) -> None:
+    def __init__(
+        self, matrix: ArrayLike, switches: Switches | None = None, default: Default = None
+    ) -> None:
         object.__setattr__(self, "form", QuadraticForm.of_matrix("matrix", matrix))
-        object.__setattr__(self, "switches", _checked_switches(switches))
+        _set_switches(self, switches, default)
 
     @classmethod
-    def from_factor(cls, factor: ArrayLike, switches: Switches | None = None) -> Mahalanobis:
+    def from_factor(
+        cls, factor: ArrayLike, switches: Switches | None = None, default: Default = None
+    ) -> Mahalanobis:
         """State ``|factor delta|^2``, which is semidefinite however it is rounded.
 
         Parameters
@@ -332,6 +360,8 @@ class Mahalanobis(Cost):
             indefinite in its last digits, the factor itself is never.
         switches : mapping from feature to price, optional
             What another level costs, for the feature or for each pair of levels; see `Cost`.
+        default : float or mapping from feature to price, optional
+            What pairs of levels cost that `switches` does not list.
 
         Examples
         --------
@@ -342,7 +372,7 @@ class Mahalanobis(Cost):
         made = cls.__new__(cls)
         form = QuadraticForm.of_factor("factor", given, given.shape[1])
         object.__setattr__(made, "form", form)
-        object.__setattr__(made, "switches", _checked_switches(switches))
+        _set_switches(made, switches, default)
         return made
 
     @property
@@ -439,10 +469,10 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
 
 def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
     weights = np.ones(len(frame.names))
-    numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE) for name in frame.names]
+    numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
     if any(numeric):
         chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
-        rows = np.stack([frame.numbers(name) for name in chosen], axis=1)
+        rows = np.stack([_numbers_of(frame, name) for name in chosen], axis=1)
         for j, name in enumerate(chosen):
             if not np.isfinite(rows[:, j]).all():
                 i = int((~np.isfinite(rows[:, j])).argmax())
@@ -462,6 +492,13 @@ def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
                 f"pass constant=1.0 to give it a weight of its own."
             ) from None
     return read_only(weights)
+
+
+def _numbers_of(frame: FrameView, name: str) -> Floats:
+    """Read a column of numbers, or the days of one of dates."""
+    if frame.kind(name) is not Kind.DATE:
+        return frame.numbers(name)
+    return np.array([days_of(value) for value in frame.values(name)])
 
 
 def _checked_switches(switches: Switches | None) -> Switches:
@@ -484,8 +521,19 @@ def _checked_switches(switches: Switches | None) -> Switches:
     return dict(switches)
 
 
+def _set_switches(cost: Cost, switches: Switches | None, default: Default) -> None:
+    object.__setattr__(cost, "switches", _checked_switches(switches))
+    prices = default.items() if isinstance(default, Mapping) else [(None, default)]
+    for feature, price in prices if default is not None else []:
+        where = "default" if feature is None else f"default[{feature!r}]"
+        if not _is_positive(price):
+            raise InvalidInputError(f"{where} is {price!r}; expected a positive price.")
+    object.__setattr__(cost, "default", default)
+
+
 def _shown_switches(cost: Cost) -> list[str]:
-    return [f"switches={dict(cost.switches)!r}"] if cost.switches else []
+    shown = [f"switches={dict(cost.switches)!r}"] if cost.switches else []
+    return shown if cost.default is None else [*shown, f"default={cost.default!r}"]
 
 
 def _is_positive(value: object) -> bool:

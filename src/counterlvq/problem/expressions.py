@@ -12,8 +12,11 @@ from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownF
 from counterlvq.numeric.arrays import Floats, told
 from counterlvq.problem import grammar
 from counterlvq.problem.constraints import Condition, Constraint, comparison, level_rule
+from counterlvq.problem.numbers import number_test, value_rule
 from counterlvq.programs.conditions import Implication, LevelRule, LinearConditions
+from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.tables.features import Features
+from counterlvq.types import Kind
 
 __all__ = ["Expression", "as_constraint"]
 
@@ -28,8 +31,10 @@ class Expression(Constraint):
     text : str
         Linear, such as ``"second_floor <= first_floor"`` or ``"income <= 1.2 *
         original(income)"``, where ``original(f)`` is the factual value; about levels, such as
-        ``"housing != 'rent'"`` or ``"job in ['clerk', 'nurse']"``; or one where the other
-        holds, ``"if student == 'yes' then age <= 30"``. Names with spaces go in `backticks`.
+        ``"housing != 'rent'"`` or ``"job in ['clerk', 'nurse']"``; about values of a number,
+        ``"months in [12, 24]"``; one where the other holds, ``"if student == 'yes' then age <=
+        30"`` or ``"if amount > 5000 then guarantor == 'yes'"``; or a least change, ``"if income
+        changes then by at least 500"``. Names with spaces go in `backticks`.
 
     Examples
     --------
@@ -52,29 +57,60 @@ class Expression(Constraint):
     def conditions(self, features: Features) -> tuple[Condition, ...]:
         """Read the text and look its features up."""
         parsed = grammar.parse(self.text)
+        if isinstance(parsed, grammar.Least):
+            self._position(parsed.feature, features)
+            return (LeastChange(features.number(parsed.feature, self._asked), parsed.by),)
         if not isinstance(parsed, grammar.Promise):
             return (self._condition(parsed, features),)
-        when = self._condition(parsed.when, features)
-        if not isinstance(when, LevelRule):
+        then = self._condition(parsed.then, features)
+        if isinstance(then, ValueRule):
             raise ConstraintSyntaxError(
-                f"constraint {grammar.quoted(self.text)}: what stands behind 'if' is about a "
-                f"number; expected a test of levels, such as "
-                f"\"if student == 'yes' then age <= 30\"."
+                f"{self._asked}: what stands behind 'then' lists values of a number; expected a "
+                f"comparison with <=, >= or ==, or a test of levels."
             )
-        return (Implication(when, self._condition(parsed.then, features)),)
+        return (Implication(self._when(parsed.when, features), then),)
 
-    def _condition(
+    def test(self, features: Features) -> LevelRule | ValueRule:
+        """Read the text as a condition on one feature, such as "amount > 5000"."""
+        parsed = grammar.parse_test(self.text)
+        return self._when(parsed, features)
+
+    @property
+    def _asked(self) -> str:
+        return f"constraint {grammar.quoted(self.text)}"
+
+    def _when(
         self, parsed: grammar.Comparison | grammar.LevelTest, features: Features
-    ) -> LinearConditions | LevelRule:
+    ) -> LevelRule | ValueRule:
+        """State what stands behind 'if': levels, or values of one number."""
         if isinstance(parsed, grammar.LevelTest):
             return self._test(parsed.feature, parsed.levels, parsed.negated, features)
         form, sense = parsed
-        if sense == "==" and len(form.new) == 1 and not form.old:
-            ((name, factor),) = form.new.items()
-            if factor and not features.columns[self._position(name, features)].is_number:
-                return self._test(name, (-form.constant / factor,), False, features)
+        if len([name for name, factor in form.new.items() if factor]) != 1:
+            raise ConstraintSyntaxError(
+                f"{self._asked}: what stands behind 'if' compares several features; expected one "
+                f'feature of the counterfactual, such as "if amount >= 5000 then income >= 2000".'
+            )
+        levels = self._as_levels(form, sense, features)
+        if levels is not None:
+            return levels
+        ((name, factor),) = ((name, factor) for name, factor in form.new.items() if factor)
+        self._refuse_dates(form, features)
+        at = features.number(name, self._asked)
+        return number_test(at, factor, self._row(form.old, features), form.constant, sense)
+
+    def _condition(
+        self, parsed: grammar.Comparison | grammar.LevelTest, features: Features
+    ) -> LinearConditions | LevelRule | ValueRule:
+        if isinstance(parsed, grammar.LevelTest):
+            return self._stated_test(parsed, features)
+        form, sense = parsed
+        levels = self._as_levels(form, sense, features)
+        if levels is not None:
+            return levels
         new = self._row(form.new, features)
         old = self._row(form.old, features)
+        self._refuse_dates(form, features)
         if not new.any():
             raise ConstraintSyntaxError(
                 f"constraint {grammar.quoted(self.text)} names no feature of the "
@@ -82,18 +118,54 @@ class Expression(Constraint):
             )
         return comparison(new, old, -form.constant, sense)
 
+    def _as_levels(
+        self, form: grammar.LinearForm, sense: str, features: Features
+    ) -> LevelRule | None:
+        """Take ``f == 2`` as a test where f has levels; None where it has none."""
+        if sense != "==" or len(form.new) != 1 or form.old:
+            return None
+        ((name, factor),) = form.new.items()
+        if not factor or features.columns[self._position(name, features)].is_number:
+            return None
+        found = self._test(name, (-form.constant / factor,), False, features)
+        assert isinstance(found, LevelRule)  # a feature that is no number has levels
+        return found
+
+    def _stated_test(
+        self, parsed: grammar.LevelTest, features: Features
+    ) -> LinearConditions | LevelRule | ValueRule:
+        """State a test; a number that equals one value is a comparison."""
+        found = self._test(parsed.feature, parsed.levels, parsed.negated, features)
+        if not isinstance(found, ValueRule) or parsed.negated or len(found.parts) > 1:
+            return found
+        new = np.eye(len(features))[found.column]
+        return comparison(new, np.zeros(len(features)), found.parts[0].lower, "==")
+
     def _test(
         self, name: str, levels: tuple[Any, ...], negated: bool, features: Features
-    ) -> LevelRule:
+    ) -> LevelRule | ValueRule:
         at = self._position(name, features)
-        asked = f"constraint {grammar.quoted(self.text)}"
-        return level_rule(features.columns[at], at, levels, negated=negated, asked=asked)
+        feature = features.columns[at]
+        rule = value_rule if feature.is_number else level_rule
+        return rule(feature, at, levels, negated=negated, asked=self._asked)
+
+    def _refuse_dates(self, form: grammar.LinearForm, features: Features) -> None:
+        """Refuse to compare a number of something else with a number of days."""
+        if not form.has_date:
+            return
+        for name in (*form.new, *form.old):
+            feature = features.columns[self._position(name, features)]
+            if feature.kind is not Kind.DATE:
+                raise InvalidInputError(
+                    f"{self._asked}: {feature.name!r} is {feature.kind}, and is compared with a "
+                    f"date; expected a feature of the kind 'date'."
+                )
 
     def _row(self, named: Mapping[str, float], features: Features) -> Floats:
         row = np.zeros(len(features))
         for name, coefficient in named.items():
             self._position(name, features)
-            row[features.number(name, f"constraint {grammar.quoted(self.text)}")] += coefficient
+            row[features.number(name, self._asked)] += coefficient
         return row
 
     def _position(self, name: str, features: Features) -> int:

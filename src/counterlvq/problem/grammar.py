@@ -2,17 +2,22 @@ r"""Read constraints that people write: ``"second_floor <= 1.2 * original(first_
 
 The grammar, over features of the counterfactual and ``original(...)`` values of the input::
 
-    constraint := ["if" test "then"] (comparison | test)
+    constraint := ["if" condition "then"] (comparison | test)
+                | "if" feature "changes" "then" "by" "at" "least" number
+    condition  := comparison | test | sum ("<" | ">") sum
     comparison := sum ("<=" | ">=" | "==") sum
     test       := feature ("==" | "!=") level | feature ["not"] "in" "[" level ("," level)* "]"
     level      := 'text' | "text" | number | "True" | "False"
     sum        := ["+" | "-"] product (("+" | "-") product)*
     product    := factor (("*" | "/") factor)*
-    factor     := number | feature | "original" "(" feature ")" | "(" sum ")" | ("+" | "-") factor
+    factor     := number | date | feature | "original" "(" feature ")" | "(" sum ")"
+                | ("+" | "-") factor
+    date       := '2024-05-31' or "2024-05-31"
     feature    := a name of letters, digits, "_" and ".", or any name in `backticks`
 
 Values are linear forms, so a product needs a number on one side and a division a number
-below. ``f == 2`` is read as a comparison; whoever knows that f has levels takes it as a test.
+below. ``f == 2`` is read as a comparison; whoever knows that f has levels takes it as a test, as
+whoever knows that f is a number takes a test as a comparison. A date is a number of days.
 Nothing is ever evaluated as code.
 """
 
@@ -21,13 +26,23 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from math import frexp, inf, isfinite, ldexp
+from math import frexp, inf, isfinite, isnan, ldexp, nan
 from typing import NamedTuple, NoReturn, final
 
 from counterlvq.errors import ConstraintSyntaxError
 from counterlvq.numeric.arrays import told
+from counterlvq.tables.dates import days_of
 
-__all__ = ["Comparison", "LevelTest", "LinearForm", "Promise", "parse", "quoted"]
+__all__ = [
+    "Comparison",
+    "Least",
+    "LevelTest",
+    "LinearForm",
+    "Promise",
+    "parse",
+    "parse_test",
+    "quoted",
+]
 
 # Quantifiers take all they can and give nothing back (++): a number that is followed by a letter is
 # none at the first look, rather than after as many as it has digits.
@@ -43,6 +58,9 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 _SENSES = ("<=", ">=", "==")
+# Behind "if" only: what holds there is not looked for, so that nothing needs its boundary.
+_STRICT = ("<", ">")
+_LEAST_WORDS = ("changes", "then", "by", "at", "least")
 _BOOLEANS = {"True": True, "False": False}
 # Longer than any list of levels that people write; the time to read is proportional to it.
 _LENGTH = 100_000
@@ -59,6 +77,7 @@ class LinearForm:
     new: dict[str, float] = field(default_factory=dict)
     old: dict[str, float] = field(default_factory=dict)
     constant: float = 0.0
+    has_date: bool = False
 
     @property
     def is_number(self) -> bool:
@@ -76,6 +95,7 @@ class LinearForm:
             {name: -value for name, value in self.new.items()},
             {name: -value for name, value in self.old.items()},
             -self.constant,
+            self.has_date,
         )
 
     def times(self, factor: _Factor) -> LinearForm:
@@ -84,6 +104,7 @@ class LinearForm:
             {name: factor.times(value) for name, value in self.new.items()},
             {name: factor.times(value) for name, value in self.old.items()},
             factor.times(self.constant),
+            self.has_date,
         )
 
 
@@ -94,6 +115,7 @@ class _Sum:
     new: dict[str, float] = field(default_factory=dict)
     old: dict[str, float] = field(default_factory=dict)
     constant: float = 0.0
+    has_date: bool = False
 
     def add(self, term: LinearForm, sign: float = 1.0) -> None:
         """Add ``sign * term``."""
@@ -101,9 +123,10 @@ class _Sum:
             for name, value in its.items():
                 mine[name] = mine.get(name, 0.0) + sign * value
         self.constant += sign * term.constant
+        self.has_date |= term.has_date
 
     def form(self) -> LinearForm:
-        return LinearForm(self.new, self.old, self.constant)
+        return LinearForm(self.new, self.old, self.constant, self.has_date)
 
 
 @dataclass
@@ -148,6 +171,13 @@ class LevelTest(NamedTuple):
     negated: bool
 
 
+class Least(NamedTuple):
+    """Where a feature changes, it changes by at least so much."""
+
+    feature: str
+    by: float
+
+
 class Promise(NamedTuple):
     """Where the first holds, the second has to."""
 
@@ -161,7 +191,7 @@ class _Token(NamedTuple):
     start: int
 
 
-def parse(text: str) -> Comparison | LevelTest | Promise:
+def parse(text: str) -> Comparison | LevelTest | Promise | Least:
     """Read a constraint string.
 
     Examples
@@ -173,6 +203,17 @@ def parse(text: str) -> Comparison | LevelTest | Promise:
     LevelTest(feature='job', levels=('clerk', 'nurse'), negated=False)
     """
     return _Parser(text).constraint()
+
+
+def parse_test(text: str) -> Comparison | LevelTest:
+    """Read what may stand behind "if".
+
+    Examples
+    --------
+    >>> parse_test("amount > 5000").sense
+    '>'
+    """
+    return _Parser(text).test()
 
 
 def quoted(text: str) -> str:
@@ -207,20 +248,45 @@ class _Parser:
         self._next = 0
         self._depth = 0
 
-    def constraint(self) -> Comparison | LevelTest | Promise:
-        found: Comparison | LevelTest | Promise
+    def constraint(self) -> Comparison | LevelTest | Promise | Least:
+        found: Comparison | LevelTest | Promise | Least
         if self._begins_with_if():
             self._take()
-            when = self._condition()
-            word = self._take()
-            if (word.kind, word.text) != ("name", "then"):
-                shown = "the end" if word.kind == "end" else told(word.text)
-                self._refuse(word, shown, "'then' and what has to hold")
-            found = Promise(when, self._condition())
+            found = self._least() or self._promise()
         else:
             found = self._condition()
         self._expect_end()
         return found
+
+    def test(self) -> Comparison | LevelTest:
+        found = self._test() or self._comparison(_STRICT)
+        self._expect_end()
+        return found
+
+    def _promise(self) -> Promise:
+        when = self._test() or self._comparison(_STRICT)
+        word = self._take()
+        if (word.kind, word.text) != ("name", "then"):
+            shown = "the end" if word.kind == "end" else told(word.text)
+            self._refuse(word, shown, "'then' and what has to hold")
+        return Promise(when, self._condition())
+
+    def _least(self) -> Least | None:
+        """Read a least change; None, and nothing read, if there is none here."""
+        feature, word = self._tokens[self._next], self._tokens[self._next + 1]
+        if feature.kind not in ("name", "quoted") or (word.kind, word.text) != ("name", "changes"):
+            return None
+        self._take()
+        for wanted in _LEAST_WORDS:
+            word = self._take()
+            if (word.kind, word.text) != ("name", wanted):
+                shown = "the end" if word.kind == "end" else told(word.text)
+                self._refuse(word, shown, f"{' '.join(_LEAST_WORDS)!r} and a number")
+        token = self._take()
+        if token.kind != "number":
+            shown = "the end" if token.kind == "end" else told(token.text)
+            self._refuse(token, shown, "a number")
+        return Least(feature.text, self._number(token).constant)
 
     def _begins_with_if(self) -> bool:
         """Whether "if" is the word here, rather than a feature of that name."""
@@ -277,10 +343,10 @@ class _Parser:
             self._refuse(token, shown, "a comma or the closing bracket of the list")
         return tuple(found)
 
-    def _comparison(self) -> Comparison:
+    def _comparison(self, more: tuple[str, ...] = ()) -> Comparison:
         left = self._sum()
         sense = self._take()
-        if sense.text not in _SENSES or sense.kind != "symbol":
+        if sense.text not in _SENSES + more or sense.kind != "symbol":
             self._refuse_sense(sense)
         total = _Sum()
         total.add(left)
@@ -361,6 +427,13 @@ class _Parser:
             inner = self._sum()
             self._expect_closing()
             return inner
+        return self._date(token)
+
+    def _date(self, token: _Token) -> LinearForm:
+        """Read a date as a number of days; refuse anything else."""
+        days = days_of(token.text) if token.kind == "text" else nan
+        if not isnan(days):
+            return LinearForm(constant=days, has_date=True)
         expected = "a number, a feature or original(feature)"
         if token.kind == "text":
             expected += ". Put the name of a feature in `backticks`; text is for levels"

@@ -17,6 +17,7 @@ from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.error_free import EPSILON, rounded_dot, split_sum
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.programs.intervals import ValueRule
 
 __all__ = [
     "Conditional",
@@ -233,26 +234,32 @@ class LevelRule:
 @final
 @dataclass(frozen=True)
 class Implication:
-    """Where a column has one of some levels, a condition holds."""
+    """Where a column has one of some levels, or a value in some interval, a condition holds."""
 
-    when: LevelRule
+    when: LevelRule | ValueRule
     then: LinearConditions | LevelRule
 
 
 @final
 @dataclass(frozen=True)
 class Conditional:
-    """Inequalities that hold where a feature has one of some levels.
+    """Inequalities that hold where a feature has one of some levels, or some value.
 
-    It has, where all of the coordinates in `absent` are 0 or one of those in `present` is 1.
+    It has a level, where all of the coordinates in `absent` are 0 or one of those in `present`
+    is 1, and a value, where `test` holds; a feature with a test has no levels.
     """
 
     rows: LinearConditions
     absent: NDArray[np.intp] | None
     present: NDArray[np.intp]
+    test: ValueRule | None = None
 
     def applies(self, low: Floats, high: Floats) -> bool:
-        """Whether the inequalities have to hold at all points between two corners of a box."""
+        """Whether a level is there at all points between two corners of a box."""
         if (low[self.present] > 0.5).any():
             return True
         return self.absent is not None and bool((high[self.absent] < 0.5).all())
+
+    def applies_at(self, y: Floats, x: Floats) -> bool:
+        """Whether the inequalities have to hold at a point."""
+        return self.applies(y, y) if self.test is None else self.test.holds(y, x)

@@ -1,25 +1,28 @@
-"""Values that lie on a grid: whole numbers, decimals, and the indicators of levels.
+"""Which changes of each column are allowed where not every number will do.
 
-A `Grid` says which columns have one and how fine it is; seen from an input it becomes `Ticks`,
-which speak of changes, as programs and boxes do.
+A `Grid` says which columns have whole numbers, decimals or indicators of levels, which may change
+by so much at least, and which have listed values only; seen from an input it becomes `Ticks`,
+which speak of changes, as programs and boxes do. What stays as it is may lie off a grid: no change
+is always on it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import final
+from itertools import pairwise
+from math import inf, isfinite
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import UNIT
+from counterlvq.programs.intervals import NEAR, Interval, LeastChange, ValueRule, near
 
-__all__ = ["Grid", "Ticks"]
-
-# A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal. Points
-# that are off by less count as answers; boxes are widened by as much before anything is claimed.
-_NEAR = 2.0**-44
+__all__ = ["Choice", "Grid", "Ticks"]
 
 
 @final
@@ -30,16 +33,33 @@ class Grid:
     step: Floats  # (d,) whole numbers
     parts: Floats  # (d,) powers of ten
     groups: tuple[slice, ...] = ()  # coordinates of which one is 1 at most: levels of a feature
+    from_input: NDArray[np.bool_] | None = None  # (d,) where changes, not values, are multiples
+    least: Mapping[int, float] = field(default_factory=dict)  # by column: least change but none
+    rules: tuple[ValueRule, ...] = ()  # values that columns are restricted to
 
     @classmethod
     def none(cls, width: int) -> Grid:
-        """No column has a grid."""
+        """Any number will do for each column."""
         return cls(np.zeros(width), np.ones(width))
+
+    def ruled(self, least: Iterable[LeastChange], rules: Iterable[ValueRule]) -> Grid:
+        """Allow less: least changes, and values."""
+        most: dict[int, float] = {}
+        for item in least:
+            most[item.column] = max(item.by, most.get(item.column, 0.0))
+        kept = {column: by for column, by in most.items() if by > 0}
+        return replace(self, least=kept, rules=tuple(rules))
+
+    @cached_property
+    def lattice(self) -> NDArray[np.intp]:
+        """The columns with whole numbers, decimals or indicators."""
+        return np.flatnonzero(self.step > 0)
 
     @cached_property
     def columns(self) -> NDArray[np.intp]:
-        """The columns that have one."""
-        return np.flatnonzero(self.step > 0)
+        """The columns in which not every change is allowed."""
+        special = {*self.least, *(rule.column for rule in self.rules)}
+        return np.union1d(self.lattice, np.array(sorted(special), dtype=np.intp)).astype(np.intp)
 
     @cached_property
     def together(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -55,133 +75,412 @@ class Grid:
 
     @property
     def is_trivial(self) -> bool:
-        """Whether no column has one."""
+        """Whether any number will do for each column."""
         return not self.columns.size
 
     def seen_from(self, x: Floats) -> Ticks:
         """State the grid for changes of `x`."""
         return Ticks(self, x)
 
-    def holds(self, y: Floats) -> bool:
-        """Whether a point is on the grid wherever there is one."""
-        values = y[self.columns]
-        near = self._value(np.rint(self._number(values)))
-        return bool((np.abs(values - near) <= self._slack(values)).all())
+    def holds(self, y: Floats, x: Floats | None = None) -> bool:
+        """Whether a point is allowed, as a change of `x`: what is kept lies where it lies."""
+        at, kept = self.lattice, np.zeros(self.lattice.size, dtype=bool)
+        origin = np.zeros(at.size)
+        if x is not None:
+            kept = y[at] == x[at]
+            origin = np.where(self._is_from_input, x[at], 0.0)
+        values = y[at] - origin
+        off = np.abs(values - self._value(np.rint(self._number(values))))
+        if not (kept | (off <= self._slack(np.maximum(np.abs(values), np.abs(origin))))).all():
+            return False
+        return x is None or (
+            all(rule.holds(y, x) for rule in self.rules)
+            and all(_is_ample(float(y[j]), float(x[j]), by) for j, by in self.least.items())
+        )
+
+    @cached_property
+    def _is_from_input(self) -> NDArray[np.bool_]:
+        if self.from_input is None:
+            return np.zeros(self.lattice.size, dtype=bool)
+        return np.asarray(self.from_input[self.lattice])
 
     def _number(self, values: Floats) -> Floats:
-        """Divide values of the columns by the distance of neighbours."""
-        return np.asarray(values * self.parts[self.columns] / self.step[self.columns])
+        """Divide values of the lattice by the distance of neighbours."""
+        return np.asarray(values * self.parts[self.lattice] / self.step[self.lattice])
 
     def _value(self, number: Floats) -> Floats:
         """Nearest doubles to the values of these numbers: one division, rounded once."""
-        return np.asarray(number * self.step[self.columns] / self.parts[self.columns])
+        return np.asarray(number * self.step[self.lattice] / self.parts[self.lattice])
 
     def _slack(self, values: Floats) -> Floats:
-        return np.asarray(_NEAR * np.maximum(np.abs(values), self._value(np.ones(values.size))))
+        return np.asarray(NEAR * np.maximum(np.abs(values), self._value(np.ones(values.size))))
+
+
+def _is_ample(y: float, x: float, by: float) -> bool:
+    """Whether a value is kept or changes by so much; the difference of two floats is rounded."""
+    return y == x or abs(y - x) >= by - near(y, x)
+
+
+class _Span(NamedTuple):
+    """Changes from `low` to `high`: of the claim, and the values that a search may use."""
+
+    low: float
+    high: float
+    low_value: float
+    high_value: float
+
+
+class Choice(NamedTuple):
+    """One of the allowed changes of each column, or one piece of them where they are real."""
+
+    y: Floats  # (d,) a point of it
+    lower: Floats  # (d,) least value; minus infinity where any will do
+    upper: Floats  # (d,) largest value
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Ticks:
-    """The changes of one input that end on the grid."""
+    """The changes of one input that are allowed."""
 
     grid: Grid
     x: Floats  # (d,)
 
     @property
     def columns(self) -> NDArray[np.intp]:
-        """The columns that have a grid."""
+        """The columns in which not every change is allowed."""
         return self.grid.columns
 
     @cached_property
     def _here(self) -> Floats:
-        return self.x[self.columns]
+        return self.x[self.grid.lattice]
+
+    @cached_property
+    def _shift(self) -> Floats:
+        """Where no change lies on the lattice: at the value, or at 0 where changes count."""
+        return np.where(self.grid._is_from_input, 0.0, self._here)
+
+    @cached_property
+    def _strays(self) -> NDArray[np.bool_]:
+        """Whether the input is off the lattice by more than a last digit, (lattice,)."""
+        own = self.grid._value(np.rint(self.grid._number(self._shift)))
+        return np.abs(self._shift - own) > self.grid._slack(self._shift)
 
     def below(self, delta: Floats) -> Floats:
-        """Largest changes of at most `delta` that end on the grid; others as they are, (d,)."""
+        """Largest allowed changes of at most `delta`, (d,)."""
         return self._rounded(delta, -1.0)
 
     def above(self, delta: Floats) -> Floats:
-        """Smallest changes of at least `delta` that end on the grid; others as they are, (d,)."""
+        """Smallest allowed changes of at least `delta`, (d,)."""
         return self._rounded(delta, 1.0)
 
     def nearest(self, delta: Floats) -> Floats:
-        """Nearest changes that end on the grid; others as they are, (d,)."""
+        """Nearest allowed changes, (d,)."""
         return self._rounded(delta, 0.0)
 
     def next_above(self, delta: Floats) -> Floats:
-        """Return the changes one tick above changes that end on the grid, (d,)."""
-        return self.above(delta + 0.5 * self.grid.step / self.grid.parts)
+        """Return the next allowed changes above allowed ones, (d,).
+
+        Within a piece of real numbers there is none: such a change is returned itself.
+        """
+        out = self._next(delta, 1.0)
+        for j, spans in self._spans.items():
+            inside = j not in self._row and any(
+                span.low <= delta[j] < span.high for span in spans if span.low < span.high
+            )
+            later = [span for span in spans if span.high > delta[j]]
+            start = float(out[j]) if j in self._row else min([s.low for s in later], default=inf)
+            out[j] = delta[j] if inside else self._among(j, later, start, 1.0)
+        return out
 
     def next_below(self, delta: Floats) -> Floats:
-        """Return the changes one tick below changes that end on the grid, (d,)."""
-        return self.below(delta - 0.5 * self.grid.step / self.grid.parts)
+        """Return the next allowed changes below allowed ones, (d,), as `next_above` does."""
+        out = self._next(delta, -1.0)
+        for j, spans in self._spans.items():
+            inside = j not in self._row and any(
+                span.low < delta[j] <= span.high for span in spans if span.low < span.high
+            )
+            later = [span for span in spans if span.low < delta[j]]
+            start = float(out[j]) if j in self._row else max([s.high for s in later], default=-inf)
+            out[j] = delta[j] if inside else self._among(j, later, start, -1.0)
+        return out
 
-    def decided(self, delta: Floats) -> Floats:
-        """Nearest point on the grid to ``x + delta``, one level per feature, (d,).
+    def _next(self, delta: Floats, way: float) -> Floats:
+        """Next changes on the lattice, (d,); no change counts as one where the input strays."""
+        out, at = delta.copy(), self.grid.lattice
+        half = 0.5 * self.grid.step[at] / self.grid.parts[at]
+        there = delta[at]
+        leaves = self._strays & (there == 0.0)
+        out[at] = self._on_lattice(np.where(leaves, there, there + way * half), way, keep=False)
+        passes = self._strays & (way * there < 0.0) & (way * out[at] > 0.0)
+        out[at] = np.where(passes, 0.0, out[at])
+        return out
 
-        Features without a grid are left where the input has them.
+    def choice(self, delta: Floats) -> Choice:
+        """Choose what is nearest to a change: one level per feature, one piece of real numbers.
+
+        Features for which any number will do are left where the input has them.
         """
-        out = self.x.copy()
-        out[self.columns] = self.values(self.nearest(delta))[self.columns]
+        out, near_by = self.x.copy(), self.nearest(delta)
+        lower, upper = np.full(out.size, -inf), np.full(out.size, inf)
+        values, at = self.values(near_by), self.grid.lattice
+        out[at] = values[at]
         for group in self.grid.groups:
             taken = (self.x + delta)[group]
             out[group] = 0.0
             if taken.max() > 1.0 - taken.sum():
                 out[group.start + int(taken.argmax())] = 1.0
-        return out
+        lower[at] = upper[at] = out[at]
+        for j, spans in self._spans.items():
+            if j in self._row or not isfinite(near_by[j]):
+                continue
+            span = _nearest(spans, float(near_by[j]))
+            lower[j], upper[j] = span.low_value, span.high_value
+            out[j] = min(max(values[j], lower[j]), upper[j])
+        return Choice(out, lower, upper)
 
     def values(self, delta: Floats) -> Floats:
-        """End points of changes that end on the grid, to the last digit, (d,)."""
-        out = self.x + delta
-        there = out[self.columns]
-        exact = self.grid._value(np.rint(self.grid._number(there)))
-        out[self.columns] = np.where(delta[self.columns] == 0.0, self._here, exact)
+        """End points of allowed changes, to the last digit, (d,)."""
+        out, at = self.x + delta, self.grid.lattice
+        number = np.rint(self.grid._number(self._shift + _finite(delta[at])))
+        exact = self.grid._value(number)
+        exact = np.where(self.grid._is_from_input, self._here + exact, exact)
+        out[at] = np.where(delta[at] == 0.0, self._here, exact)
+        for j, spans in self._spans.items():
+            for span in spans:
+                if j not in self._row and span.low == span.high == delta[j] != 0.0:
+                    out[j] = span.low_value
         return out
 
     @cached_property
     def own(self) -> Floats:
-        """The values of the grid that the input is nearest to, (columns,)."""
-        return self.grid._value(np.rint(self.grid._number(self._here)))
+        """The values of the lattice that the input is nearest to, (d,)."""
+        out = self.x.copy()
+        on = self.grid._value(np.rint(self.grid._number(self._shift)))
+        out[self.grid.lattice] = np.where(self.grid._is_from_input, self._here, on)
+        return out
 
     @cached_property
     def off(self) -> Floats:
-        """By how much the input is off the grid, where it counts as on it, (columns,)."""
-        off = np.abs(self._here - self.own)
-        return np.where(off <= self.grid._slack(self._here), off, 0.0)
+        """By how much the input is off the lattice, where it counts as on it, (d,)."""
+        out = np.abs(self.x - self.own)
+        out[self.grid.lattice[self._strays]] = 0.0
+        return out
+
+    @cached_property
+    def blur(self) -> Floats:
+        """What the last digits of the input leave open of the ends of allowed changes, (d,).
+
+        Those of a value that is known to the last digit are rounded once, which is not in it.
+        """
+        is_rounded = self.grid.step == 0
+        is_rounded[self.grid.lattice] = self.grid._is_from_input
+        return self.off + np.where(is_rounded, 4.0 * UNIT * np.abs(self.x), 0.0)
 
     def rounding(self, delta: Floats) -> Floats:
-        """How far changes that end on the grid can be from what they stand for, (columns,).
+        """How far allowed changes can be from what they stand for, (d,).
 
         A change is the difference of a value and the input, rounded; no change stands for the
         value next to the input as well.
         """
-        ends = np.isfinite(delta[self.columns])
-        change = np.where(ends, delta[self.columns], 0.0)
-        value = self.grid._value(np.rint(self.grid._number(self._here + change)))
+        out = np.zeros(delta.size)
+        for j in self._spans:
+            if isfinite(delta[j]) and delta[j] != 0.0:
+                out[j] = 4.0 * UNIT * (abs(delta[j]) + abs(self.x[j]))
+        at = self.grid.lattice
+        ends = np.isfinite(delta[at])
+        change = np.where(ends, delta[at], 0.0)
+        value = self.grid._value(np.rint(self.grid._number(self._shift + change)))
         back = change - value
-        error = np.abs((value - (change - back)) - (self._here + back))
+        error = np.abs((value - (change - back)) - (self._shift + back))
         error = np.where(error > 0, error + np.spacing(np.abs(change)), 0.0)
-        return np.where(ends & (change == 0.0), self.off, np.where(ends, error, 0.0))
+        # A value that counts from the input is rounded once more.
+        error += np.where(self.grid._is_from_input, np.spacing(np.abs(self._here) + change), 0.0)
+        error = np.where(change == 0.0, self.off[at], error)
+        out[at] = np.where(ends, error, 0.0)
+        return out
 
     def miss(self, delta: Floats) -> Floats:
-        """How far changes are from ending on the grid, in steps, at most half, (columns,)."""
-        number = self.grid._number(self._here + delta[self.columns])
-        return np.asarray(np.abs(number - np.rint(number)))
+        """How far changes are from allowed ones, in steps, (d,)."""
+        low, high = self.below(delta), self.above(delta)
+        with np.errstate(invalid="ignore"):
+            off = np.minimum(np.abs(delta - low), np.abs(high - delta))
+        return np.where(np.isfinite(off), off, 0.0) / self.unit
+
+    @cached_property
+    def unit(self) -> Floats:
+        """The distance of neighbours, or the least width of a gap; 1 where there is none, (d,)."""
+        out, at = np.ones(self.x.size), self.grid.lattice
+        out[at] = self.grid.step[at] / self.grid.parts[at]
+        for j, spans in self._spans.items():
+            gaps = [b.low - a.high for a, b in pairwise(spans)]
+            gaps = [gap for gap in gaps if 0.0 < gap < inf]
+            if j not in self._row and gaps:
+                out[j] = min(gaps)
+        return out
+
+    def is_point(self, j: int, delta: float) -> bool:
+        """Whether a change of a column stands for one value, known to the last digit."""
+        spans = self._spans.get(j)
+        if j in self._row or spans is None or delta == 0.0:
+            return True
+        return any(span.low == span.high == delta for span in spans)
+
+    def piece(self, j: int, delta: float) -> tuple[float, float]:
+        """Return the ends of the piece of real numbers around a change, or the change twice."""
+        if j in self._row or j not in self._spans:
+            return delta, delta
+        span = _nearest(self._spans[j], delta)
+        return span.low, span.high
+
+    @property
+    def ends(self) -> dict[int, list[float]]:
+        """Ends of pieces, by columns of real numbers that have any."""
+        pieces = {j: spans for j, spans in self._spans.items() if j not in self._row}
+        return {j: [end for s in spans for end in s[:2]] for j, spans in pieces.items()}
+
+    def gap(self, j: int, low: float, high: float) -> float | None:
+        """Return a change in a gap of a column between two changes; None if there is none."""
+        if j in self._row:
+            return 0.5 * (low + high) if low < high and isfinite(low + high) else None
+        held = [s for s in self._spans.get(j, ()) if s.high >= low and s.low <= high]
+        return 0.5 * (held[0].high + held[1].low) if len(held) > 1 else None
+
+    # --- on the lattice -------------------------------------------------------------------------
 
     def _rounded(self, delta: Floats, way: float) -> Floats:
         out = delta.copy()
-        there = delta[self.columns]
-        ends = np.isfinite(there)
-        values = self._here + np.where(ends, there, 0.0)
-        number, nearest = self.grid._number(values), np.rint(self.grid._number(values))
-        slack = self.grid._slack(np.maximum(np.abs(values), np.abs(self._here)))
-        is_on = np.abs(self.grid._value(nearest) - values) <= slack
+        out[self.grid.lattice] = self._on_lattice(delta[self.grid.lattice], way)
+        for j, spans in self._spans.items():
+            out[j] = self._among(j, spans, float(delta[j]), way)
+        return out
+
+    def _on_lattice(self, there: Floats, way: float, *, keep: bool = True) -> Floats:
+        """Round changes of the lattice columns down, up or to the nearest, (lattice,).
+
+        No change is on it, unless `keep` says otherwise.
+        """
+        grid, ends = self.grid, np.isfinite(there)
+        values = self._shift + np.where(ends, there, 0.0)
+        number, nearest = grid._number(values), np.rint(grid._number(values))
+        slack = grid._slack(np.maximum(np.abs(values), np.abs(self._here)))
+        is_on = np.abs(grid._value(nearest) - values) <= slack
         rounded = nearest
         if way:
             rounded = np.where(is_on, nearest, np.floor(number) if way < 0 else np.ceil(number))
-        change = self.grid._value(rounded) - self._here
+        change = grid._value(rounded) - self._shift
         # An input that is on the grid but for its last digit stays as it is.
-        change = np.where(np.abs(change) <= self.grid._slack(self._here), 0.0, change)
-        out[self.columns] = np.where(ends, change, there)
-        return out
+        change = np.where(np.abs(change) <= grid._slack(self._shift), 0.0, change)
+        if keep and self._strays.any():
+            change = np.where(self._strays & self._stays(there, change, way), 0.0, change)
+        return np.where(ends, change, there)
+
+    def _stays(self, there: Floats, change: Floats, way: float) -> NDArray[np.bool_]:
+        """Whether no change is a better choice than the one on the lattice, (lattice,)."""
+        slack = self.grid._slack(self._here)
+        if way < 0:
+            return np.asarray((there >= -slack) & (change < 0.0))
+        if way > 0:
+            return np.asarray((there <= slack) & (change > 0.0))
+        return np.asarray(np.abs(there) <= np.abs(change - there))
+
+    # --- in pieces ------------------------------------------------------------------------------
+
+    @cached_property
+    def _row(self) -> Mapping[int, int]:
+        """Where each column stands among those of the lattice."""
+        return {int(j): k for k, j in enumerate(self.grid.lattice)}
+
+    @cached_property
+    def _spans(self) -> Mapping[int, tuple[_Span, ...]]:
+        """Pieces of the allowed changes, by column: those with a least change or listed values."""
+        columns = {*self.grid.least, *(rule.column for rule in self.grid.rules)}
+        return {j: self._pieces(j) for j in sorted(columns)}
+
+    def _pieces(self, j: int) -> tuple[_Span, ...]:
+        x, by = float(self.x[j]), self.grid.least.get(j)
+        spans = [_Span(-inf, inf, -inf, inf)]
+        if by is not None:
+            spans = [
+                _Span(-inf, -by, -inf, _differing(x, -by)),
+                _Span(0.0, 0.0, x, x),
+                _Span(by, inf, _differing(x, by), inf),
+            ]
+        for rule in self.grid.rules:
+            if rule.column == j:
+                parts = [_span_of(part, x) for part in rule.at(self.x)]
+                pairs = ((span, part) for span in spans for part in parts)
+                spans = [both for both in (_common(*pair, x) for pair in pairs) if both is not None]
+        return tuple(sorted(spans))
+
+    def _among(self, j: int, spans: Iterable[_Span], delta: float, way: float) -> float:
+        """Round one change down, up or to the nearest that lies in a piece."""
+        listed = tuple(spans)
+        if way == 0.0:
+            ends = [self._among(j, listed, delta, side) for side in (-1.0, 1.0)]
+            return min(ends, key=lambda end: abs(end - delta))
+        for span in reversed(listed) if way < 0 else listed:
+            near_end, far_end = (span.high, span.low) if way < 0 else (span.low, span.high)
+            if way * (delta - far_end) > _room(far_end, float(self.x[j])):
+                continue
+            start = min(delta, near_end) if way < 0 else max(delta, near_end)
+            change = self._tick(j, start, way)
+            if way * (change - far_end) <= _room(far_end, float(self.x[j])):
+                is_real = j not in self._row
+                return min(max(change, span.low), span.high) if is_real else change
+        return -inf if way < 0 else inf
+
+    def _tick(self, j: int, delta: float, way: float) -> float:
+        """Round a change of one column to the lattice, if it has one."""
+        k = self._row.get(j)
+        if k is None:
+            return delta
+        there = np.zeros(self.grid.lattice.size)
+        there[k] = delta
+        return float(self._on_lattice(there, way)[k])
+
+
+def _nearest(spans: Iterable[_Span], delta: float) -> _Span:
+    return min(spans, key=lambda span: max(span.low - delta, delta - span.high))
+
+
+def _finite(values: Floats) -> Floats:
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _room(end: float, x: float) -> float:
+    """Say what rounding may do to a change that ends at a value next to this one."""
+    return near(x + end, x) if isfinite(end) else 0.0
+
+
+def _differing(x: float, by: float) -> float:
+    """Value next to ``x + by`` whose difference from `x`, as floats have it, is large enough."""
+    value = x + by
+    while abs(value - x) < abs(by):
+        value = float(np.nextafter(value, inf if by > 0 else -inf))
+    return value
+
+
+def _span_of(part: Interval, x: float) -> _Span:
+    """State an interval of values for changes of `x`; open ends are left by what is near them."""
+    low, high = part.lower, part.upper
+    low_room = near(low, x) if part.is_above else 0.0
+    high_room = near(high, x) if part.is_below else 0.0
+    # An input that counts as the only value stays as it is.
+    if low == high and abs(low - x) <= near(low, x):
+        return _Span(0.0, 0.0, x, x)
+    return _Span(
+        low + low_room - x, high - high_room - x, low + 2.0 * low_room, high - 2.0 * high_room
+    )
+
+
+def _common(one: _Span, other: _Span, x: float) -> _Span | None:
+    """Keep what two pieces have in common; ends that cross by rounding touch."""
+    low, high = max(one.low, other.low), min(one.high, other.high)
+    if low > high + max(_room(low, x), _room(high, x)):
+        return None
+    if low > high:
+        tight = one if one.low == one.high else other
+        return tight if tight.low == tight.high else None
+    low_value = max(one.low_value, other.low_value)
+    return _Span(low, high, low_value, min(one.high_value, other.high_value))

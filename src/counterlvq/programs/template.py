@@ -14,10 +14,13 @@ from counterlvq.cells import Halfspaces
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition
-from counterlvq.programs.grids import Grid
+from counterlvq.programs.grids import Choice, Grid
+from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.program import Program
 
-__all__ = ["ProgramTemplate"]
+__all__ = ["ProgramTemplate", "Stated"]
+
+Stated = LinearConditions | QuadraticCondition | Conditional | LeastChange | ValueRule
 
 # Two bounds that cross by less than this share of their size cross by rounding alone. A program is
 # what solvers see: this moves points, and no claim. Claims
@@ -49,13 +52,16 @@ class ProgramTemplate:
         cls,
         w: Floats,
         L: Factor,
-        conditions: Sequence[LinearConditions | QuadraticCondition | Conditional],
+        conditions: Sequence[Stated],
         grid: Grid | None = None,
         form: QuadraticForm | None = None,
     ) -> ProgramTemplate:
         """Sort the conditions of all constraints by what a solver does with them."""
         width = w.size
         linear = [item for item in conditions if isinstance(item, LinearConditions)]
+        least = [item for item in conditions if isinstance(item, LeastChange)]
+        rules = [item for item in conditions if isinstance(item, ValueRule)]
+        free = Grid.none(width) if grid is None else grid
         return cls(
             w,
             L,
@@ -65,7 +71,7 @@ class ProgramTemplate:
             _gathered(linear, width, equality=True, single=True),
             tuple(item for item in conditions if isinstance(item, QuadraticCondition)),
             tuple(item for item in conditions if isinstance(item, Conditional)),
-            Grid.none(width) if grid is None else grid,
+            free.ruled(least, rules) if least or rules else free,
             form,
         )
 
@@ -101,20 +107,25 @@ class ProgramTemplate:
 
     @property
     def is_continuous(self) -> bool:
-        """Whether any number will do for each feature."""
-        return self.grid.is_trivial
+        """Whether any number will do for each feature, and the same holds of all of them."""
+        return self.grid.is_trivial and not self.conditionals
 
-    def decided(self, y: Floats) -> ProgramTemplate:
-        """Hold everything that lies on a grid where `y` has it: a continuous rest is left."""
-        at = self.grid.columns
+    def decided(self, choice: Choice, x: Floats) -> ProgramTemplate:
+        """Hold everything that lies on a lattice, and the rest in pieces: these are convex."""
+        y, at = choice.y, self.grid.lattice
         held = LinearConditions(
             np.eye(y.size)[at], np.zeros((at.size, y.size)), y[at], equality=True
         )
-        applying = [item.rows for item in self.conditionals if item.applies(y, y)]
+        real = np.setdiff1d(np.arange(y.size), at)
+        sides = [
+            LinearConditions.on_features([int(j)], y.size, new=sign, old=0.0, value=sign * end[j])
+            for sign, end in ((-1.0, choice.lower), (1.0, choice.upper))
+            for j in real[np.isfinite(end[real])]
+        ]
+        applying = [item.rows for item in self.conditionals if item.applies_at(y, x)]
         # A row that is left with one feature becomes a bound of it, which holds to the last digit.
         put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
-        rest: list[LinearConditions | QuadraticCondition | Conditional]
-        rest = [*put_in, self.bounds, self.fixed, held, *self.quadrics]
+        rest: list[Stated] = [*put_in, self.bounds, self.fixed, held, *sides, *self.quadrics]
         return ProgramTemplate.of(self.w, self.L, rest, form=self.form)
 
     @cached_property

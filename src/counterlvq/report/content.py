@@ -12,6 +12,7 @@ import numpy as np
 
 from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots.plane_geometry import change_weights
@@ -343,7 +344,12 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
         if lean is _Lean.NOT:
             continue
         row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
-        freed = _without(explainer, k).explain(row, target=set(cf.target))
+        try:
+            other = _without(explainer, k)
+        except InvalidInputError:  # it alone keeps answers to changes of level that have a price
+            out.append(Pressure(words_of(item), "excludes changes of level that have no price"))
+            continue
+        freed = other.explain(row, target=set(cf.target))
         # "No cheaper" on the page means by no more than a gap that counts as closed.
         if not freed.status.has_answer or freed.cost >= cf.cost * (1 - 1e-6):
             if lean is _Lean.MAYBE:

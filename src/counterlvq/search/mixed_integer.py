@@ -7,7 +7,6 @@ is answered as any other. Under a shared metric the relaxation of a box is a con
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import final
@@ -15,8 +14,11 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.certificates.box_tests import Cut
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.quadratic_forms import column_lengths
+from counterlvq.programs.grids import Choice
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.search.exact import Search
@@ -37,6 +39,12 @@ _ON_GRID = 1e-6
 _LITTLE = 0.1
 # The margin that keeps a first search off ties, as a share of the distances.
 _CLEAR = 2.0**-18
+# A point this near to a threshold, in widths of what counts as the threshold, is at it.
+_AT_CUT = 2.0**10
+# Sides of thresholds that are tried from one point.
+_MOST_CHOICES = 8
+# How much a condition may be broken, as a share of its terms, before a box is cut for it.
+_LEVEL = 1e-9
 # How exactly the searches on the way to the grid are worth finishing.
 _DIVING = 1e-6
 
@@ -89,12 +97,10 @@ class MixedBranching(Branching):
             miss = ticks.miss(point)
             if not (miss > _ON_GRID).any():
                 break
-            j = int(ticks.columns[np.where(miss > _ON_GRID, miss, np.inf).argmin()])
-            below = ticks.below(point)
-            choices = [below[j], ticks.next_above(below)[j]]
-            for change in sorted(choices, key=self._away(point[j])):
+            j = int(np.where(miss > _ON_GRID, miss, np.inf).argmin())
+            for low, high in self._neighbours(j, point):
                 part = Box(box.lower.copy(), box.upper.copy())
-                part.lower[j] = part.upper[j] = change
+                part.lower[j], part.upper[j] = max(low, box.lower[j]), min(high, box.upper[j])
                 relaxed = relax_flat(problem, self._loosened(problem, part))
                 if relaxed.outcome is Outcome.SOLVED:
                     box = part
@@ -108,7 +114,7 @@ class MixedBranching(Branching):
         that the others may make up for; if they cannot, the neighbour on the grid is tried.
         """
         question, ticks = self.question, self.question.ticks
-        held: dict[int, float] = {}
+        held: dict[int, tuple[float, float]] = {}
         start = question.cells.model.prototypes[prototype] - question.x
         delta = self._loosely(prototype, held, start)
         for _ in range(ticks.columns.size):
@@ -118,30 +124,37 @@ class MixedBranching(Branching):
             off = np.flatnonzero(miss > _ON_GRID)
             if not off.size:
                 break
-            j = int(ticks.columns[off[miss[off].argmin()]])
-            below = ticks.below(delta)
-            choices = sorted((below[j], ticks.next_above(below)[j]), key=self._away(delta[j]))
+            j = int(off[miss[off].argmin()])
+            choices = self._neighbours(j, delta)
             start, delta = delta, None
-            for change in choices:
-                held[j] = float(change)
+            for sides in choices:
+                held[j] = sides
                 delta = self._loosely(prototype, held, start)
                 if delta is not None:
                     break
         if delta is not None:
             self._complete(prototype, delta)
 
-    @staticmethod
-    def _away(value: float) -> Callable[[float], float]:
-        return lambda other: abs(other - value)
+    def _neighbours(self, j: int, delta: Floats) -> list[tuple[float, float]]:
+        """List allowed changes next to one that is not, or pieces of them, nearest first."""
+        ticks = self.question.ticks
+        below = ticks.below(delta)
+        above = ticks.next_above(below) if np.isfinite(below[j]) else ticks.above(delta)
+        ends = [float(end) for end in (below[j], above[j]) if np.isfinite(end)]
+        ends.sort(key=lambda end: abs(end - delta[j]))
+        return [ticks.piece(j, end) for end in ends]
 
-    def _loosely(self, prototype: int, held: dict[int, float], start: Floats) -> Floats | None:
+    def _loosely(
+        self, prototype: int, held: dict[int, tuple[float, float]], start: Floats
+    ) -> Floats | None:
         """Search a cell without a grid but for the changes that are held; None if that fails."""
         question, cells = self.question, self.question.cells
         assert isinstance(cells, LocalCells)  # the relaxation of a shared cell says more
         program = replace(question.convex, lower=question.convex.lower.copy())
         program = replace(program, upper=program.upper.copy())
-        for j, change in held.items():
-            program.lower[j] = program.upper[j] = change
+        for j, (low, high) in held.items():
+            program.lower[j] = max(low, program.lower[j])
+            program.upper[j] = min(high, program.upper[j])
         if program.has_empty_box() or self.judge.out_of_time():
             return None
         scores = Scores(*question.view.distances(prototype))
@@ -164,30 +177,54 @@ class MixedBranching(Branching):
 
     def _complete(self, prototype: int, point: Floats) -> None:
         """Hold the grid at its nearest point, and look for the best of the rest."""
-        decided = self.question.ticks.decided(point)
-        # The rest of a nonconvex cell is searched from the point, and again from another one.
-        seen = decided[self.question.ticks.columns] if self._is_shared else point
-        key = prototype, seen.tobytes()
-        if key in self._tried or self._costs_too_much(decided):
-            return
-        self._tried.add(key)
-        found, cost = self._rest(prototype, decided, point)
-        if found is not None and cost < self._cost:
-            self._best, self._cost = found, cost
+        for choice in self._choices(point):
+            # The rest of a nonconvex cell is searched from the point, and again from another one.
+            sides = choice.lower.tobytes() + choice.upper.tobytes()
+            key = prototype, sides if self._is_shared else sides + point.tobytes()
+            if key in self._tried or self._costs_too_much(choice):
+                continue
+            self._tried.add(key)
+            found, cost = self._rest(prototype, choice, point)
+            if found is not None and cost < self._cost:
+                self._best, self._cost = found, cost
 
-    def _costs_too_much(self, decided: Floats) -> bool:
+    def _choices(self, point: Floats) -> list[Choice]:
+        """Choose what is nearest to a point: on the grid, and on one side of each threshold.
+
+        Both sides of a threshold that the point lies at.
+        """
+        x, is_real = self.question.x, self.question.template.grid.step == 0
+        found = [self.question.ticks.choice(point)]
+        for j, cut in self._cuts:
+            if not is_real[j]:
+                continue
+            here = [(choice, float((choice.y - x)[j])) for choice in found]
+            room = _AT_CUT * (cut.above - cut.below)
+            low = [_within(choice, j, -np.inf, cut.below) for choice, change in here
+                   if change <= cut.at + room]  # fmt: skip
+            high = [_within(choice, j, cut.above, np.inf) for choice, change in here
+                    if change >= cut.at - room]  # fmt: skip
+            found = [choice for choice in (*low, *high) if choice is not None][:_MOST_CHOICES]
+        return found
+
+    @cached_property
+    def _cuts(self) -> list[tuple[int, Cut]]:
+        """Thresholds of all conditions on numbers, with their columns."""
+        return [(test.column, cut) for test in self.question.tests for cut in test.cuts]
+
+    def _costs_too_much(self, choice: Choice) -> bool:
         """Whether a choice on the grid alone costs as much as the best answer so far."""
-        program = self.question.convex
-        at = self.question.ticks.columns
-        return float(program.w[at] @ np.abs((decided - self.question.x)[at])) >= self._cost
+        program, x = self.question.convex, self.question.x
+        least = np.maximum(np.maximum(choice.lower - x, x - choice.upper), 0.0)
+        return float(program.w @ least) >= self._cost
 
-    def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
+    def _rest(self, prototype: int, choice: Choice, point: Floats) -> tuple[Floats | None, float]:
         """Answer the question that a choice on the grid leaves, in one cell."""
         question, cells = self.question, self.question.cells
-        if question.ticks.columns.size == decided.size:
-            valid = self.judge.is_valid(decided, False)
-            return (decided, self.judge.price(decided)) if valid else (None, np.inf)
-        template = question.template.decided(decided)
+        if question.template.grid.lattice.size == choice.y.size:
+            valid = self.judge.is_valid(choice.y, False)
+            return (choice.y, self.judge.price(choice.y)) if valid else (None, np.inf)
+        template = question.template.decided(choice, question.x)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
             find = Search(Question(template, one, question.x), self.margin, self.judge).run()
@@ -219,11 +256,23 @@ class MixedBranching(Branching):
         A side that the cost of the best answer sets runs through that answer, where a solver
         could not tell which of the two to charge for.
         """
-        has_grid, program = self.question.template.grid.step > 0, problem.convex
-        return Box(
-            np.where(has_grid, box.lower, program.lower),
-            np.where(has_grid, box.upper, program.upper),
-        )
+        has_lattice, program = self.question.template.grid.step > 0, problem.convex
+        lower = np.where(has_lattice, box.lower, program.lower)
+        upper = np.where(has_lattice, box.upper, program.upper)
+        for j, ends in self._ends.items():
+            lower[j] = max((end for end in ends if end <= box.lower[j]), default=lower[j])
+            upper[j] = min((end for end in ends if end >= box.upper[j]), default=upper[j])
+            lower[j], upper[j] = max(lower[j], program.lower[j]), min(upper[j], program.upper[j])
+        return Box(lower, upper)
+
+    @cached_property
+    def _ends(self) -> dict[int, list[float]]:
+        """Ends of pieces and thresholds, by columns of real numbers that have any."""
+        ends = self.question.ticks.ends
+        for j, cut in self._cuts:
+            if self.question.template.grid.step[j] == 0:
+                ends.setdefault(j, []).append(cut.at)
+        return ends
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Whether a box holds nothing of its cell but ties that are lost."""
@@ -234,27 +283,53 @@ class MixedBranching(Branching):
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature whose way to the grid costs most; where that is little, as ever."""
-        ticks, point = self.question.ticks, relaxed.prices.point
-        at = ticks.columns
-        is_open = box.lower[at] < box.upper[at]
-        miss = np.where(is_open, ticks.miss(np.clip(point, box.lower, box.upper)), 0.0)
+        ticks = self.question.ticks
+        point = np.clip(relaxed.prices.point, box.lower, box.upper)
+        miss = np.where(box.lower < box.upper, ticks.miss(point), 0.0)
         worth = np.where(miss > _ON_GRID, miss * self._step_prices, 0.0)
-        j, most = int(at[worth.argmax()]), float(worth.max())
+        j, most = int(worth.argmax()), float(worth.max())
         is_local = not self._is_shared
         if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):
             return j, float(point[j])
+        threshold = self._threshold(box, point)
+        if threshold is not None:
+            return threshold
         if is_local:
             return super()._where_to_cut(node, box, relaxed)
-        if not is_open.any():
-            return None
-        j = int(at[np.flatnonzero(is_open)[0]])
-        middle = float(self.question.searched(box).center[j])
-        return j, middle
+        near = self.question.searched(box)
+        for j in ticks.columns.tolist():
+            gap = ticks.gap(j, float(near.lower[j]), float(near.upper[j]))
+            if gap is not None:
+                return j, gap
+        spanned = [(j, cut.at) for j, cut in self._cuts if box.lower[j] < cut.at < box.upper[j]]
+        return spanned[0] if spanned else None
+
+    def _threshold(self, box: Box, point: Floats) -> tuple[int, float] | None:
+        """Find a threshold in a box beyond which a condition holds that the point breaks."""
+        question = self.question
+        x, y = question.x, question.x + point
+        for item, test in zip(question.template.conditionals, question.tests, strict=True):
+            j, rows = test.column, item.rows
+            inside = any(low <= point[j] <= high for low, high in test.parts)
+            cuts = [cut.at for cut in test.cuts if box.lower[j] < cut.at < box.upper[j]]
+            if not inside or not cuts:
+                continue
+            if (rows.A @ y + rows.R @ x - rows.v > _LEVEL * rows.magnitude(y, x)).any():
+                return j, cuts[int(np.abs(np.array(cuts) - point[j]).argmin())]
+        return None
 
     @cached_property
     def _step_prices(self) -> Floats:
-        """What one step on the grid costs, (columns,)."""
-        program, grid = self.question.convex, self.question.template.grid
-        at = self.question.ticks.columns
-        step = grid.step[at] / grid.parts[at]
-        return np.asarray(program.w[at] * step + (program.L[:, at] ** 2).sum(axis=0) * step**2)
+        """What one step on the grid costs, (d,)."""
+        program, step = self.question.convex, self.question.ticks.unit
+        return np.asarray(program.w * step + column_lengths(program.L) ** 2 * step**2)
+
+
+def _within(choice: Choice, j: int, low: float, high: float) -> Choice | None:
+    """Keep the values of a column that lie between two ends; None if there are none."""
+    lower, upper, y = choice.lower.copy(), choice.upper.copy(), choice.y.copy()
+    lower[j], upper[j] = max(low, lower[j]), min(high, upper[j])
+    if lower[j] > upper[j]:
+        return None
+    y[j] = min(max(y[j], lower[j]), upper[j])
+    return Choice(y, lower, upper)

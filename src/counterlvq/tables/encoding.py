@@ -19,10 +19,12 @@ from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
     has_names,
+    plain,
     read_only,
     refuse_masked,
     told,
 )
+from counterlvq.tables.dates import dates_like, days_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import (
     TableView,
@@ -81,7 +83,8 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
     out = np.empty((len(source), len(features)))
     for j, feature in enumerate(features):
         if feature.is_number:
-            out[:, j] = _numbers(source, feature)
+            read = _dates if feature.kind is Kind.DATE else _numbers
+            out[:, j] = read(source, feature)
         else:
             out[:, j] = _codes(source, feature)
     return read_only(out)
@@ -136,8 +139,21 @@ def like(
         )
     _refuse_missing_columns(source.names, features)
     return source.with_columns(
-        {feature.name: written(matrix[:, j], feature) for j, feature in enumerate(features)}
+        {
+            feature.name: _written_like(source, matrix[:, j], feature)
+            for j, feature in enumerate(features)
+        }
     )
+
+
+def _written_like(source: TableView, column: Floats, feature: Feature) -> NDArray[Any]:
+    """Write a column in the values of its feature; dates as they stand in the table."""
+    if feature.kind is not Kind.DATE:
+        return written(column, feature)
+    before = source.values(feature.name)
+    if before and all(isinstance(value, int | float) for value in before):
+        return written(column, Feature(feature.name, Kind.WHOLE))
+    return dates_like(column, before)
 
 
 def _as_table(given: Any, names: tuple[str, ...]) -> TableView:
@@ -188,7 +204,8 @@ class _Cells(TableView):
         return column.astype(np.float64) if column.dtype.kind in "fiub" else numbers_among(column)
 
     def values(self, name: str) -> list[Any]:
-        return list(self._column(name).tolist())
+        column = self._column(name)
+        return [plain(day) for day in column] if column.dtype.kind == "M" else column.tolist()
 
     def taking(self, rows: NDArray[np.int64]) -> Any:
         return self.cells[rows]
@@ -252,6 +269,28 @@ def _numbers(table: TableView, feature: Feature) -> Floats:
     return numbers
 
 
+def _dates(table: TableView, feature: Feature) -> Floats:
+    """Read days: of dates and of their texts, or as whole numbers."""
+    values = table.values(feature.name)
+    days = table.numbers(feature.name)
+    found = np.array(
+        [
+            day if np.isfinite(day) else days_of(value)
+            for day, value in zip(days, values, strict=True)
+        ]
+    )
+    bad = np.flatnonzero(~np.isfinite(found) | (found != np.rint(found)))
+    if bad.size:
+        i = int(bad[0])
+        if is_missing(values[i]):
+            _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
+        raise InvalidInputError(
+            f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a date "
+            f"without a time of day, such as 2024-05-31, or a whole number of days since 1970-01-01."
+        )
+    return found
+
+
 def _codes(table: TableView, feature: Feature) -> Floats:
     values = table.values(feature.name)
     codes = np.array([feature.code(value) for value in values], dtype=np.float64)
@@ -279,6 +318,8 @@ def written(column: Floats, feature: Feature) -> NDArray[Any]:
     ['nurse', 'clerk']
     """
     gaps = np.isnan(column)
+    if feature.kind is Kind.DATE:
+        return dates_like(column, [None] * len(column))
     if feature.is_number:
         if feature.kind is Kind.REAL or (column[~gaps] != np.rint(column[~gaps])).any():
             return np.ascontiguousarray(column)

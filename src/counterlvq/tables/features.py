@@ -7,8 +7,9 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from datetime import date
 from functools import cached_property
-from math import ceil, floor, inf
+from math import ceil, floor, inf, isnan
 from typing import Any, SupportsIndex, final
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
+from counterlvq.tables.dates import FIRST_DAY, LAST_DAY, date_of, days_of, is_date
 from counterlvq.tables.frames import FrameView, as_frame, closest, is_missing, settled
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
@@ -24,6 +26,8 @@ __all__ = ["Feature", "FeatureKey", "Features"]
 
 FeatureKey = str | SupportsIndex
 
+# What the multiples of a grid are: the first by default.
+_STEPS = ("of value", "of change")
 # A double has no more digits than this after the point that anyone could mean.
 _MOST_DECIMALS = 12
 # From here on all floats are whole numbers.
@@ -38,18 +42,27 @@ class Feature:
     Parameters
     ----------
     name : str
-    kind : {"real", "whole", "categorical", "boolean"}, optional
-        Real by default; categorical where `levels` are given and whole where `step` is.
+    kind : {"real", "whole", "categorical", "boolean", "date"}, optional
+        Real by default; categorical where `levels` are given and whole where `step` is. A date is
+        a whole number of days since the first of January 1970 for models, costs and constraints.
     levels : sequence, optional
         What a categorical feature may be: distinct strings, numbers or other values that hash.
+        Another level costs the difference of the two times the weight where all are numbers.
     step : int, optional
-        A whole number is a multiple of this; 1 by default.
+        A whole number that changes becomes a multiple of this; 1 by default. What stays as it is
+        may lie anywhere.
     unit : str, optional
         As it is to be read behind a number, such as "EUR".
-    lower, upper : float, optional
-        The allowed range of a number.
+    lower, upper : float or date, optional
+        The allowed range of a number or a date; None for an open end.
     decimals : int, optional
-        A real number has at most so many decimals.
+        A real number that changes gets at most so many decimals.
+    steps : {"of value", "of change"}, default "of value"
+        Whether values are multiples of `step` (or have so many `decimals`), or changes are: from
+        9,683 by steps of 50 to 9,733.
+    ordered : bool, default False
+        Whether the levels stand in order: another one then costs the weight for each step along
+        the list.
 
     Attributes
     ----------
@@ -62,6 +75,8 @@ class Feature:
     Feature('income', unit='EUR', lower=0, decimals=2)
     >>> Feature("job", levels=["clerk", "nurse"]).kind == "categorical"
     True
+    >>> Feature("savings", step=50, steps="of change")
+    Feature('savings', step=50, steps='of change')
     """
 
     name: str
@@ -72,6 +87,8 @@ class Feature:
     lower: float
     upper: float
     decimals: int | None
+    steps: str
+    ordered: bool
 
     def __init__(
         self,
@@ -81,9 +98,11 @@ class Feature:
         levels: Iterable[Any] | None = None,
         step: int | None = None,
         unit: str = "",
-        lower: float = -inf,
-        upper: float = inf,
+        lower: float | date | str | None = None,
+        upper: float | date | str | None = None,
         decimals: int | None = None,
+        steps: str = "of value",
+        ordered: bool = False,
     ) -> None:
         if not isinstance(name, str):
             raise InvalidInputError(
@@ -98,15 +117,17 @@ class Feature:
         object.__setattr__(self, "levels", _checked_levels(name, known, levels))
         object.__setattr__(self, "step", _checked_step(name, known, step))
         object.__setattr__(self, "unit", _checked_unit(name, unit))
-        object.__setattr__(self, "lower", lower)
-        object.__setattr__(self, "upper", upper)
+        object.__setattr__(self, "lower", _checked_end(name, known, "lower", lower, -inf))
+        object.__setattr__(self, "upper", _checked_end(name, known, "upper", upper, inf))
         object.__setattr__(self, "decimals", _checked_decimals(name, known, decimals))
+        object.__setattr__(self, "steps", _checked_steps(self, steps))
+        object.__setattr__(self, "ordered", _checked_order(name, known, ordered))
         self._check_range()
 
     @property
     def is_number(self) -> bool:
-        """Whether values are numbers that a change is measured in, real or whole."""
-        return self.kind in (Kind.REAL, Kind.WHOLE)
+        """Whether values are numbers that a change is measured in: real, whole or days."""
+        return self.kind in (Kind.REAL, Kind.WHOLE, Kind.DATE)
 
     @property
     def is_real(self) -> bool:
@@ -116,9 +137,32 @@ class Feature:
     @property
     def grid(self) -> float | None:
         """Distance of neighbouring values, all of them multiples of it; None without a grid."""
-        if self.kind is Kind.WHOLE:
+        if self.kind in (Kind.WHOLE, Kind.DATE):
             return float(self.step)
         return None if self.decimals is None else 10.0**-self.decimals
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The allowed range; that of all tables where nothing limits a date."""
+        if self.kind is not Kind.DATE:
+            return self.lower, self.upper
+        return max(self.lower, FIRST_DAY), min(self.upper, LAST_DAY)
+
+    def number(self, value: Any) -> float | None:
+        """Read a value of a number or a date; None for one that is neither.
+
+        Examples
+        --------
+        >>> Feature("opened", "date").number("1970-01-11"), Feature("age").number("10")
+        (10.0, None)
+        """
+        if self.kind is Kind.DATE and (is_date(value) or isinstance(value, str)):
+            days = days_of(value)
+            return None if isnan(days) else days
+        if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.number):
+            return None
+        number = float(value)
+        return number if abs(number) < inf else None
 
     def code(self, value: Any) -> int:
         """Position of a value among the levels; -1 for a value that is none of them."""
@@ -133,18 +177,27 @@ class Feature:
 
     def __repr__(self) -> str:
         shown = [repr(self.name)]
-        if self.kind is Kind.BOOLEAN or (self.kind is Kind.WHOLE and self.step == 1):
+        is_bare = self.kind is Kind.WHOLE and self.step == 1
+        if self.kind in (Kind.BOOLEAN, Kind.DATE) or is_bare:
             shown.append(repr(str(self.kind)))
         if self.kind is Kind.CATEGORICAL:
             shown.append(f"levels={list(self.levels)!r}")
-        if self.kind is Kind.WHOLE and self.step != 1:
+        if self.step != 1:
             shown.append(f"step={self.step}")
         if self.unit:
             shown.append(f"unit={self.unit!r}")
         ends = {"lower": self.lower, "upper": self.upper}
-        shown += [f"{end}={plain(value)!r}" for end, value in ends.items() if abs(value) != inf]
+        shown += [
+            f"{end}={(date_of(value).isoformat() if self.kind is Kind.DATE else plain(value))!r}"
+            for end, value in ends.items()
+            if abs(value) != inf
+        ]
         if self.decimals is not None:
             shown.append(f"decimals={self.decimals}")
+        if self.steps != _STEPS[0]:
+            shown.append(f"steps={self.steps!r}")
+        if self.ordered:
+            shown.append("ordered=True")
         return f"Feature({', '.join(shown)})"
 
     def _check_range(self) -> None:
@@ -162,7 +215,7 @@ class Feature:
                 f"feature {self.name!r}: the range [{lower:g}, {upper:g}] holds no finite number; "
                 f"expected lower <= upper."
             )
-        if self.grid is not None and lower > -inf and upper < inf:
+        if self.grid is not None and self.steps == _STEPS[0] and lower > -inf and upper < inf:
             # In units of the grid, where decimals such as 0.1 are whole numbers again; so far out
             # that floats are whole numbers themselves, every end is one.
             ends = [end / self.grid for end in (lower, upper)]
@@ -236,8 +289,10 @@ class Features:
         levels: Mapping[str, Iterable[Any]] | None = None,
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
+        ranges: Mapping[str, tuple[Any, Any]] | None = None,
         decimals: Mapping[str, int] | None = None,
+        of_change: Iterable[str] = (),
+        ordered: Iterable[str] = (),
     ) -> Features:
         """Describe the columns of a DataFrame by their dtypes.
 
@@ -251,7 +306,10 @@ class Features:
         only : sequence of str, optional
             The columns to describe; all of them by default.
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
-            As the arguments of `Feature`; a range is a pair (lower, upper).
+            As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
+            end.
+        of_change, ordered : iterable of names, optional
+            The columns whose steps are steps of change, and those whose levels are in order.
 
         Returns
         -------
@@ -283,7 +341,13 @@ class Features:
             names.position(name)
         found = cls(_read_column(table, name, wished.get(name)) for name in names.names)
         return found.refined(
-            levels=levels, steps=steps, units=units, ranges=ranges, decimals=decimals
+            levels=levels,
+            steps=steps,
+            units=units,
+            ranges=ranges,
+            decimals=decimals,
+            of_change=of_change,
+            ordered=ordered,
         )
 
     def refined(
@@ -293,15 +357,20 @@ class Features:
         levels: Mapping[str, Iterable[Any]] | None = None,
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
-        ranges: Mapping[str, tuple[float, float]] | None = None,
+        ranges: Mapping[str, tuple[Any, Any]] | None = None,
         decimals: Mapping[str, int] | None = None,
+        of_change: Iterable[str] = (),
+        ordered: Iterable[str] = (),
     ) -> Features:
         """Return the same columns with more said about some of them.
 
         Parameters
         ----------
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
-            As the arguments of `Feature`; a range is a pair (lower, upper).
+            As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
+            end.
+        of_change, ordered : iterable of names, optional
+            The columns whose steps are steps of change, and those whose levels are in order.
 
         Examples
         --------
@@ -313,6 +382,10 @@ class Features:
         for argument, values in said.items():
             for name, value in (values or {}).items():
                 changes[self.position(name)][argument] = value
+        for name in _checked_list("of_change", of_change):
+            changes[self.position(name)]["steps"] = _STEPS[1]
+        for name in _checked_list("ordered", ordered):
+            changes[self.position(name)]["ordered"] = True
         for name, pair in (ranges or {}).items():
             lower, upper = _checked_pair(name, pair)
             changes[self.position(name)].update(lower=lower, upper=upper)
@@ -438,7 +511,7 @@ def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feat
     if kind is None:
         raise NotSupportedError(
             f"column {told(name)} has the dtype {table.dtype(name)} and cannot be read as numbers, "
-            f"booleans or levels. Convert it, to days since a date for example, or leave it out "
+            f"booleans, dates or levels. Convert it, to seconds for example, or leave it out "
             f"with only=[...] if the model does not see it."
         )
     if kind is not Kind.CATEGORICAL:
@@ -453,16 +526,16 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
     kind = change.get("kind", feature.kind)
     if "kind" not in change and "levels" in change:
         kind = Kind.CATEGORICAL
-    if "kind" not in change and "step" in change:
+    if "kind" not in change and "step" in change and feature.kind is not Kind.DATE:
         kind = Kind.WHOLE
     known = _checked_kind(feature.name, kind)
     kept: dict[str, Any] = {"kind": known, "unit": feature.unit}
     if known is feature.kind or (known in (Kind.REAL, Kind.WHOLE) and feature.is_number):
         kept |= {"lower": feature.lower, "upper": feature.upper}
     if known is feature.kind:
-        kept["decimals"] = feature.decimals
+        kept |= {"decimals": feature.decimals, "steps": feature.steps, "ordered": feature.ordered}
         kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}
-        kept |= {"step": feature.step} if known is Kind.WHOLE else {}
+        kept |= {"step": feature.step} if known in (Kind.WHOLE, Kind.DATE) else {}
     return Feature(feature.name, **(kept | change))
 
 
@@ -513,7 +586,7 @@ def _checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tupl
 def _checked_step(name: str, kind: Kind, step: int | None) -> int:
     if step is None:
         return 1
-    if kind is not Kind.WHOLE:
+    if kind not in (Kind.WHOLE, Kind.DATE):
         raise InvalidInputError(
             f"feature {name!r} is {kind} and has a step; expected one for the kind 'whole' only. "
             f"Real numbers are put on a grid with decimals=..."
@@ -548,12 +621,62 @@ def _checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None
     return int(number)
 
 
-def _checked_pair(name: str, pair: tuple[float, float]) -> tuple[float, float]:
+def _checked_steps(feature: Feature, steps: str) -> str:
+    if steps not in _STEPS:
+        raise InvalidInputError(
+            f"feature {feature.name!r} has steps={steps!r}; expected 'of value' or 'of change'. How "
+            f"long a step is says step=..., or decimals=..."
+        )
+    if steps != _STEPS[0] and feature.grid is None:
+        raise InvalidInputError(
+            f"feature {feature.name!r} is {feature.kind} and has steps={steps!r}; expected a number "
+            f"with step=... or decimals=..."
+        )
+    return steps
+
+
+def _checked_order(name: str, kind: Kind, ordered: bool) -> bool:
+    if not isinstance(ordered, bool | np.bool_):
+        raise InvalidInputError(
+            f"feature {name!r} has ordered={ordered!r}; expected True or False. The order is that of "
+            f"its levels."
+        )
+    if ordered and kind is not Kind.CATEGORICAL:
+        raise InvalidInputError(
+            f"feature {name!r} is {kind} and ordered; expected levels=[...] in their order."
+        )
+    return bool(ordered)
+
+
+def _checked_end(
+    name: str, kind: Kind, end: str, value: float | date | str | None, open_end: float
+) -> float:
+    if value is None:
+        return open_end
+    if kind is Kind.DATE and (is_date(value) or isinstance(value, str)):
+        days = days_of(value)
+        if isnan(days):
+            raise InvalidInputError(
+                f"feature {name!r}: {end} is {told(value)}; expected a date without a time of day."
+            )
+        return days
+    number: Any = value
+    real_number(f"feature {name!r}: {end}", number)
+    return number  # type: ignore[no-any-return]
+
+
+def _checked_list(argument: str, names: Iterable[str]) -> Iterable[str]:
+    if isinstance(names, str):
+        raise InvalidInputError(f"{argument} is {names!r}; expected a list of names.")
+    return names
+
+
+def _checked_pair(name: str, pair: tuple[Any, Any]) -> tuple[Any, Any]:
     try:
         lower, upper = pair
     except (TypeError, ValueError):
         raise InvalidInputError(
-            f"the range of {name!r} is {pair!r}; expected a pair (lower, upper), with -inf or inf "
-            f"for an open end."
+            f"the range of {name!r} is {pair!r}; expected a pair (lower, upper), with None for an "
+            f"open end."
         ) from None
     return lower, upper

@@ -10,6 +10,7 @@ import difflib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import date
 from itertools import islice
 from types import ModuleType
 from typing import Any, final
@@ -80,7 +81,7 @@ class FrameView(TableView):
 
     @abstractmethod
     def kind(self, name: str) -> Kind | None:
-        """Say what the dtype of a column stands for; None for dates and other things."""
+        """Say what the dtype of a column stands for; None for times and other things."""
 
     @abstractmethod
     def dtype(self, name: str) -> str:
@@ -119,6 +120,8 @@ class _Pandas(FrameView):
             return Kind.WHOLE
         if types.is_float_dtype(dtype):
             return Kind.REAL
+        if types.is_datetime64_dtype(dtype):
+            return Kind.DATE
         if types.is_object_dtype(dtype) or types.is_string_dtype(dtype):
             return _kind_of_values(self.values(name))
         return None
@@ -200,6 +203,8 @@ class _Polars(FrameView):
             return Kind.WHOLE
         if dtype.is_float():
             return Kind.REAL
+        if dtype == pl.Date or (dtype == pl.Datetime and dtype.time_zone is None):
+            return Kind.DATE
         if dtype in (pl.String, pl.Object):
             return _kind_of_values(self.values(name))
         return None
@@ -284,6 +289,8 @@ class _Arrow(FrameView):
             return Kind.WHOLE
         if types.is_floating(dtype):
             return Kind.REAL
+        if types.is_date(dtype) or (types.is_timestamp(dtype) and dtype.tz is None):
+            return Kind.DATE
         return _kind_of_values(self.values(name)) if str(dtype) in _ARROW_TEXT else None
 
     def dtype(self, name: str) -> str:
@@ -513,6 +520,8 @@ def _kind_of_values(values: list[Any]) -> Kind | None:
         return Kind.WHOLE
     if types <= {int, float}:
         return Kind.REAL
+    if types == {date}:
+        return Kind.DATE
     return Kind.CATEGORICAL if types <= {str, int, bool} else None
 
 

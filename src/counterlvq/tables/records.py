@@ -203,7 +203,8 @@ class _Structured(TableView):
         return _numbers(self.given[name])
 
     def values(self, name: str) -> list[Any]:
-        return list(self.given[name].tolist())
+        column = self.given[name]
+        return [plain(day) for day in column] if column.dtype.kind == "M" else column.tolist()
 
     def taking(self, rows: NDArray[np.int64]) -> Any:
         return self.given[rows]

@@ -1,0 +1,118 @@
+"""Values that a number may have: a union of intervals, with ends that rounding cannot blur.
+
+Between a threshold and the next float there is nothing, but a change is a difference of two floats
+and is rounded itself. So a value next to a threshold counts as the threshold: `near` says what is
+next to it. An interval that excludes its end excludes all that counts as the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from math import inf
+from typing import NamedTuple, final
+
+from counterlvq.numeric.arrays import Floats
+
+__all__ = ["NEAR", "Interval", "LeastChange", "ValueRule", "complement", "near", "points"]
+
+# A value this near to another, as a share of its size, counts as the same: 0.1 + 0.2 is a decimal.
+# Points that are off by less count as answers; boxes are widened by as much before anything is
+# claimed.
+NEAR = 2.0**-44
+# Where a threshold and an input are both 0, any smaller number is one.
+_LEAST = 2.0**-960
+
+
+def near(value: float, x: float) -> float:
+    """How far from `value` another value still counts as the same, seen from the input `x`.
+
+    Examples
+    --------
+    >>> near(16.0, 3.0) == 2.0**-40
+    True
+    """
+    return max(NEAR * max(abs(value), abs(x)), _LEAST)
+
+
+class Interval(NamedTuple):
+    """All values from `lower` to `upper`, with or without these two."""
+
+    lower: float
+    upper: float
+    is_above: bool = False  # and not equal to the lower end
+    is_below: bool = False  # and not equal to the upper end
+
+    def moved(self, by: float) -> Interval:
+        """Shift both ends."""
+        return self._replace(lower=self.lower + by, upper=self.upper + by)
+
+    def holds(self, y: float, x: float) -> bool:
+        """Whether a value lies inside, or counts as an end that does."""
+        low, high = self.lower, self.upper
+        if low > -inf and (y <= low + near(low, x) if self.is_above else y < low - near(low, x)):
+            return False
+        if high == inf:
+            return True
+        return y < high - near(high, x) if self.is_below else y <= high + near(high, x)
+
+
+def points(values: Iterable[float]) -> tuple[Interval, ...]:
+    """List single values as intervals.
+
+    Examples
+    --------
+    >>> points([24.0, 12.0, 24.0])[0]
+    Interval(lower=12.0, upper=12.0, is_above=False, is_below=False)
+    """
+    return tuple(Interval(value, value) for value in sorted(set(values)))
+
+
+def complement(parts: Sequence[Interval]) -> tuple[Interval, ...]:
+    """List the intervals between sorted ones, and beyond the first and the last.
+
+    Examples
+    --------
+    >>> complement(points([3.0]))
+    (Interval(lower=-inf, upper=3.0, is_above=False, is_below=True), \
+Interval(lower=3.0, upper=inf, is_above=True, is_below=False))
+    """
+    found, low, is_above = [], -inf, False
+    for part in parts:
+        if part.lower > low:
+            found.append(Interval(low, part.lower, is_above, not part.is_above))
+        low, is_above = part.upper, not part.is_below
+    if low < inf:
+        found.append(Interval(low, inf, is_above, is_below=False))
+    return tuple(found)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ValueRule:
+    """A column of numbers has a value in one of some intervals, sorted and apart."""
+
+    column: int
+    parts: tuple[Interval, ...]
+    old: Floats | None = None  # (d,): ends are counted from ``old'x``; None for 0
+
+    def at(self, x: Floats) -> tuple[Interval, ...]:
+        """Return the intervals for an input."""
+        if self.old is None:
+            return self.parts
+        by = float(self.old @ x)
+        return tuple(part.moved(by) for part in self.parts)
+
+    def holds(self, y: Floats, x: Floats) -> bool:
+        """Whether a point has such a value."""
+        j = self.column
+        return any(part.holds(float(y[j]), float(x[j])) for part in self.at(x))
+
+
+@final
+@dataclass(frozen=True)
+class LeastChange:
+    """A column of numbers changes by at least so much, or not at all."""
+
+    column: int
+    by: float

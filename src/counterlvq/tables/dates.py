@@ -1,0 +1,76 @@
+"""Dates as days since the first of January 1970, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from math import isnan, nan
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.numeric.arrays import Floats
+
+__all__ = ["FIRST_DAY", "LAST_DAY", "date_of", "dates_like", "days_of", "is_date"]
+
+_FIRST = date(1970, 1, 1)
+# What counts nanoseconds since 1970 in 64 bits, as many tables do, holds the years between these.
+FIRST_DAY = float((date(1678, 1, 1) - _FIRST).days)
+LAST_DAY = float((date(2261, 12, 31) - _FIRST).days)
+
+
+def is_date(value: object) -> bool:
+    """Whether a value is a date of Python, NumPy or pandas; text is none."""
+    return isinstance(value, date | np.datetime64)
+
+
+def days_of(value: Any) -> float:
+    """Days since 1970 of a date, or of its text; NaN for anything else, a time of day included.
+
+    Examples
+    --------
+    >>> days_of(date(1970, 2, 1)), days_of("1970-02-01"), days_of("soon")
+    (31.0, 31.0, nan)
+    """
+    if isinstance(value, str):
+        try:
+            value = date.fromisoformat(value) if len(value) == len("1970-01-01") else None
+        except ValueError:
+            value = None
+    if isinstance(value, np.datetime64):
+        days = value.astype("datetime64[D]")
+        return nan if np.isnat(value) or days != value else float(days.astype(np.int64))
+    if isinstance(value, datetime):
+        has_time = value.time() != time() or value.tzinfo is not None
+        value = None if has_time or value != value else value.date()  # noqa: PLR0124 - NaT
+    return float((value - _FIRST).days) if isinstance(value, date) else nan
+
+
+def date_of(days: float) -> date:
+    """Return the date that is so many days after the first of January 1970.
+
+    Examples
+    --------
+    >>> date_of(31.0)
+    datetime.date(1970, 2, 1)
+    """
+    return _FIRST + timedelta(days=round(days))
+
+
+def dates_like(days: Floats, before: Sequence[Any]) -> NDArray[Any]:
+    """Write days as what stood there before: dates, times at midnight or text; NaN leaves a gap."""
+    out = np.empty(len(days), dtype=object)
+    out[:] = [
+        None if isnan(day) else _typed(date_of(day), old)
+        for day, old in zip(days.tolist(), before, strict=True)
+    ]
+    return out
+
+
+def _typed(new: date, old: Any) -> Any:
+    if isinstance(old, str):
+        return new.isoformat()
+    if isinstance(old, np.datetime64):
+        return np.datetime64(new).astype(old.dtype)
+    return datetime.combine(new, time()) if isinstance(old, datetime) else new
