@@ -272,9 +272,13 @@ BAD: dict[str, tuple[Make, str]] = {
         lambda: clvq.Bounds("age", lower="1"),
         "the lower bound of 'age' is '1'; expected a number.",
     ),
-    "None as bound": (
-        lambda: clvq.Bounds("age", upper=None),
-        "the upper bound of 'age' is None; expected a number.",
+    "a least change below 0": (
+        lambda: clvq.MinChange("age", by=-1),
+        "MinChange of 'age': by is -1; expected a number of at least 0.",
+    ),
+    "a condition on two features": (
+        lambda: clvq.If(clvq.Freeze("age"), "age <= 3"),
+        "If: when is Freeze('age'); expected levels or values of one feature",
     ),
     "a negative change": (
         lambda: clvq.MaxChange("age", by=-1),

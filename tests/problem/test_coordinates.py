@@ -151,8 +151,8 @@ def paid(cost: clvq.Cost, x: np.ndarray, y: np.ndarray) -> float:
             9 + 0.5 + 6.5 + 1 + 0.75,
         ),
         (
-            clvq.Manhattan([1, 3, 1, 1, 1], switches={"job": {("clerk", "nurse"): 9.0}}),
-            9 + 3 + 6.5 + 1 + 0.75,
+            clvq.Manhattan([1, 3, 1, 1, 1], {"job": {("clerk", "nurse"): 9.0}}, default=4.0),
+            9 + 4 + 6.5 + 1 + 0.75,
         ),
         (clvq.Euclidean(), 81 + 1 + 6.5**2 + 1 + 0.75**2),
         (clvq.Mahalanobis(np.diag([1, 2, 3]), switches={"owner": 8}), 81 + 1 + 2 * 6.5**2 + 8

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterlvq.programs.grids import Grid
+from counterlvq.programs.intervals import LeastChange, ValueRule, points
 
 bounded = settings(max_examples=200)
 
@@ -60,7 +61,7 @@ def test_columns_without_a_grid_are_left_alone() -> None:
 def test_rounding_ends_next_to_the_change_and_on_the_grid(
     x: float, delta: float, step: float, parts: float
 ) -> None:
-    """Also from inputs that are off the grid themselves."""
+    """Also from inputs that are off the grid themselves, where no change is one of them."""
     ticks = Grid(np.array([step]), np.array([parts])).seen_from(np.array([x]))
     change, unit = np.array([delta]), step / parts
     room = 2.0**-40 * max(abs(x), abs(delta), unit)
@@ -70,9 +71,13 @@ def test_rounding_ends_next_to_the_change_and_on_the_grid(
     assert above - below <= unit + room
     assert abs(nearest - delta) <= 0.5 * unit + room
     for end in (below, above, nearest):
-        assert ticks.grid.holds(ticks.values(np.array([end])))
-    assert abs(ticks.next_above(np.array([below]))[0] - (below + unit)) <= room
-    assert abs(ticks.next_below(np.array([below]))[0] - (below - unit)) <= room
+        assert ticks.grid.holds(ticks.values(np.array([end])), ticks.x)
+        assert end == 0.0 or ticks.grid.holds(ticks.values(np.array([end])))
+    after, before = ticks.next_above(np.array([below])), ticks.next_below(np.array([below]))
+    assert before[0] < below < after[0]
+    assert after[0] - below <= unit + room
+    assert below - before[0] <= unit + room
+    assert ticks.next_below(after)[0] == below == ticks.next_above(before)[0]
 
 
 @bounded
@@ -119,3 +124,82 @@ def test_at_most_one_other_level_is_chosen_for_each_feature(
 def test_how_far_changes_miss_the_grid_is_said_in_steps() -> None:
     miss = FIVES.seen_from(np.array([2.0])).miss(np.array([4.0]))
     assert miss.tolist() == pytest.approx([0.2])
+
+
+# --- least changes, listed values, steps of change ------------------------------------------------
+
+SOME = st.sampled_from([0.0, 0.5, 1.0, 2.0, 2.75, 3.0, 4.0, 6.0, 7.0, 7.25])
+
+
+def allowed_values(
+    x: float, step: float, from_input: bool, least: float, listed: list[float] | None
+) -> list[float]:
+    """List what a column may be between -20 and 20, by the meaning of each word."""
+    origin = x if from_input else 0.0
+    steps = [origin + k * step for k in range(-60, 61)]
+    found = {x, *steps} if listed is None else {v for v in (x, *steps) if v in listed}
+    return sorted(v for v in found if abs(v) <= 20 and (v == x or abs(v - x) >= least))
+
+
+@bounded
+@given(
+    x=SOME,
+    delta=st.integers(-64, 64).map(lambda eighths: eighths / 8),
+    step=st.sampled_from([0.5, 1.0, 3.0]),
+    from_input=st.booleans(),
+    least=st.sampled_from([0.0, 1.0, 2.25]),
+    listed=st.none() | st.lists(SOME, min_size=1, max_size=4),
+)
+def test_allowed_changes_are_those_of_their_meaning(
+    x: float,
+    delta: float,
+    step: float,
+    from_input: bool,
+    least: float,
+    listed: list[float] | None,
+) -> None:
+    rules = [] if listed is None else [ValueRule(0, points(listed))]
+    bare = Grid(np.array([step * 2]), np.array([2.0]), from_input=np.array([from_input]))
+    ticks = bare.ruled([LeastChange(0, least)], rules).seen_from(np.array([x]))
+    values = allowed_values(x, step, from_input, least, listed)
+    lower, upper = (
+        [v - x for v in values if v - x <= delta],
+        [v - x for v in values if v > x + delta],
+    )
+    below, above = (float(f(np.array([delta]))[0]) for f in (ticks.below, ticks.above))
+    assert below == max(lower, default=-np.inf)
+    if below != delta:
+        assert above == min(upper, default=np.inf)
+    for k, value in enumerate(values[:-1]):
+        if abs(value) < 10:
+            here, after = np.array([value - x]), values[k + 1] - x
+            assert ticks.next_above(here)[0] == after
+            assert ticks.next_below(np.array([after]))[0] == value - x
+    for value in np.arange(-20, 20.25, 0.25):
+        holds = ticks.grid.holds(np.array([value]), np.array([x]))
+        assert holds == (float(value) in values)
+
+
+@bounded
+@given(x=st.floats(-1e6, 1e6), by=st.floats(1e-3, 1e5), delta=st.floats(-2e5, 2e5))
+def test_a_real_number_changes_by_so_much_or_stays(x: float, by: float, delta: float) -> None:
+    ticks = Grid.none(1).ruled([LeastChange(0, by)], []).seen_from(np.array([x]))
+    below, above = (float(f(np.array([delta]))[0]) for f in (ticks.below, ticks.above))
+    room = 2.0**-42 * max(abs(x), by, 1e-300)
+    for end in (below, above):
+        assert end == 0.0 or abs(end) >= by - room
+    if abs(delta) >= by:
+        assert below == above == delta
+    elif room < delta < by - room:
+        assert (below, above) == (0.0, by)
+    chosen = ticks.choice(np.array([delta]))
+    assert chosen.lower[0] <= chosen.y[0] <= chosen.upper[0]
+    assert chosen.y[0] == x or abs(chosen.y[0] - x) >= by
+    assert ticks.grid.holds(chosen.y, ticks.x)
+
+
+def test_listed_values_leave_no_room_where_they_contradict_each_other() -> None:
+    rules = [ValueRule(0, points([1.0])), ValueRule(0, points([2.0]))]
+    ticks = Grid.none(1).ruled([], rules).seen_from(np.array([1.0]))
+    assert ticks.above(np.array([-np.inf]))[0] == np.inf
+    assert ticks.below(np.array([np.inf]))[0] == -np.inf

@@ -315,12 +315,17 @@ BAD_SETTINGS: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "a category in a sum": ({"constraints": ["job + age <= 3"]}, ("'job'", "job + age <= 3")),
     "an unknown level in text": (
         {"constraints": ["job == 'pilot'"]}, ("'pilot'", "'job'", "'clerk'")),
-    "a level test of a number": (
-        {"constraints": ["age in [1, 2]"]}, ("'age'", "a number", "<=")),
+    "a text test of a number": (
+        {"constraints": ["age in [1, 'two']"]}, ("'age'", "'two'", "a finite number")),
     "levels of a number": (
-        {"constraints": [clvq.OneOf("age", [20])]}, ("'age'", "a number")),
-    "a number behind if": (
-        {"constraints": ["if age <= 3 then job == 'clerk'"]}, ("behind 'if'", "test of levels")),
+        {"constraints": [clvq.OneOf("age", ["young"])]}, ("'age'", "'young'", "a finite number")),
+    "two numbers behind if": (
+        {"constraints": ["if age <= 2 * income then job == 'clerk'"]},
+        ("behind 'if'", "several features")),
+    "a list behind then": (
+        {"constraints": ["if job == 'clerk' then age in [30, 40]"]}, ("behind 'then'", "lists")),
+    "a date for a number": (
+        {"constraints": ["age <= '2024-01-01'"]}, ("'age'", "a date", "kind 'date'")),
 }  # fmt: skip
 
 

@@ -76,7 +76,7 @@ def train(
     estimator = getattr(clvq, model.upper())(prototypes, random_state=seed)
     chosen = _held_out(y, test_share, seed)
     with working(f"training {model} on {int((~chosen).sum()):,} rows"):
-        fitted = _fitted(steps, estimator, X[~chosen], y[~chosen])
+        fitted = _fitted(steps, estimator, _in_days(X)[~chosen], y[~chosen])
         told = _table_model(fitted, X)
         right = told.predict(X) == y
     # A model that goes to standard output is not to be mixed with words.
@@ -160,6 +160,16 @@ def _steps(X: pd.DataFrame, scale: bool, pca: int | None, seed: int) -> list[Any
     if pca is not None:
         steps.append(("pca", PCA(pca, random_state=seed)))
     return steps
+
+
+def _in_days(X: pd.DataFrame) -> pd.DataFrame:
+    """Turn dates into days, as a model takes them."""
+    days = {
+        feature.name: [feature.number(value) for value in X[feature.name]]
+        for feature in clvq.Features.from_frame(X)
+        if feature.kind == "date"
+    }
+    return X.assign(**days) if days else X
 
 
 def _held_out(y: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:

@@ -451,7 +451,7 @@ class Branching:
         question, model = self.question, self.question.cells.model
         root, x = question.root(np.inf), question.x
         free = ~(np.isfinite(root.lower) & np.isfinite(root.upper))
-        if not free.any():
+        if not free.any() or root.is_empty:
             return
         size = float(question.spread.max()) or 1.0
         lengths = size * 2.0 ** np.arange(_DOUBLINGS)
