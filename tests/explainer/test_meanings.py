@@ -183,14 +183,17 @@ def pieces_of(
 @pytest.mark.parametrize("seed", range(8))
 def test_meanings_of_real_numbers_against_their_pieces(seed: int, local: bool) -> None:
     rng = np.random.default_rng([seed, local, 1])
-    model, x = drawn_model(rng, local=local), rng.uniform(0, 9, 3).round(3)
+    model, x = drawn_model(rng, local=False), rng.uniform(0, 9, 3).round(3)
+    if local:  # mild enough for every piece to be proved in seconds
+        scales = [np.diag(rng.integers(2, 5, 3) / 3.0) for _ in model.labels]
+        model = PrototypeModel(model.prototypes, model.labels, scales, NAMES)
     stated, pieces = pieces_of(rng, x)
     features = Features(Feature(name, lower=-20, upper=20) for name in NAMES)
     cost = COSTS[seed % 3]
 
     def asked(constraints: list[Any]) -> clvq.Counterfactual:
         explainer = clvq.Explainer(
-            model, cost, constraints, features=features, method="global", gap=1e-5, time_limit=20
+            model, cost, constraints, features=features, method="global", gap=1e-5
         )
         cf = explainer.explain(x, target="b")
         if cf.status.has_answer:

@@ -39,8 +39,8 @@ _ON_GRID = 1e-6
 _LITTLE = 0.1
 # The margin that keeps a first search off ties, as a share of the distances.
 _CLEAR = 2.0**-18
-# A point this near to a threshold, in widths of what counts as the threshold, is at it.
-_AT_CUT = 2.0**10
+# A point this near to a threshold, as a share of its size, may be meant to be at it.
+_AT_CUT = 1e-5
 # Sides of thresholds that are tried from one point.
 _MOST_CHOICES = 8
 # How much a condition may be broken, as a share of its terms, before a box is cut for it.
@@ -195,11 +195,13 @@ class MixedBranching(Branching):
         """
         x, is_real = self.question.x, self.question.template.grid.step == 0
         found = [self.question.ticks.choice(point)]
+        for j in {j for j, _ in self._cuts} - set(self.question.ticks.columns.tolist()):
+            found[0].y[j] = x[j] + point[j]
         for j, cut in self._cuts:
             if not is_real[j]:
                 continue
             here = [(choice, float((choice.y - x)[j])) for choice in found]
-            room = _AT_CUT * (cut.above - cut.below)
+            room = _AT_CUT * (abs(cut.at) + abs(x[j]))
             low = [_within(choice, j, -np.inf, cut.below) for choice, change in here
                    if change <= cut.at + room]  # fmt: skip
             high = [_within(choice, j, cut.above, np.inf) for choice, change in here

@@ -286,7 +286,7 @@ def _dates(table: TableView, feature: Feature) -> Floats:
             _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
         raise InvalidInputError(
             f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a date "
-            f"without a time of day, such as 2024-05-31, or a whole number of days since 1970-01-01."
+            f"without a time of day, such as 2024-05-31, or whole days since 1970-01-01."
         )
     return found
 

@@ -624,13 +624,13 @@ def _checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None
 def _checked_steps(feature: Feature, steps: str) -> str:
     if steps not in _STEPS:
         raise InvalidInputError(
-            f"feature {feature.name!r} has steps={steps!r}; expected 'of value' or 'of change'. How "
-            f"long a step is says step=..., or decimals=..."
+            f"feature {feature.name!r} has steps={steps!r}; expected 'of value' or 'of change'. "
+            f"step=... or decimals=... say how long a step is."
         )
     if steps != _STEPS[0] and feature.grid is None:
         raise InvalidInputError(
-            f"feature {feature.name!r} is {feature.kind} and has steps={steps!r}; expected a number "
-            f"with step=... or decimals=..."
+            f"feature {feature.name!r} is {feature.kind} and has steps={steps!r}; expected a "
+            f"number with step=... or decimals=..."
         )
     return steps
 
@@ -638,8 +638,8 @@ def _checked_steps(feature: Feature, steps: str) -> str:
 def _checked_order(name: str, kind: Kind, ordered: bool) -> bool:
     if not isinstance(ordered, bool | np.bool_):
         raise InvalidInputError(
-            f"feature {name!r} has ordered={ordered!r}; expected True or False. The order is that of "
-            f"its levels."
+            f"feature {name!r} has ordered={ordered!r}; expected True or False. The order is that "
+            f"of its levels."
         )
     if ordered and kind is not Kind.CATEGORICAL:
         raise InvalidInputError(

@@ -118,10 +118,8 @@ class _Pandas(FrameView):
             return Kind.BOOLEAN
         if types.is_integer_dtype(dtype):
             return Kind.WHOLE
-        if types.is_float_dtype(dtype):
-            return Kind.REAL
-        if types.is_datetime64_dtype(dtype):
-            return Kind.DATE
+        if types.is_float_dtype(dtype) or types.is_datetime64_dtype(dtype):
+            return Kind.REAL if types.is_float_dtype(dtype) else Kind.DATE
         if types.is_object_dtype(dtype) or types.is_string_dtype(dtype):
             return _kind_of_values(self.values(name))
         return None
@@ -201,10 +199,9 @@ class _Polars(FrameView):
             return Kind.BOOLEAN
         if dtype.is_integer():
             return Kind.WHOLE
-        if dtype.is_float():
-            return Kind.REAL
-        if dtype == pl.Date or (dtype == pl.Datetime and dtype.time_zone is None):
-            return Kind.DATE
+        is_date = dtype == pl.Date or (dtype == pl.Datetime and dtype.time_zone is None)
+        if dtype.is_float() or is_date:
+            return Kind.DATE if is_date else Kind.REAL
         if dtype in (pl.String, pl.Object):
             return _kind_of_values(self.values(name))
         return None
