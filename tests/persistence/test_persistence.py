@@ -238,6 +238,21 @@ def test_features_are_kept() -> None:
     assert again(again(model, features=mixed)).features == mixed
 
 
+def test_steps_of_change_order_and_dates_are_kept_in_a_version_of_their_own() -> None:
+    model = clvq.PrototypeModel(POINTS, [0, 1, 0, 1])
+    ordered = clvq.Features([clvq.Feature("job", levels=["nurse", "clerk"], ordered=True)])
+    steps = clvq.Features([clvq.Feature("a", step=5, steps="of change"), "b"])
+    dates = clvq.Features([clvq.Feature("a", "date", lower="2020-01-31"), "b"])
+    pipeline = loans_pipeline(NearestCentroid())
+    for given, features in ((model, steps), (model, dates), (pipeline, ordered)):
+        found = again(given, features=features).features
+        for feature in features:
+            assert found[feature.name] == feature
+        whole = saved(given, features=features)
+        header = json.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")])
+        assert json.loads(header["__metadata__"]["counterlvq"])["version"] == 3
+
+
 def test_features_of_other_columns_are_refused() -> None:
     pipeline = loans_pipeline(NearestCentroid())
     with pytest.raises(clvq.UnknownFeatureError, match="'age' does not exist"):
@@ -454,9 +469,9 @@ def test_levels_in_other_numbers_are_the_same_levels() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("version", 3, "version 3 of the format, and this counterlvq reads up to 2. Update"),
+        ("version", 4, "version 4 of the format, and this counterlvq reads up to 3. Update"),
         ("version", 10**30, "Update counterlvq"),
-        ("version", 0, "expected 1 to 2"),
+        ("version", 0, "expected 1 to 3"),
         ("version", True, "version is true or false; expected a whole number"),
         ("version", "1", "version is text"),
         ("version", ..., "lacks 'version'"),

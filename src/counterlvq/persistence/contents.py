@@ -39,9 +39,10 @@ from counterlvq.types import Kind
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
-# A file has the lowest version that can say it: versions before 2 had no diagonals.
-VERSION = 2
-_BEFORE_DIAGONALS = 1
+# A file has the lowest version that can say it: versions before 2 had no diagonals, and versions
+# before 3 no steps of change, no levels in order and no dates.
+VERSION = 3
+_BEFORE_DIAGONALS, _BEFORE_ORDER = 1, 2
 # Columns up to which the diagonal of a map is written as a matrix.
 _NARROW = 1 << 10
 # How often labels stand in memory while a model is made of them: sorting takes copies.
@@ -89,8 +90,16 @@ def contents_of(
     if inner.offsets is not None:
         arrays["offsets"] = inner.offsets
     if any(name in arrays and arrays[name].ndim == 1 for name in ("omega.0", "table.numbers")):
+        document["version"] = _BEFORE_ORDER
+    listed = (document["table"] or document["model"])["features"]
+    if any(_is_new(entry) for entry in listed):
         document["version"] = VERSION
     return Contents(document, arrays)
+
+
+def _is_new(entry: Mapping[str, Any]) -> bool:
+    """Whether a column is described in words that versions before 3 did not have."""
+    return entry["kind"] == Kind.DATE or "steps" in entry or "ordered" in entry
 
 
 def _fitting(features: Features, model: PrototypeModel) -> Features:
@@ -200,6 +209,10 @@ def _description(feature: Feature) -> dict[str, Any]:
             out[end] = value
     if feature.decimals is not None:
         out["decimals"] = feature.decimals
+    if feature.steps != "of value":
+        out["steps"] = feature.steps
+    if feature.ordered:
+        out["ordered"] = True
     return out
 
 
@@ -473,6 +486,8 @@ def _feature(fields: Fields) -> Feature:
         "lower": fields.take_if_there("lower", float),
         "upper": fields.take_if_there("upper", float),
         "decimals": fields.take_if_there("decimals", int),
+        "steps": fields.take_if_there("steps", str),
+        "ordered": fields.take_if_there("ordered", bool),
     }
     name, kind = fields.take("name", str), fields.take("kind", str)
     fields.done()
