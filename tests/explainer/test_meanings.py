@@ -180,7 +180,7 @@ def pieces_of(
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["shared", "local"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", range(6))
 def test_meanings_of_real_numbers_against_their_pieces(seed: int, local: bool) -> None:
     rng = np.random.default_rng([seed, local, 1])
     model, x = drawn_model(rng, local=False), rng.uniform(0, 9, 3).round(3)
@@ -189,11 +189,11 @@ def test_meanings_of_real_numbers_against_their_pieces(seed: int, local: bool) -
         model = PrototypeModel(model.prototypes, model.labels, scales, NAMES)
     stated, pieces = pieces_of(rng, x)
     features = Features(Feature(name, lower=-20, upper=20) for name in NAMES)
-    cost = COSTS[seed % 3]
+    cost, gap = COSTS[seed % 3], 1e-3 if local else 1e-6
 
     def asked(constraints: list[Any]) -> clvq.Counterfactual:
         explainer = clvq.Explainer(
-            model, cost, constraints, features=features, method="global", gap=1e-5
+            model, cost, constraints, features=features, method="global", gap=gap
         )
         cf = explainer.explain(x, target="b")
         if cf.status.has_answer:
@@ -207,8 +207,8 @@ def test_meanings_of_real_numbers_against_their_pieces(seed: int, local: bool) -
         assert cf.status == "infeasible"
         return
     assert cf.status == "optimal"
-    assert cf.cost == pytest.approx(expected, rel=3e-5)
-    assert cf.lower_bound <= expected * (1 + 1e-6)
+    assert cf.cost == pytest.approx(expected, rel=1.1 * gap)
+    assert cf.lower_bound <= expected * (1 + 1e-12)
     for item in stated:
         if isinstance(item, clvq.MinChange):
             assert cf.x[0] == x[0] or abs(cf.x[0] - x[0]) >= item.by

@@ -244,11 +244,11 @@ def test_steps_of_change_order_and_dates_are_kept_in_a_version_of_their_own() ->
     steps = clvq.Features([clvq.Feature("a", step=5, steps="of change"), "b"])
     dates = clvq.Features([clvq.Feature("a", "date", lower="2020-01-31"), "b"])
     pipeline = loans_pipeline(NearestCentroid())
-    for given, features in ((model, steps), (model, dates), (pipeline, ordered)):
-        found = again(given, features=features).features
+    for made, features in ((model, steps), (model, dates), (pipeline, ordered)):
+        found = again(made, features=features).features
         for feature in features:
             assert found[feature.name] == feature
-        whole = saved(given, features=features)
+        whole = saved(made, features=features)
         header = json.loads(whole[8 : 8 + int.from_bytes(whole[:8], "little")])
         assert json.loads(header["__metadata__"]["counterlvq"])["version"] == 3
 
