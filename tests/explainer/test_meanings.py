@@ -192,9 +192,7 @@ def test_meanings_of_real_numbers_against_their_pieces(seed: int, local: bool) -
     cost, gap = COSTS[seed % 3], 1e-3 if local else 1e-6
 
     def asked(constraints: list[Any]) -> clvq.Counterfactual:
-        explainer = clvq.Explainer(
-            model, cost, constraints, features=features, method="global", gap=gap
-        )
+        explainer = clvq.Explainer(model, cost, constraints, features=features, gap=gap)
         cf = explainer.explain(x, target="b")
         if cf.status.has_answer:
             assert explainer.verify(cf) == cf.lower_bound
