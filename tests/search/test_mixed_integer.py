@@ -336,14 +336,16 @@ def test_a_search_under_local_metrics_goes_on_where_features_are_held() -> None:
         (Feature("n", decimals=1), 0.04, 1.3),
         (Feature("n", "whole"), 0, 2),
         (Feature("n", step=5), 0, 5),
-        (Feature("n", step=5), 7, 5),  # moved, though it has the label already
-        (Feature("n", decimals=1), 1.26, 1.3),
+        (Feature("n", step=5), 7, 7),  # off the grid, and has the label already
+        (Feature("n", decimals=1), 1.26, 1.26),
+        (Feature("n", step=5, steps="of change"), -3, 2),
+        (Feature("n", decimals=1, steps="of change"), 0.04, 0.04 + 1.2),
         (Feature("n", decimals=2), 1.24, 1.24),
         (Feature("n", decimals=1), 0.1 + 1.2, 0.1 + 1.2),
     ],
 )
 def test_answers_lie_on_the_grid(feature: Feature, x: float, y: float, cost: clvq.Cost) -> None:
-    """An input off the grid is moved onto it, and pays for that."""
+    """What changes lies on the grid; an input off the grid may stay there."""
     model = clvq.PrototypeModel([[0.0], [2.47]], ["no", "yes"], feature_names=["n"])
     explainer = clvq.Explainer(model, cost, features=Features([feature]))
     cf = explainer.explain([x], "yes")
@@ -636,7 +638,7 @@ def test_rows_of_decimals_may_be_used_up(tenths: int, rule: str) -> None:
     for more in ([], [f"d >= {d}"], [f"d >= {d}", "s == 5"], [f"n + 10*d == {tenths}"]):
         explainer = clvq.Explainer(
             model,
-            clvq.Manhattan(switches={"j": 3.0}),
+            clvq.Manhattan(switches={"s": 1.0, "j": 3.0}),
             features=features,
             constraints=[*rules, *more],
             method="global",

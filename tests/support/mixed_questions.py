@@ -23,6 +23,8 @@ Array = np.ndarray
 Row = dict[str, Any]
 # Conditions on the real columns, given the rest of a row: A u <= b.
 Rows = Callable[[Row], tuple[Array, Array]]
+# The price of pairs of levels that are not listed.
+OTHER_PAIRS = 0.75
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,19 +38,21 @@ class Prices:
     def switch(self, name: str, before: Any, after: Any) -> float:
         if before == after:
             return 0.0
-        said = self.switches.get(name, self.weights.get(name, 1.0))
+        said = self.switches.get(name)
+        if said is None:
+            is_number = isinstance(before, int | float) and not isinstance(before, bool)
+            return float(self.weights.get(name, 1.0) * (abs(after - before) if is_number else 1))
         if not isinstance(said, Mapping):
             return float(said)
-        other = said.get((after, before), self.weights.get(name, 1.0))
-        return float(said.get((before, after), other))
+        return float(said.get((before, after), said.get((after, before), OTHER_PAIRS)))
 
     def cost(self, columns: Sequence[clvq.Feature]) -> clvq.Cost:
         if self.matrix is not None:
             if (self.matrix == np.eye(len(self.matrix))).all():
-                return clvq.Euclidean(switches=self.switches)
-            return clvq.Mahalanobis(self.matrix, switches=self.switches)
+                return clvq.Euclidean(switches=self.switches, default=OTHER_PAIRS)
+            return clvq.Mahalanobis(self.matrix, switches=self.switches, default=OTHER_PAIRS)
         each = [self.weights.get(column.name, 1.0) for column in columns]
-        return clvq.Manhattan(each, switches=self.switches)
+        return clvq.Manhattan(each, switches=self.switches, default=OTHER_PAIRS)
 
     def of(self, columns: Sequence[clvq.Feature], x: Row, y: Row) -> float:
         """Cost of the change from `x` to `y`."""
