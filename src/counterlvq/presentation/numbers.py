@@ -242,7 +242,7 @@ class _Pair(NamedTuple):
     @property
     def change(self) -> Decimal:
         """The difference of what is shown, to the last digit."""
-        return _EXACT.subtract(self.after, self.before)
+        return _EXACT.subtract(self.after, self.before).normalize(_EXACT)
 
     def shown(self) -> ShownChange:
         before, after, by = (

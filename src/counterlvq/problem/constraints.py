@@ -292,10 +292,10 @@ class MinChange(Constraint):
     Examples
     --------
     >>> import counterlvq as clvq
-    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"])
-    >>> explainer = clvq.Explainer(model, constraints=[clvq.MinChange("x0", by=3)])
-    >>> print(explainer.explain([3.0, 0.5], target="yes").text())
-    The answer would have been yes if x1 were 0.51 higher (1.01 instead of 0.5).
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    >>> explainer = clvq.Explainer(model, constraints=[clvq.MinChange("income", by=1)])
+    >>> print(explainer.explain([1.75], target="yes").text())
+    The answer would have been yes if income were 1 higher (2.75 instead of 1.75).
     """
 
     feature: FeatureKey
