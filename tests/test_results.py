@@ -381,7 +381,8 @@ def test_pickled_result_reads_the_same() -> None:
 def test_levels_that_look_like_numbers_have_no_distance() -> None:
     features = [clvq.Feature("pay"), clvq.Feature("grade", levels=[0, 2, 4])]
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], [0, 1], feature_names=["pay", "grade"])
-    explainer = clvq.Explainer(model, features=clvq.Features(features))
+    one_price = clvq.Manhattan(switches={"grade": 1.0})
+    explainer = clvq.Explainer(model, one_price, features=clvq.Features(features))
     (change,) = explainer.explain({"pay": 1.5, "grade": 0}, 1).changes
     assert (change.before, change.after, change.difference) == (0, 4, None)
     assert change.text() == "grade were 4 instead of 0"

@@ -281,7 +281,9 @@ def test_price_of_a_rule_about_levels_is_the_cost_without_it() -> None:
     names = ["pay", "grade"]
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], feature_names=names)
     rules = ["grade != 4", "grade in [0, 2, 4]"]
-    explainer = clvq.Explainer(model, constraints=rules, features=features)
+    explainer = clvq.Explainer(
+        model, clvq.Manhattan(switches={"grade": 1.0}), constraints=rules, features=features
+    )
     cf = explainer.explain({"pay": 1.5, "grade": 0}, "yes")
     assert cf.cost == pytest.approx(1.5)  # grade 2, and half a unit of pay; grade 4 alone would do
     leaning = Page(report_html(explainer, cf)).text.partition("leans on")[2]
@@ -296,8 +298,8 @@ def test_bar_of_a_switch_is_as_long_as_its_price() -> None:
     names = ["pay", "grade"]
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], feature_names=names)
     for cost, weight in (
-        (clvq.Manhattan(), 1.0),
-        (clvq.Manhattan(switches={"grade": {(0, 2): 0.25}}), 0.25),
+        (clvq.Manhattan([1.0, 0.4]), 0.8),  # a difference of 2
+        (clvq.Manhattan(switches={"grade": {(0, 2): 0.25}}, default=1.0), 0.25),
         (clvq.Euclidean(switches={"grade": 0.25}), 0.5),
     ):
         explainer = clvq.Explainer(model, cost, ["grade != 4"], features=features)
