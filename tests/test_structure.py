@@ -36,7 +36,7 @@ ROOMS = {
     "programs": "numeric model cells",
     "certificates": "numeric model vicinity cells programs",
     "solvers": "errors numeric programs",
-    "search": "visible types numeric model cells programs certificates solvers",
+    "search": "visible types numeric cells programs certificates solvers",
     "problem": "errors types numeric tables model programs",
     "adapters": "errors files numeric tables model vicinity",
     "pipelines": "errors numeric tables model problem adapters",

@@ -109,6 +109,11 @@ class SharedCells:
         # Without rivals all cells are the whole space; one is enough.
         return cls(model, targets if rivals.size else targets[:1], rivals)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self.targets.nbytes + self.rivals.nbytes
+
     def halfspaces(
         self, prototype: int, x: Floats, rivals: NDArray[np.intp] | None = None
     ) -> Halfspaces:
@@ -252,13 +257,19 @@ class LocalCells:
                 seen.add(key)
         rivals = np.flatnonzero(~target_mask & alive)
         targets = np.flatnonzero(target_mask & alive)
-        matrices = 3 * model.n_prototypes + 2 * targets.size * rivals.size
+        cells = cls(model, targets if rivals.size else targets[:1], rivals)
         refuse_too_large(
             f"local metrics of {model.n_prototypes:,} prototypes and {model.n_features:,} features",
-            FLOAT * matrices * model.n_features**2,
+            cells.nbytes,
             "leave out features, or take a model with one metric for all",
         )
-        return cls(model, targets if rivals.size else targets[:1], rivals)
+        return cells
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its matrices take once they have been asked for."""
+        matrices = 3 * self.model.n_prototypes + 2 * self.targets.size * self.rivals.size
+        return FLOAT * matrices * self.model.n_features**2
 
     @cached_property
     def _differences(self) -> dict[int, tuple[Floats, Floats]]:

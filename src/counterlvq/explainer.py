@@ -17,12 +17,14 @@ from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
+from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, plain_copy
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.questions import Question
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
-from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.numeric.memory import Kept, told_if_too_large
 from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Constraint
@@ -34,11 +36,7 @@ from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import (
-    Exact,
-    conflict,
-    judge_by,
-)
+from counterlvq.search.strategies import Exact, conflict
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import settled
 from counterlvq.types import Method, Status
@@ -116,7 +114,7 @@ class Explainer:
     features: Features
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
-    _views: dict[tuple[float, ...], Prepared]
+    _views: Kept[tuple[float, ...], Prepared]
 
     def __init__(
         self,
@@ -154,7 +152,7 @@ class Explainer:
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
-        put("_views", {})
+        put("_views", Kept(_MOST_VIEWS))
         _ = self._view().template  # what is wrong with the constraints is said at once
 
     def __repr__(self) -> str:
@@ -219,24 +217,15 @@ class Explainer:
         nearest = int(now.prototype[0])
         target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
-        judge = judge_by(view.rules, factual, target_mask, self.time_limit)
+        context = SearchContext.begun(view.rules, factual, target_mask, self.time_limit)
         if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
             return self._unchanged(row, nearest, target_mask)
+        question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
-                view.rules,
-                factual,
-                target_mask,
-                judge,
-                lambda asked: view.answers.find(factual, target_mask, asked, report),
-                lambda found: found.certificate.excludes_all(
-                    view.answers.question(factual, target_mask),
-                    self.margin or 0.0,
-                    stop=judge.too_late,
-                ),
-                push,
+                question, context, lambda asked: view.answers.find(question, asked, report), push
             )
-        return self._result(row, view, find, prototype, nearest, target_mask, judge)
+        return self._result(row, view, question, context, find, prototype, nearest)
 
     def explain_batch(
         self,
@@ -394,7 +383,7 @@ class Explainer:
         other = copy(self)
         put = partial(object.__setattr__, other)
         put("constraints", self.constraints[:constraint] + self.constraints[constraint + 1 :])
-        put("_views", {})
+        put("_views", Kept(_MOST_VIEWS))
         if time_limit is not None:
             put("time_limit", _at_least_zero("time_limit", time_limit))
         return other
@@ -410,10 +399,12 @@ class Explainer:
         x, y = view.inner(row), view.inner(shown)
         judged = view.rules.judged(y[None, :], x[None, :])
         cost = float(judged.cost[0])
-        if not judged.good[0] or not cost <= most:
+        if not cost <= most:
             return False, cost
         target_mask = wished_prototypes(view.model, target, -1)
-        return view.rules.accepts(y, x, target_mask) and view.rules.confirms(y, target_mask), cost
+        answer = view.rules.accepts(y, x, target_mask, judged=judged)
+        confirms = view.rules.confirms
+        return answer is not None and confirms(answer, target_mask) is not None, cost
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
@@ -423,11 +414,7 @@ class Explainer:
         known = self._views.get(key)
         if known is None:
             source = self._source if row is None else self._source.seen_from(row)
-            known = Prepared(self, source)
-            # The oldest leave first. A list is made in one go, whatever other threads do.
-            for old in list(self._views)[: len(self._views) + 1 - _MOST_VIEWS]:
-                self._views.pop(old, None)
-            self._views[key] = known
+            known = self._views.put(key, Prepared(self, source))
         return known
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
@@ -446,7 +433,7 @@ class Explainer:
         return answers.prepared(target_mask)[1]
 
     def _without_margin(
-        self, row: Floats, target_mask: NDArray[np.bool_], reason: str, judge: SearchContext
+        self, row: Floats, reason: str, context: SearchContext
     ) -> tuple[float, str]:
         """Say what there is without the margin that cannot be had: a bound, and words.
 
@@ -455,9 +442,9 @@ class Explainer:
         other = copy(self)
         object.__setattr__(other, "margin", None)
         if self.time_limit is not None:
-            object.__setattr__(other, "time_limit", max(0.0, judge.seconds_left()))
-        object.__setattr__(other, "_views", {})
-        found = other._answer(row, list(labels_of(self.model, target_mask)))
+            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
+        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        found = other._answer(row, list(labels_of(self.model, context.target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
         cost = f"; without it one costs {found.cost:.6g}" if found.status.has_answer else ""
@@ -488,33 +475,29 @@ class Explainer:
         self,
         row: Floats,
         view: Prepared,
+        question: Question | BoxQuestion,
+        context: SearchContext,
         find: SearchResult,
         prototype: int,
         nearest: int,
-        target_mask: NDArray[np.bool_],
-        judge: SearchContext,
     ) -> Counterfactual:
-        x = view.inner(row)
-        question = view.answers.question(x, target_mask)
-        verdict = view.verdict(question, find, judge.too_late)
+        verdict = view.verdict(question, find, context)
         status = verdict.status
         values = np.full(row.shape, np.nan)
-        if find.y is not None:
-            values = view.source.coordinates.outer(find.y[None, :])[0]
+        if find.answer is not None:
+            values = view.source.coordinates.outer(find.answer.y[None, :])[0]
         read_only(values)
         steps = list(find.engines)
-        if status in (Status.FEASIBLE, Status.UNKNOWN) and judge.out_of_time():
+        if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
             steps.append("the time limit was reached")
         why = Reason((), True, "; ".join(steps))
         bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
             count = len(self.constraints)
-            why = conflict(
-                view.answers, view.rules, x, target_mask, find, count, view.template_with, judge
-            )
+            why = conflict(view.answers, question, context, find, count, view.template_with)
             reason = why.words
             if self.margin:
-                bound, reason = self._without_margin(row, target_mask, reason, judge)
+                bound, reason = self._without_margin(row, reason, context)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -526,7 +509,7 @@ class Explainer:
             margin=self.margin or 0.0,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
-            target=labels_of(self.model, target_mask),
+            target=labels_of(self.model, context.target_mask),
             prototype=prototype,
             features=self.features,
             reason=reason,

@@ -11,7 +11,6 @@ import numpy as np
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
-from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -20,13 +19,8 @@ from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.template import ProgramTemplate
-from counterlvq.search.result import SearchResult
-from counterlvq.search.strategies import (
-    BranchAndBound,
-    Exact,
-    MixedInteger,
-    Strategy,
-)
+from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -108,34 +102,30 @@ class Prepared:
     @cached_property
     def answers(self) -> Strategy:
         """The way to an answer that suits model and constraints."""
-        asked, model, template = self.asked, self.model, self.template
-        kinds = (asked.margin, asked.method, asked.gap, self.rules)
-        if not template.is_continuous:
-            return MixedInteger(model, template, *kinds)
-        if model.is_local:
-            return BranchAndBound(model, template, *kinds)
-        return Exact(model, template, asked.margin, self.rules)
+        if self.model.is_local or not self.template.is_continuous:
+            return BranchAndBound(self.rules, self.asked.method, self.asked.gap)
+        return Exact(self.rules)
 
-    def verdict(self, question: Question | BoxQuestion, find: SearchResult, stop: Stop) -> _Verdict:
+    def verdict(
+        self, question: Question | BoxQuestion, find: SearchResult, context: SearchContext
+    ) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
 
         With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
         that there is no closer counterfactual at all, so that an answer which has to keep a
-        margin is FEASIBLE, however small its gap. What is not checked before `stop` says so is
-        not claimed.
+        margin is FEASIBLE, however small its gap. What is not checked in time is not claimed.
         """
-        margin = self.asked.margin or 0.0
-        if find.y is None:
-            if find.is_excluded or find.certificate.excludes_all(question, margin, stop=stop):
-                return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
+        margin, find = context.margin or 0.0, find.checked(question, context)
+        if find.is_excluded:
+            return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
+        if find.answer is None or find.bound is None:
+            stop = context.too_late
             bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
             return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
-        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
-        bound = min(bound, find.cost)
-        judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
-        closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
+        answer, bound = find.answer, find.bound
+        closed = answer.is_closed(bound, self.answers.closing_gap) and not margin
         status = Status.OPTIMAL if closed else Status.FEASIBLE
-        return _Verdict(status, bound, float(judged.gap[0]), float(judged.resolution[0]))
+        return _Verdict(status, bound, answer.gap(bound), answer.resolution)
 
 
 class _Verdict(NamedTuple):

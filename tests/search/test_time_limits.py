@@ -11,8 +11,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.program import Program
-from counterlvq.search import exact
-from counterlvq.search import strategies as ways
+from counterlvq.search import exact, result
 from counterlvq.search.conflicts import conflict_of
 from counterlvq.solvers import Choice, Solution
 
@@ -32,7 +31,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     found = Clock()
-    monkeypatch.setattr(ways.time, "monotonic", found)
+    monkeypatch.setattr(result.time, "monotonic", found)
     honest = exact.solvers.select
 
     def select(program: Program) -> Choice:

@@ -84,7 +84,7 @@ class Verdict:
         rules = Acceptance(self.question.cells.model, self.question.template, None)
         return (
             self.code is Code.SOLVED
-            and rules.accepts(self.y, self.question.x, self.wished)
+            and rules.accepts(self.y, self.question.x, self.wished) is not None
             and self.cost - self.answers.bound[0] <= CLOSED_GAP * self.cost
         )
 

@@ -9,17 +9,55 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar, final
 
 from counterlvq.errors import TooLargeError
 
-__all__ = ["FLOAT", "free_memory", "refuse_too_large", "told_if_too_large"]
+__all__ = ["FLOAT", "Kept", "free_memory", "refuse_too_large", "told_if_too_large"]
 
 FLOAT = 8  # bytes of a number
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 # Below this nobody looks: reading how much is free takes longer than most answers.
 _SMALL = 1 << 28
 _MEMINFO = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Kept(Generic[Key, Value]):
+    """What was prepared once, up to a size in all: the oldest leave first. Threads may share it.
+
+    Examples
+    --------
+    >>> kept = Kept[str, int](2)
+    >>> [kept.put(name, len(name)) for name in ("one", "three", "eleven")]
+    [3, 5, 6]
+    >>> kept.get("one"), kept.get("eleven")
+    (None, 6)
+    """
+
+    most: int
+    _known: dict[Key, tuple[Value, int]] = field(init=False, default_factory=dict)
+
+    def get(self, key: Key) -> Value | None:
+        """Look something up; None if it is not there, or not any more."""
+        known = self._known.get(key)
+        return None if known is None else known[0]
+
+    def put(self, key: Key, value: Value, size: int = 1) -> Value:
+        """Keep something, in place of the oldest if there is no room."""
+        taken = size
+        # A list is made in one go, whatever other threads do.
+        for old, (_, other) in reversed(list(self._known.items())):
+            taken += other
+            if taken > self.most:
+                self._known.pop(old, None)
+        self._known[key] = value, size
+        return value
 
 
 def refuse_too_large(what: str, size: float, instead: str) -> None:

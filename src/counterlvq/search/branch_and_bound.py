@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
@@ -137,15 +138,13 @@ class Branching:
     """One run for one question, in which any number will do for each feature."""
 
     question: BoxQuestion
-    margin: float | None
-    judge: SearchContext
+    context: SearchContext
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
     frames: Frames | None = None  # of the question's cost and constraints, if they are kept
 
-    _best: Floats | None = field(init=False, default=None)
-    _cost: float = field(init=False, default=np.inf)
+    _best: Accepted | None = field(init=False, default=None)
     _nodes: list[Node] = field(init=False, default_factory=list)
     _roots: dict[int, int] = field(init=False, default_factory=dict)
     _descents: dict[int, Descent] = field(init=False, default_factory=dict)
@@ -160,18 +159,18 @@ class Branching:
 
         It proves nothing, unless the constraints contradict each other.
         """
-        if not self.judge.out_of_time():
+        if not self.context.out_of_time():
             self._start(from_input=False)
         evidence = self._contradiction()
         if evidence is None:
-            return SearchResult(self._best, self._cost, BoxCertificate(()), (_CCP,))
+            return SearchResult(self._best, BoxCertificate(()), (_CCP,))
         self._plant(evidence)
-        return SearchResult(None, np.inf, self._forest(), (_CCP,))
+        return SearchResult(None, self._forest(), (_CCP,))
 
     def run(self) -> SearchResult:
         """Search until the gap is closed, the budget is spent or time is up."""
-        self._allowed = max(self.judge.seconds_left(), 0.0)
-        if not self.judge.out_of_time():
+        self._allowed = max(self.context.seconds_left(), 0.0)
+        if not self.context.out_of_time():
             self._start(from_input=True)
         evidence = self._contradiction()
         if self._best is None and evidence is None:
@@ -180,7 +179,17 @@ class Branching:
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
-        return SearchResult(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
+        return SearchResult(self._best, self._forest(), (*self._engines, *self._limits))
+
+    @property
+    def margin(self) -> float | None:
+        """The user's margin, if any."""
+        return self.context.margin
+
+    @property
+    def _cost(self) -> float:
+        """Cost of the best answer so far."""
+        return np.inf if self._best is None else self._best.cost
 
     @property
     def _limits(self) -> tuple[str, ...]:
@@ -203,7 +212,7 @@ class Branching:
 
     def _contradiction(self) -> DualPoint | None:
         """Show, where nothing was found, that the constraints contradict each other."""
-        if self._best is not None or self.judge.out_of_time():
+        if self._best is not None or self.context.out_of_time():
             return None
         question = self.question
         return refutation(question.template, question.x, question.convex)
@@ -213,7 +222,7 @@ class Branching:
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
             prices = LiftedMultipliers.none(problem)
@@ -254,13 +263,13 @@ class Branching:
     def _takes_too_long(self) -> bool:
         """Whether time is up, or will be long before another relaxation could be stated."""
         if not isinstance(self.question.cells, LocalCells):
-            return self.judge.out_of_time()
+            return self.context.out_of_time()
         pairs = 0.5 * self.question.x.size * (self.question.x.size + 1)
-        return self.judge.seconds_left() < _SECONDS * pairs**3
+        return self.context.seconds_left() < _SECONDS * pairs**3
 
     def _has_to_check(self) -> bool:
         """Whether checking the proof would take longer than a limit may be exceeded by."""
-        return self.judge.seconds_left() + _GRACE * self._allowed < self._checking
+        return self.context.seconds_left() + _GRACE * self._allowed < self._checking
 
     def _closes(self, bound: float) -> bool:
         """Whether nothing above `bound` is worth looking for."""
@@ -337,7 +346,7 @@ class Branching:
         """
         while True:
             some = problem.only(node.rivals)
-            relaxed = relax(some, box, cap, self._tolerance, self.judge.seconds_left())
+            relaxed = relax(some, box, cap, self._tolerance, self.context.seconds_left())
             prices, miss = relaxed.prices, relaxed.miss
             if not relaxed.is_usable:
                 return Relaxed.failed(problem, box)
@@ -349,7 +358,7 @@ class Branching:
             forms = problem.forms
             over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
             broken = ~node.rivals & (over > _BROKEN * forms.size)
-            if not broken.any() or self.judge.out_of_time():
+            if not broken.any() or self.context.out_of_time():
                 paid = charged > _UNPAID * charged.max(initial=0.0)
                 node.rivals = paid | (over > -_NEAR * forms.size)
                 node.rivals[problem.rivals :] = True
@@ -419,19 +428,19 @@ class Branching:
             np.array([node.cap for node in nodes]),
         )
 
-    def look_around(self, point: Floats) -> tuple[Floats | None, float]:
-        """Search from the usual starts and from one point more; returns point and cost."""
+    def look_around(self, point: Floats) -> Accepted | None:
+        """Search from the usual starts and from one point more."""
         self._start(from_input=True)
         for prototype in self.question.cells.targets.tolist():
-            if not self.judge.out_of_time():
+            if not self.context.out_of_time():
                 self._search_from(prototype, point)
-        return self._best, self._cost
+        return self._best
 
     def _start(self, *, from_input: bool) -> None:
         """Search from each target prototype, and from where the input's way enters its cell."""
         x = self.question.x
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 return
             there = self.question.cells.model.prototypes[prototype] - x
             if self._obeys(x + there) and self._leads(prototype, there):
@@ -456,7 +465,7 @@ class Branching:
         size = float(question.spread.max()) or 1.0
         lengths = size * 2.0 ** np.arange(_DOUBLINGS)
         for way in self._ways(free):
-            if self._best is not None or self.judge.out_of_time():
+            if self._best is not None or self.context.out_of_time():
                 return
             lines = np.clip(lengths[:, None] * way, root.lower, root.upper)
             nearest = model.nearest(x + lines)
@@ -495,7 +504,7 @@ class Branching:
     def _enter(self, prototype: int, start: Floats) -> None:
         """Look for a point of a cell that meets the constraints."""
         delta = self._descent(prototype).into_cell(
-            start, self._margin(prototype), 1e-6, self.judge.seconds_left()
+            start, self._margin(prototype), 1e-6, self.context.seconds_left()
         )
         if delta is not None:
             self._inside.setdefault(prototype, delta)
@@ -561,23 +570,22 @@ class Branching:
         margin = self._margin(prototype)
         descent = self._descent(prototype)
         for _ in range(_MARGIN_TRIES):
-            delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
+            delta = descent.downhill(start, margin, _FLAT, self.context.seconds_left())
             if not _is_usable(delta):
                 return
             if self.question.convex.cost(delta) >= self._cost:
                 return
-            y = self._settled(prototype, delta, margin)
-            if y is not None:
-                cost = self.judge.price(y)
-                if cost < self._cost:
-                    self._best, self._cost = y, cost
-                    self._inside[prototype] = y - self.question.x
+            found = self._settled(prototype, delta, margin)
+            if found is not None:
+                if found.cost < self._cost:
+                    self._best = found
+                    self._inside[prototype] = found.y - self.question.x
                 return
             if self.margin is not None:
                 return
             margin *= _MARGIN_GROWTH
 
-    def _settled(self, prototype: int, delta: Floats, margin: float) -> Floats | None:
+    def _settled(self, prototype: int, delta: Floats, margin: float) -> Accepted | None:
         """Make a point hold in floating point; the cell is replaced by its tangents there."""
         question = self.question
 
@@ -589,14 +597,14 @@ class Branching:
 
         scores = question.view.scores
         rounding = scores[question.cells.rivals] + scores[prototype]
-        return settle(question.x, delta, asked, rounding, question.limits, self.judge.is_valid)
+        return settle(question.x, delta, asked, rounding, question.limits, self.context.accepted)
 
     def _margin(self, prototype: int) -> float:
         if self.margin is not None:
-            return max(self.margin, self.judge.least)
+            return max(self.margin, self.context.least)
         view = self.question.view
         usual = default_margin(view.behind(prototype), view.rounding_margin)
-        return max(usual, self.judge.least)
+        return max(usual, self.context.least)
 
     def _descent(self, prototype: int) -> Descent:
         known = self._descents.get(prototype)

@@ -15,6 +15,7 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
@@ -60,7 +61,7 @@ class MixedBranching(Branching):
         """Begin where nothing on the grid changes, and with what the target prototypes have."""
         x, model = self.question.x, self.question.cells.model
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 return
             if from_input:
                 self._complete(prototype, np.zeros_like(x))
@@ -83,7 +84,7 @@ class MixedBranching(Branching):
         )
         relaxed = relax_flat(problem, self._loosened(problem, box))
         for _ in range(ticks.columns.size):
-            if relaxed.outcome is not Outcome.SOLVED or self.judge.out_of_time():
+            if relaxed.outcome is not Outcome.SOLVED or self.context.out_of_time():
                 return
             point = relaxed.prices.point
             miss = ticks.miss(point)
@@ -142,11 +143,11 @@ class MixedBranching(Branching):
         program = replace(program, upper=program.upper.copy())
         for j, change in held.items():
             program.lower[j] = program.upper[j] = change
-        if program.has_empty_box() or self.judge.out_of_time():
+        if program.has_empty_box() or self.context.out_of_time():
             return None
         scores = Scores(*question.view.distances(prototype))
         descent = Descent.of(program, scores, question.spread, self._grid_frames)
-        margin, seconds = self._margin(prototype), self.judge.seconds_left()
+        margin, seconds = self._margin(prototype), self.context.seconds_left()
         inside = descent.into_cell(start, margin, _DIVING, seconds)
         if inside is None:
             return None
@@ -171,9 +172,9 @@ class MixedBranching(Branching):
         if key in self._tried or self._costs_too_much(decided):
             return
         self._tried.add(key)
-        found, cost = self._rest(prototype, decided, point)
-        if found is not None and cost < self._cost:
-            self._best, self._cost = found, cost
+        found = self._rest(prototype, decided, point)
+        if found is not None and found.cost < self._cost:
+            self._best = found
 
     def _costs_too_much(self, decided: Floats) -> bool:
         """Whether a choice on the grid alone costs as much as the best answer so far."""
@@ -181,23 +182,21 @@ class MixedBranching(Branching):
         at = self.question.ticks.columns
         return float(program.w[at] @ np.abs((decided - self.question.x)[at])) >= self._cost
 
-    def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
+    def _rest(self, prototype: int, decided: Floats, point: Floats) -> Accepted | None:
         """Answer the question that a choice on the grid leaves, in one cell."""
         question, cells = self.question, self.question.cells
         if question.ticks.columns.size == decided.size:
-            valid = self.judge.is_valid(decided, False)
-            return (decided, self.judge.price(decided)) if valid else (None, np.inf)
+            return self.context.accepted(decided, False)
         template = question.template.decided(decided)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
-            find = Search(Question(template, one, question.x), self.margin, self.judge).run()
-            return find.y, find.cost
+            return Search(Question(template, one, question.x), self.context).answer()
         only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
         rest = replace(question, template=template, cells=only)
-        return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
+        return Branching(rest, self.context, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
-        if box.equals(Box(box.lower, box.lower)) and self._is_valid(box.lower):
+        if box.equals(Box(box.lower, box.lower)) and self._is_answer(box.lower):
             # One point is left, and it is an answer: its cost is its own bound.
             nothing = replace(LiftedMultipliers.none(problem), point=box.lower)
             return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
@@ -210,8 +209,8 @@ class MixedBranching(Branching):
         """Part of a box that is relaxed and cut: a convex program needs no end."""
         return box if self._is_shared else super()._near(box)
 
-    def _is_valid(self, delta: Floats) -> bool:
-        return self.judge.is_valid(self.question.ticks.values(delta), False)
+    def _is_answer(self, delta: Floats) -> bool:
+        return self.context.accepted(self.question.ticks.values(delta), False) is not None
 
     def _loosened(self, problem: NonconvexProgram, box: Box) -> Box:
         """Keep the sides across the grid; all others follow from the conditions or the cost.

@@ -12,6 +12,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import column_lengths
 from counterlvq.programs.program import Program
@@ -32,25 +33,27 @@ def settle(
     program: Callable[[], Program],
     rounding: Floats,
     limits: tuple[Floats, Floats],
-    is_valid: Callable[[Floats, bool], bool],
-) -> Floats | None:
-    """Return a valid point at or next to ``x + delta``, or None if there is none so near.
+    accepted: Callable[[Floats, bool], Accepted | None],
+) -> Accepted | None:
+    """Return an answer at or next to ``x + delta``, or None if there is none so near.
 
     `program` states what was asked for; it is called only if the point has to be moved.
     `limits` are the smallest and largest allowed value of each feature. `rounding` holds, for
     the leading rows of the program (those of the cell), the size of the numbers that meet when
     they are judged.
     """
-    y = np.clip(x + delta, *limits)
-    if is_valid(y, True):
-        return y
-    asked, start = program(), y
+    start = np.clip(x + delta, *limits)
+    found = accepted(start, True)
+    if found is not None:
+        return found
+    asked = program()
     for strict, tries in ((True, _STRICT_TRIES), (False, _TRIES)):
         step, y = _FIRST_STEP, start
         for _ in range(tries):
             y = np.clip(x + _pulled_inside(asked, y, x, rounding, step), *limits)
-            if is_valid(y, strict):
-                return y
+            found = accepted(y, strict)
+            if found is not None:
+                return found
             step *= _GROWTH
     return None
 
