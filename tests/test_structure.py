@@ -42,18 +42,18 @@ ROOMS = {
     "pipelines": "errors numeric tables model problem adapters",
     "persistence": "errors types files numeric tables model adapters pipelines",
     "lvq": "errors numeric model",
-    "presentation": "types numeric tables",
+    "presentation": "errors types numeric tables search",
     "results": "visible types numeric tables certificates problem presentation",
     "batch": "visible errors types numeric tables model programs certificates solvers search"
     " problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " results batch prepared",
+    " presentation results batch prepared",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
     " results batch explainer plots",
-    "counterlvq_paper": "visible errors datasets",
+    "counterlvq_paper": "visible errors datasets presentation",
     "cli": "visible files datasets presentation report counterlvq_paper",
     "__main__": "cli",
 }

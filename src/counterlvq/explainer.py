@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
 from counterlvq.batch.engine import BatchRun, Table
 from counterlvq.batch.processes import answer_rows
-from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
 from counterlvq.certificates.box_questions import BoxQuestion
@@ -27,6 +26,8 @@ from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, t
 from counterlvq.numeric.memory import Kept, told_if_too_large
 from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared
+from counterlvq.presentation.numbers import cost_text
+from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
@@ -447,7 +448,7 @@ class Explainer:
         found = other._answer(row, list(labels_of(self.model, context.target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
-        cost = f"; without it one costs {found.cost:.6g}" if found.status.has_answer else ""
+        cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
         return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
 
     def _unchanged(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from counterlvq.batch.progress import progress_bar
 from counterlvq.numeric.worker_processes import ask_in_processes
+from counterlvq.presentation.progress import progress_bar
 from counterlvq.results import Counterfactual
 
 __all__ = ["answer_rows"]

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, has_names, read_only
+from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables.encoding import as_cells, named_table, written
 from counterlvq.tables.features import Features
@@ -293,7 +294,7 @@ class BatchSummary:
         ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
         lines = [
             f"{self.rows:,} rows: {ends}",
-            f"  mean cost {self.mean_cost:.6g}, largest gap {self.worst_gap:.0e}, "
+            f"  mean cost {cost_text(self.mean_cost)}, largest gap {self.worst_gap:.0e}, "
             f"{self.mean_changes:.2f} features changed per answer",
             f"  solved by a second engine: {self.fallbacks:,}",
         ]

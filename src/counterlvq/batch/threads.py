@@ -13,8 +13,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from counterlvq.batch.progress import Bar, progress_bar
 from counterlvq.errors import InvalidInputError
+from counterlvq.presentation.progress import Bar, progress_bar
 
 __all__ = ["run_blocks", "workers"]
 

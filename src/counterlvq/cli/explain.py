@@ -14,9 +14,9 @@ from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import explainer_from, question_options, targets_from
 from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
 from counterlvq.cli.text_table import listing
+from counterlvq.presentation.progress import working
 from counterlvq.visible import encodable_cells
 
 __all__ = ["explain"]

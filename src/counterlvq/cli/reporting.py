@@ -12,8 +12,8 @@ from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import explainer_from, question_options, targets_from
 from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
+from counterlvq.presentation.progress import working
 
 __all__ = ["report"]
 

@@ -14,8 +14,8 @@ import counterlvq as clvq
 from counterlvq.cli.conventions import debug_option
 from counterlvq.cli.inputs import read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
+from counterlvq.presentation.progress import working
 
 if TYPE_CHECKING:
     import pandas as pd

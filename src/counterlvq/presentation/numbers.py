@@ -29,6 +29,7 @@ __all__ = [
     "cost_words",
     "exact_text",
     "gap_text",
+    "rough_text",
     "shown_change",
     "shown_row",
 ]
@@ -184,6 +185,18 @@ def exact_text(value: float, feature: Feature | None = None) -> str:
 def cost_text(cost: float) -> str:
     """Show a cost to six digits."""
     return f"{cost:.6g}"
+
+
+def rough_text(value: float) -> str:
+    """Show a number about which nothing is claimed to four digits, or to the last whole one.
+
+    Examples
+    --------
+    >>> rough_text(12345.6), rough_text(-0.123456)
+    ('12,346', '−0.1235')
+    """
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
 def cost_words(shown: float, own: float) -> str:

@@ -15,8 +15,14 @@ from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots.plane_geometry import change_weights
-from counterlvq.plots.style import number
-from counterlvq.presentation.numbers import bound_text, cost_text, cost_words, exact_text, gap_text
+from counterlvq.presentation.numbers import (
+    bound_text,
+    cost_text,
+    cost_words,
+    exact_text,
+    gap_text,
+    rough_text,
+)
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.problem.expressions import as_constraint
@@ -149,7 +155,7 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
         if ends[status]:
             facts.append(Fact(words, f"{ends[status]:,}"))
     if found:
-        facts.append(Fact("mean cost", number(float(np.mean([cf.cost for cf in found])))))
+        facts.append(Fact("mean cost", rough_text(float(np.mean([cf.cost for cf in found])))))
         changed = float(np.mean([len(cf.changes) for cf in found]))
         facts.append(Fact("features changed per answer", f"{changed:.2f}"))
     model = explainer.model
@@ -296,7 +302,7 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     distance = explainer.model.distances(cf.original_values[None, :])[0]
     leads = distance[own.prototype] - distance[own.rivals]
     rivals = tuple(
-        Rival(f"{k}, {shown_repr(labels[k])}", number(float(lead)), number(float(price)))
+        Rival(f"{k}, {shown_repr(labels[k])}", rough_text(float(lead)), rough_text(float(price)))
         for k, lead, price in zip(own.rivals.tolist(), leads, own.rival_prices, strict=True)
     )
     words = [
@@ -407,7 +413,7 @@ def _cost_words(cost: Cost) -> str:
     switches = [
         f"another {shown_text(name)} costs what was said for each pair of levels"
         if isinstance(price, Mapping)
-        else f"another {shown_text(name)} costs {number(float(price))}"
+        else f"another {shown_text(name)} costs {rough_text(float(price))}"
         for name, price in cost.switches.items()
     ]
     return "; ".join([_distance_words(cost), *switches])
@@ -416,7 +422,7 @@ def _cost_words(cost: Cost) -> str:
 def _distance_words(cost: Cost) -> str:
     """Say which distance it is; weights and matrices of many features are too much to read."""
     if isinstance(cost, Manhattan) and cost.weights is not None:
-        low, high = (number(float(end)) for end in (cost.weights.min(), cost.weights.max()))
+        low, high = (rough_text(float(end)) for end in (cost.weights.min(), cost.weights.max()))
         return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"
     if isinstance(cost, Mahalanobis):
         return f"squared generalised distance, by a matrix of {len(cost.matrix)} features"
