@@ -39,7 +39,7 @@ from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import Exact, conflict
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import settled
+from counterlvq.tables.frames import TableView
 from counterlvq.types import Method, Status
 
 __all__ = ["Explainer"]
@@ -195,10 +195,10 @@ class Explainer:
         The answer would have been yes if x0 were 1.001 higher (2.001 instead of 1).
         """
         with told_if_too_large("a row was explained"):
-            x = settled(x)
-            answer = self._answer(self._source.row(x), target, progress=progress)
-            given = self._source.like(x, answer.values[None, :])
-            return replace(answer, as_given=given, check=self._check)
+            given = self._source.seen(x, is_row=True)
+            answer = self._answer(self._source.row(given), target, progress=progress)
+            answered = self._source.like(given, answer.values[None, :])
+            return replace(answer, as_given=answered, check=self._check)
 
     def _answer(
         self,
@@ -280,8 +280,8 @@ class Explainer:
     def _explain_rows(
         self, X: ArrayLike, target: Any, jobs: int, progress: bool
     ) -> CounterfactualBatch:
-        X = settled(X)
-        rows = self._source.rows(X)
+        given = self._source.seen(X)
+        rows = self._source.rows(given)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once
@@ -314,7 +314,7 @@ class Explainer:
             features=self.features,
             rows=np.arange(rows.shape[0]),
             ask=ask,
-            given=GivenTable(X, self._source.like),
+            given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
         )
 

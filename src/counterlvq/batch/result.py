@@ -10,12 +10,12 @@ from typing import Any, final, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.numeric.arrays import Floats, has_names, read_only
+from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Counterfactual, RowCheck, difference
-from counterlvq.tables.encoding import as_cells, named_table, written
+from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import as_frame, new_frame
+from counterlvq.tables.frames import FrameView, TableView, new_frame
 from counterlvq.types import Status
 from counterlvq.visible import encodable, encodable_cells, shown_text
 
@@ -31,24 +31,22 @@ _ROUNDING = 2.0**-44
 class GivenTable:
     """The table that a batch was asked for, to write answers into tables like it."""
 
-    table: Any
-    fill: Callable[[Any, Floats], Any]  # puts rows of numbers into a table of as many rows
+    table: TableView | None  # None for an array of numbers
+    fill: Callable[[TableView, Floats], Any]  # puts rows of numbers into a table of as many rows
 
     def holding(self, rows: NDArray[np.int64], values: Floats) -> Any:
         """Write values into the listed rows of the table."""
-        named = named_table(self.table)
-        if named is not None:
-            return self.fill(named.taking(rows), values)
-        cells = as_cells(self.table)
-        is_whole = np.array_equal(rows, np.arange(len(cells)))
-        return self.fill(cells if is_whole else cells[rows], values)
+        return values if self.table is None else self.fill(self.table.taking(rows), values)
+
+    @property
+    def named(self) -> TableView | None:
+        """The table, if its columns have names."""
+        return self.table if self.table is not None and self.table.is_named else None
 
     def new(self, rows: NDArray[np.int64], columns: dict[str, Any]) -> Any:
         """Make a frame of other columns for the listed rows, in the library of the table."""
-        frame = as_frame(self.table)
-        if frame is not None:
-            taken = as_frame(frame.taking(rows))
-            return taken.beside(columns) if taken is not None else None
+        if isinstance(self.table, FrameView):
+            return self.table.taking(rows).beside(columns)
         made = new_frame(columns)
         return made.set_index(rows) if hasattr(made, "set_index") else made
 
@@ -155,7 +153,7 @@ class CounterfactualBatch:
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a table with names, with a row of the same kind."""
         answer = replace(self.ask(row), check=self.check)
-        if not has_names(self.given.table):
+        if self.given.named is None:
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])
         return replace(answer, as_given=held[0] if isinstance(held, list) else held)

@@ -10,9 +10,10 @@ import difflib
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from copy import copy
 from itertools import islice
 from types import ModuleType
-from typing import Any, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +40,7 @@ class TableView(ABC):
     """Named columns of values."""
 
     names: tuple[str, ...]
+    is_named: ClassVar[bool] = True  # whether the names are the user's own
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -60,8 +62,14 @@ class TableView(ABC):
         """
 
     @abstractmethod
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        """Return the listed rows, as a table of the same kind."""
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        """See the listed rows alone."""
+
+    def _changed(self, **parts: Any) -> Self:
+        """See other contents in the same way."""
+        other = copy(self)
+        vars(other).update(parts)
+        return other
 
     def row(self, i: int) -> str:
         """Name a row as the user knows it."""
@@ -126,8 +134,8 @@ class _Pandas(FrameView):
     def dtype(self, name: str) -> str:
         return str(self.frame[name].dtype)
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self.frame.iloc[rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(frame=self.frame.iloc[rows])
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         return self._library().DataFrame(columns, index=self.frame.index).infer_objects()
@@ -207,8 +215,8 @@ class _Polars(FrameView):
     def dtype(self, name: str) -> str:
         return str(self.frame.schema[name])
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self.frame[rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(frame=self.frame[rows])
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         # polars takes no arrays of objects, but lists of what is in them.
@@ -289,8 +297,8 @@ class _Arrow(FrameView):
     def dtype(self, name: str) -> str:
         return str(self._type(name))
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self._as_given(self.frame.take(self._library().array(rows)))
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(frame=self.frame.take(self._library().array(rows)))
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         arrays = {name: np.asarray(column) for name, column in columns.items()}
@@ -375,7 +383,12 @@ _UNREAD: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 def as_frame(frame: Any) -> FrameView | None:
-    """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither."""
+    """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither.
+
+    What is seen so already is returned as it is.
+    """
+    if isinstance(frame, FrameView):
+        return frame
     for cls in type(frame).__mro__:
         known = (cls.__module__.partition(".")[0], cls.__name__)
         if known in _KNOWN:
