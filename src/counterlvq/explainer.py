@@ -347,6 +347,8 @@ class Explainer:
             )
         target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
+        if not self._source.coordinates.holds(row):
+            return 0.0
         view = self._view(row)
         question = view.answers.question(view.inner(row), target_mask)
         certificate, cost = counterfactual.certificate, counterfactual.cost

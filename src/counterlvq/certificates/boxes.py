@@ -186,6 +186,8 @@ class BoxCertificate:
         """
         if not isinstance(question, BoxQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0
+        if not question.cells.targets.size:
+            return cap if self.excludes_all(question) else 0.0
         trees = self._covering(question, stop)
         found = min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
         if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:

@@ -66,6 +66,15 @@ class Coordinates:
             return self
         return Coordinates(self.features, tuple(float(value) for value in row))
 
+    def holds(self, row: object) -> bool:
+        """Whether something is a row of the table: finite numbers and positions of levels."""
+        if not isinstance(row, np.ndarray) or row.shape != (len(self.features),):
+            return False
+        if row.dtype != np.float64 or not np.isfinite(row).all():
+            return False
+        pairs = zip(self.features, row.tolist(), strict=True)
+        return all(f.is_number or at in range(len(f.levels)) for f, at in pairs)
+
     def others(self, column: int) -> list[int]:
         """Positions of the levels that a feature could take up."""
         own = int(self.levels[column])

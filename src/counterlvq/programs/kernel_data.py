@@ -176,11 +176,13 @@ def _moves(
     model: PrototypeModel, anchors: Floats, columns: NDArray[np.intp], units: _Units
 ) -> Floats:
     """Take anchors to rows on changes in units of cost, (n, d)."""
-    if model.omegas is None:
-        return units.applied(2.0 * anchors[:, columns])
-    if model.diagonal is not None:
-        return units.applied(2.0 * anchors[:, columns] * model.diagonal[columns])
-    return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
+    # A row that overflows makes the kernel fail, and another engine is asked.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if model.omegas is None:
+            return units.applied(2.0 * anchors[:, columns])
+        if model.diagonal is not None:
+            return units.applied(2.0 * anchors[:, columns] * model.diagonal[columns])
+        return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
 
 
 def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:

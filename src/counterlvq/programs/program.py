@@ -39,6 +39,7 @@ class Program:
     quadrics: tuple[QuadraticCondition, ...]
     reach: Floats  # (d,), finite
     blur: Floats  # (m + k,), rounding of b and e themselves
+    deadline: float = np.inf  # by the monotonic clock; a solver that has nothing by then, fails
 
     @property
     def width(self) -> int:
@@ -121,6 +122,7 @@ def elastic(program: Program) -> Program:
         quadrics=tuple(quadrics),
         reach=np.concatenate([program.reach, most]),
         blur=program.blur,
+        deadline=program.deadline,
     )
 
 

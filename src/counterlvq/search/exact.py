@@ -7,6 +7,9 @@ further on can beat it.
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import final
 
@@ -47,6 +50,8 @@ _FAR = 1e120
 _UNDECIDED = 1e-7
 # A default margin that costs more than that is tried again at this share of itself.
 _FINER = 2.0**-12
+# Share of the time that is left which a kernel may take; the rest is for its proof.
+_KERNEL_SHARE = 0.75
 
 
 def compiled_find(
@@ -54,15 +59,16 @@ def compiled_find(
 ) -> SearchResult | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
-    answers = compiled.run(
-        family,
-        question.grounds.stated,
-        question.x[None, :],
-        context.margin,
-        scratch,
-        np.array([context.least]),
-        np.array([question.blur]),
-    )
+    with _stopping(scratch, _KERNEL_SHARE * context.seconds_left()):
+        answers = compiled.run(
+            family,
+            question.grounds.stated,
+            question.x[None, :],
+            context.margin,
+            scratch,
+            np.array([context.least]),
+            np.array([question.blur]),
+        )
     code = answers.code[0]
     if code == compiled.Code.FAILED:
         return None
@@ -70,6 +76,21 @@ def compiled_find(
     if code == compiled.Code.SOLVED and found is None:
         return None
     return SearchResult(found, _certificate(question, family, scratch), (_COMPILED,))
+
+
+@contextmanager
+def _stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
+    """Tell a kernel to give what it has after so many seconds: it reads no clock itself."""
+    if seconds == np.inf:
+        yield
+        return
+    timer = threading.Timer(max(seconds, 0.0), scratch.stop.fill, [1])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _certificate(
@@ -200,7 +221,8 @@ class Search:
             if certificate.lower_bound(only, self._cost, margin, stop=stop) >= enough or stop():
                 continue
             program = question.program(i).within(question.grounds.box(enough))
-            prices = elastic_prices(program.tightened(self._asked, question.cells.rivals.size))
+            asked = program.tightened(self._asked, question.cells.rivals.size)
+            prices = elastic_prices(replace(asked, deadline=self.context.deadline))
             if prices is not None:
                 proof = proof_of(question, i, prices.multipliers, prices.point)
                 more.append(Exclusion(proof, self._asked))
@@ -256,7 +278,7 @@ class Search:
             return Solution.without_point(program, Outcome.INFEASIBLE, "bounds")
         choice = solvers.select(program)
         self._engines[choice.reason] = None
-        solution = choice.solver(program)
+        solution = choice.solver(replace(program, deadline=self.context.deadline))
         if not (np.abs(solution.delta) < _FAR).all():
             return Solution.without_point(program, Outcome.FAILED, solution.engine)
         return solution
@@ -265,7 +287,7 @@ class Search:
         """Keep prices that may show the cell to be empty; whoever checks them decides."""
         if self.context.out_of_time():
             return
-        prices = elastic_prices(asked)
+        prices = elastic_prices(replace(asked, deadline=self.context.deadline))
         if prices is not None:
             proof = proof_of(self.question, prototype, prices.multipliers, prices.point)
             self._exclusions.append(Exclusion(proof, margin))

@@ -71,6 +71,9 @@ class MixedBranching(Branching):
             elif self._best is None:
                 self._dive_straight(prototype)
 
+    def _relax_flat(self, problem: NonconvexProgram, box: Box) -> Relaxed:
+        return relax_flat(problem, self._loosened(problem, box), self.context.deadline)
+
     def _dive_straight(self, prototype: int) -> None:
         """Solve the convex program without a grid, then hold one feature after another on it.
 
@@ -82,7 +85,7 @@ class MixedBranching(Branching):
         problem = problem.tightened(
             self.margin or _CLEAR * float(problem.forms.size.max(initial=0))
         )
-        relaxed = relax_flat(problem, self._loosened(problem, box))
+        relaxed = self._relax_flat(problem, box)
         for _ in range(ticks.columns.size):
             if relaxed.outcome is not Outcome.SOLVED or self.context.out_of_time():
                 return
@@ -96,7 +99,7 @@ class MixedBranching(Branching):
             for change in sorted(choices, key=self._away(point[j])):
                 part = Box(box.lower.copy(), box.upper.copy())
                 part.lower[j] = part.upper[j] = change
-                relaxed = relax_flat(problem, self._loosened(problem, part))
+                relaxed = self._relax_flat(problem, part)
                 if relaxed.outcome is Outcome.SOLVED:
                     box = part
                     break
@@ -201,7 +204,7 @@ class MixedBranching(Branching):
             nothing = replace(LiftedMultipliers.none(problem), point=box.lower)
             return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
-            relaxed = relax_flat(problem, self._loosened(problem, box))
+            relaxed = self._relax_flat(problem, box)
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
 

@@ -89,6 +89,7 @@ class Scratch(NamedTuple):
     charged_rivals: NDArray[np.int64]
     charged: Floats
     on_constraints: Floats
+    stop: NDArray[np.int64]  # (1,) not 0 once the kernel is told to give what it has
 
 
 def scratch_for(family: KernelData) -> Scratch:
@@ -116,6 +117,7 @@ def scratch_for(family: KernelData) -> Scratch:
         inner_high=reals(width), g1=reals(r), g2=reals(r), c_slope=reals(width),
         c_error=reals(width), nothing=reals(width), no_diagonal=reals(0), no_factor=reals(0, width),
         charged_rivals=whole(d + 2), charged=reals(d + 2), on_constraints=reals(c),
+        stop=whole(1),
     )  # fmt: skip
 
 

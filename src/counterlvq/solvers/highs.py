@@ -40,7 +40,7 @@ def solve(program: Program) -> Solution:
     ):
         solver.setOptionValue(name, value)
     solver.passModel(_linear_program(unit))
-    run_highs(solver)
+    run_highs(solver, program.deadline)
     status = solver.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
@@ -57,7 +57,8 @@ def solve(program: Program) -> Solution:
 
 def _linear_program(unit: Program) -> highspy.HighsLp:
     rows = np.concatenate([unit.A, unit.E])
-    columns = sparse.csc_array(np.hstack([rows, -rows]))
+    upward = sparse.csc_array(rows)
+    columns = sparse.hstack([upward, -upward], format="csc")
     lp = highspy.HighsLp()
     lp.num_col_ = 2 * unit.width
     lp.num_row_ = rows.shape[0]

@@ -19,9 +19,9 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["relax_flat"]
 
 
-def relax_flat(problem: NonconvexProgram, box: Box) -> Relaxed:
+def relax_flat(problem: NonconvexProgram, box: Box, deadline: float = np.inf) -> Relaxed:
     """Solve over one box; where there is no room, return the prices that show it."""
-    program = _over_box(problem, box)
+    program = replace(_over_box(problem, box), deadline=deadline)
     solution = solvers.select(program).solver(program)
     if solution.outcome is Outcome.SOLVED:
         return _relaxed(problem, Outcome.SOLVED, solution.multipliers, solution.delta)

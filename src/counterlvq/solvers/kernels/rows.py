@@ -257,6 +257,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             borrowed(stated.single_column),
         )
         targets, rivals = borrowed(family.targets), borrowed(family.rivals)
+        stop = borrowed(scratch.stop)
         gains = borrowed(family.gains)
         z, low, high, inner_low, inner_high = (
             borrowed(scratch.z),
@@ -399,7 +400,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             asked = -blur[n] if np.isnan(margin) else margin - blur[n]
             for t in range(pt):
                 quick[t], scratch_rival[t] = 0.0, k
-                if k < 0 or score[t] <= scores[k]:
+                if stop[0] != 0 or k < 0 or score[t] <= scores[k]:
                     continue
                 worst = _worst_rival(family_scale, t, score[t], scores, k)
                 scratch_rival[t] = worst
@@ -415,8 +416,11 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
             # 1. Target prototypes in the order of their quick bounds, until these pass the best.
             used[:] = _SKIPPED
-            best, winner, empty, failed = INF, -1, 0, False
+            best, winner, empty, failed, stopped = INF, -1, 0, False, 0
             while True:
+                stopped = stop[0]
+                if stopped != 0:
+                    break
                 t, first = _next_target(quick, used)
                 if t < 0 or (best < INF and first >= best * _CLEARLY):
                     break
@@ -459,7 +463,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 codes[n], bounds[n] = FAILED, 0.0
                 continue
             # 2. The point in the user's space, and what the prices of all cells prove.
-            proved = INF  # limited to the cost of the point by whoever judges it
+            # Limited to the cost of the point by whoever judges it.
+            proved = INF if stopped == 0 else 0.0
             if winner >= 0:
                 codes[n] = SOLVED
                 _delta_of(
@@ -471,13 +476,15 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             for t in range(pt):
                 if used[t] == _SKIPPED:
                     continue
+                _delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
+                if stopped != 0:
+                    continue
                 is_empty = used[t] <= _EMPTY
                 count = _EMPTY - used[t] if is_empty else used[t]
                 found = _multipliers_of(
                     rows[t], prices[t], count, m, equality.size, unit, rivals, charged_rivals,
                     charged, on_constraints,
                 )  # fmt: skip
-                _delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
                 # A contradiction takes no cost into account.
                 cost_w, cost_diagonal, cost_L = w, L_diagonal, L
                 if is_empty:
