@@ -77,8 +77,8 @@ class Explainer:
         does the same with a small budget, so that most answers are proved and every answer
         has an honest gap.
     time_limit : float, optional
-        Seconds per answer, proof and conflict included, looked at between programs; one that is
-        running is waited for, as is a compiled kernel. What is not shown by then is not claimed.
+        Seconds per answer, proof and conflict included. An iteration of a cone program that is
+        running is waited for. What is not shown by then is not claimed.
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
