@@ -28,6 +28,7 @@ from counterlvq.numeric.arrays import (
 from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import is_missing
@@ -44,18 +45,6 @@ _PRODUCT = 1 << 18
 _ROWS_ENOUGH = 256
 # Up to so many rows, local distances are taken of all prototypes at once.
 _FEW_ROWS = 4
-# Twice the unit of rounding: errors are bounded by multiples of it, with room to spare for the
-# second-order terms that the bounds leave out. Too large an error bound sends more rows to exact
-# arithmetic, which decides the same.
-_UNIT = 2.0**-52
-# Squares below this lose digits or vanish; no bound on rounding is taken to be smaller. It sends
-# distances that are tiny to exact arithmetic, and changes no label.
-_TINY = 2.0**-1000
-# What two roundings of the root of a sum of such squares lose, at the most.
-_ROOT_TINY = 2.0**-560
-# Between two models that are the same up to rounding, distances that differ by less than this
-# share of themselves are a close call: the model behind is asked, and nothing is claimed.
-_CLOSE = 2.0**-30
 # Python writes no whole number of more than 4,300 digits, and nobody reads one of a thousand.
 _LABEL_BITS = 1 << 12
 
@@ -286,7 +275,7 @@ class PrototypeModel:
         nearest: NDArray[np.intp] = scores.argmin(axis=1)
         if self._referee is not None:
             two = np.partition(scores, 1, axis=1)
-            close = two[:, 1] - two[:, 0] <= _CLOSE * two[:, 1]
+            close = two[:, 1] - two[:, 0] <= CLOSE_CALL * two[:, 1]
             if close.any():
                 nearest[close] = self._referee(rows[close])
             return nearest
@@ -342,29 +331,29 @@ class PrototypeModel:
         """
         d = self.n_features
         if self.omegas is None:
-            return (d + 8) * _UNIT * scores + _TINY
+            return (d + 8) * UNIT * scores + TINY_SQUARE
         if isinstance(self.omegas, tuple):
             blur = np.empty_like(scores)
             for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
                 blur[:, k] = np.abs(rows - prototype) @ _column_lengths(omega)
-            blur *= (d + 4) * _UNIT
+            blur *= (d + 4) * UNIT
             r = max(len(omega) for omega in self.omegas)
         else:
             r = self.anchors.shape[1]
             blur = self.projection_errors(rows)[:, None] + self.anchor_errors
         with np.errstate(over="ignore", invalid="ignore"):  # then all of them are looked at
-            rest = (r + 8) * _UNIT * scores + _TINY
+            rest = (r + 8) * UNIT * scores + TINY_SQUARE
             return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest)
 
     def projection_errors(self, rows: Floats) -> Floats:
         """Bound the length of the rounding of `project`, (n,)."""
         if self.diagonal is None:
             away = np.abs(rows - self.center) @ self.column_lengths
-            return np.asarray((self.n_features + 4) * _UNIT * away)
+            return np.asarray((self.n_features + 4) * UNIT * away)
         images = (rows - self.center) * self.diagonal
         lengths = np.sqrt(np.einsum("ij,ij->i", images, images))
-        share = 2.0 * (1.0 + (self.n_features + 8) * _UNIT) * _UNIT
-        return np.asarray(share * lengths + _ROOT_TINY)
+        share = 2.0 * (1.0 + (self.n_features + 8) * UNIT) * UNIT
+        return np.asarray(share * lengths + TINY_ROOT)
 
     @cached_property
     def column_lengths(self) -> Floats:
@@ -380,7 +369,7 @@ class PrototypeModel:
         """Bound the length of the rounding of each of the `anchors`, (p,)."""
         errors = self.projection_errors(self.prototypes)
         if self.offsets is not None:
-            errors = errors + _UNIT * np.sqrt(self.offsets)
+            errors = errors + UNIT * np.sqrt(self.offsets)
         return read_only(errors)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -445,7 +434,7 @@ class PrototypeModel:
 def _column_lengths(factor: Floats) -> Floats:
     """Length of each column, rounded up, (d,)."""
     lengths: Floats = np.sqrt(np.einsum("ij,ij->j", factor, factor))
-    return lengths * (1.0 + (len(factor) + 8) * _UNIT)
+    return lengths * (1.0 + (len(factor) + 8) * UNIT)
 
 
 def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, has_names, read_only
+from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables.encoding import as_cells, named_table, written
 from counterlvq.tables.features import Features
@@ -21,8 +22,6 @@ from counterlvq.visible import encodable, encodable_cells, shown_text
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
-# A summary counts no change smaller than this share of the value; it enters no claim.
-_ROUNDING = 2.0**-44
 
 
 @final
@@ -230,7 +229,7 @@ class CounterfactualBatch:
         answered = np.isfinite(self.cost)
         before, after = self.original_values[answered], self.values[answered]
         # Whether a digit beyond the last that matters has changed depends on the processor.
-        changed = ~np.isclose(after, before, _ROUNDING, 0.0) if answered.any() else None
+        changed = ~np.isclose(after, before, COUNTED_CHANGE, 0.0) if answered.any() else None
         uses = []
         for j, feature in enumerate(self.features):
             moved = np.zeros(0)

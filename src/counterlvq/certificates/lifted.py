@@ -24,17 +24,11 @@ import numpy as np
 
 from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import UNIT
+from counterlvq.numeric.tolerances import HUGE, NO_ROOM, UNIT
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["lifted_bound", "lifted_contradiction"]
-
-# Larger prices, and those that are none, are not charged: their products could overflow.
-_HUGE = 1e100
-# A box with less room than this share of its sides is a point, but for rounding; only how much
-# trouble is taken depends on it.
-_NO_ROOM = 2.0**-40
 
 
 def lifted_bound(
@@ -48,7 +42,7 @@ def lifted_bound(
         return cap
     program = problem.convex
     with np.errstate(all="ignore"):
-        if not prices.charges_anything and (box.upper - box.lower > _NO_ROOM * box.most).any():
+        if not prices.charges_anything and (box.upper - box.lower > NO_ROOM * box.most).any():
             # Nothing but the cost: what the least absolute changes amount to. Of a single point,
             # up to rounding, the sum below tells the whole cost.
             least = float(program.w @ box.least) * (1.0 - (program.width + 4) * UNIT)
@@ -253,7 +247,7 @@ def _exact_slope(problem: NonconvexProgram, prices: LiftedMultipliers, j: int) -
 
 def _usable(values: Floats) -> Floats:
     """Numbers that can be squared; anything else charges for nothing and lies nowhere."""
-    return np.where(np.abs(values) < _HUGE, values, 0.0)
+    return np.where(np.abs(values) < HUGE, values, 0.0)
 
 
 def _prices(values: Floats) -> Floats:

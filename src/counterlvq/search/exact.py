@@ -17,6 +17,7 @@ from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLOSED_GAP, FINER_MARGIN, MOST_BLURS, SHARE_OF_LEAD
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
@@ -29,23 +30,15 @@ __all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refut
 
 _COMPILED = "compiled kernel"
 
-# All numbers below move answers, or decide how long one is looked for. Bounds are computed from
-# prices by `certificates`, in which none of them occurs.
+# All numbers below move answers, or decide how long one is looked for. `certificates` computes
+# bounds from multipliers, and uses none of them.
 #
-# The default margin asks for this share of the lead that has to be gained ...
-_SHARE_OF_LEAD = 2.0**-24
-# ... but at least what rounding in `predict` can blur, and at most so many times that.
-_AMPLE = 2.0**8
 # A margin that rounding still defeats is multiplied by this, a few times: a model that
 # computes in single precision needs a good deal more than one in double.
 _MARGIN_GROWTH = 16.0
 _MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
-# Share of the cost that may stay open before a cell is looked at again.
-_UNDECIDED = 1e-7
-# A default margin that costs more than that is tried again at this share of itself.
-_FINER = 2.0**-12
 
 
 def compiled_find(
@@ -124,7 +117,7 @@ class Search:
             if self.judge.out_of_time():
                 break
             i, first = int(targets[at]), float(bounds[at])
-            if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
+            if self._best is not None and first >= self._cost * (1.0 + CLOSED_GAP):
                 break
             proofs += self._explore(i)
         certificate = CellCertificate(tuple(proofs), tuple(self._exclusions), firsts)
@@ -163,7 +156,7 @@ class Search:
                 break
             margin *= _MARGIN_GROWTH
         if proofs and not self.judge.out_of_time() and self._is_worth_refining(proofs[-1]):
-            finer = self._attempt(prototype, program, _FINER * margin)
+            finer = self._attempt(prototype, program, FINER_MARGIN * margin)
             proofs += [] if finer is None else [finer]
         return proofs
 
@@ -172,11 +165,11 @@ class Search:
         if self._best is None or self.judge.least > 0.0:
             return False
         bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
-        return bound < (1.0 - _UNDECIDED) * self._cost
+        return bound < (1.0 - CLOSED_GAP) * self._cost
 
     def _completed(self, certificate: CellCertificate) -> CellCertificate:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
-        question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
+        question, enough = self.question, (1.0 - CLOSED_GAP) * self._cost
         stop, margin = self.judge.out_of_time, self.margin or 0.0
         if certificate.lower_bound(question, self._cost, margin, stop=stop) >= enough:
             return certificate
@@ -259,7 +252,7 @@ class Search:
 
 def default_margin(behind: float, least: float) -> float:
     """Choose a margin: a share of the lead to be gained, within what rounding suggests."""
-    return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
+    return float(np.clip(SHARE_OF_LEAD * behind, least, MOST_BLURS * least))
 
 
 def elastic_prices(program: Program) -> DualPoint | None:

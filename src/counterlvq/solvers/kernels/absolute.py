@@ -9,6 +9,7 @@ their row comes back when it is broken again.
 from __future__ import annotations
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import LEFT_COST, PIVOT, TIE
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -21,12 +22,6 @@ from counterlvq.solvers.kernels.conditions import (
 )
 
 __all__ = ["begin", "resume", "solve"]
-
-# Pivots smaller than this, as a share of the row, are none; ratios nearer than that are a tie. Both
-# choose the way of the simplex method: poor choices give a poor point or weak prices, which are
-# judged and evaluated by others.
-_PIVOT = 1e-11
-_TIE = 1e-12
 
 
 @jit
@@ -64,7 +59,7 @@ def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
     enter, step, pivot = -1, INF, 0.0
     for j in range(d):
         pull = up * row[j]
-        if abs(pull) <= _PIVOT * size:
+        if abs(pull) <= PIVOT * size:
             continue
         v = nonbasic[j]
         if v < d:
@@ -75,7 +70,7 @@ def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
         if abs(end) == INF:
             continue
         ratio = max((end + D[j]) / pull, 0.0)
-        tie = _TIE * (1.0 + step) if step < INF else 0.0
+        tie = TIE * (1.0 + step) if step < INF else 0.0
         if ratio < step - tie:
             enter, step, pivot = j, ratio, abs(pull)
         elif ratio <= step + tie and abs(pull) > pivot:
@@ -166,7 +161,7 @@ def resume(
             return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices), count
         # 1. What is broken: a basic change outside its piece first, then the conditions.
         # Less than 1e-14 of the cost is left as it is: that moves the point, never a bound.
-        leave, aim = _outside_piece(count, basic, slope, u, lo, hi, 1e-14 * cost)
+        leave, aim = _outside_piece(count, basic, slope, u, lo, hi, LEFT_COST * cost)
         broken = -1
         if leave >= 0:
             value = u[basic[leave]]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import BROKEN_BOUND, DEPENDENT
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -23,10 +24,6 @@ from counterlvq.solvers.kernels.conditions import (
 
 __all__ = ["resume", "solve"]
 
-# A row with less than this share of its length left beside the others depends on them. A wrong
-# guess gives a poor point or weak prices, which are judged and evaluated by others.
-_DEPENDENT = 1e-13
-
 
 @jit
 def _broken_bound(u, B, B_lengths, lo, hi, base):
@@ -34,7 +31,7 @@ def _broken_bound(u, B, B_lengths, lo, hi, base):
     d = lo.size
     # A bound holds up to the rounding of the products that it is compared with; the point that
     # comes out is put inside and judged.
-    at, worst = -1, 1e-14 * np.sqrt(_square(u))
+    at, worst = -1, BROKEN_BOUND * np.sqrt(_square(u))
     for j in range(d):
         if lo[j] == -INF and hi[j] == INF:
             continue
@@ -225,11 +222,11 @@ def resume(
             drop, limit = -1, INF
             for a in range(count):
                 c = rows[a] - m
-                if right[a] > 1e-14 and not (0 <= c < equality.size and equality[c]):
+                if right[a] > BROKEN_BOUND and not (0 <= c < equality.size and equality[c]):
                     ratio = max(prices[a], 0.0) / right[a]
                     if ratio < limit:
                         drop, limit = a, ratio
-            dependent = rest <= _DEPENDENT * square or count == d
+            dependent = rest <= DEPENDENT * square or count == d
             if dependent and drop < 0:
                 for a in range(count):
                     prices[a] = -right[a]
