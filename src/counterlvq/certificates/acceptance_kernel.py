@@ -11,33 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import borrowed, jit
-from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, SPLITTER, UNIT
+from counterlvq.numeric.quadratic_sums import split_product, split_sum
+from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, UNIT
 from counterlvq.programs.duality_kernel import cost_of
 
 __all__ = ["judge_rows", "relative_gap"]
 
 _INF = np.inf
-
-
-@jit
-def _two_sum(a, b):
-    """Sum and its rounding error, exactly."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-@jit
-def _two_product(a, b):
-    """Product and its rounding error, exactly unless it over- or underflows."""
-    product = a * b
-    big = SPLITTER * a
-    a1 = big - (big - a)
-    a2 = a - a1
-    big = SPLITTER * b
-    b1 = big - (big - b)
-    b2 = b - b1
-    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
 
 
 @jit
@@ -47,8 +27,8 @@ def _exact_surplus(x, y, first, last, feature, new, old, value):
     for n in range(first, last):
         j = feature[n]
         for factor, at in ((new[n], y[j]), (old[n], x[j])):
-            product, low = _two_product(factor, at)
-            total, high = _two_sum(total, product)
+            product, low = split_product(factor, at)
+            total, high = split_sum(total, product)
             rest += low + high
     return total + rest
 

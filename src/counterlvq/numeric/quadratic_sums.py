@@ -11,18 +11,20 @@ from __future__ import annotations
 from counterlvq.numeric.jit import jit
 from counterlvq.numeric.tolerances import DOUBLED_UNIT, PRODUCT_UNDERFLOW, SPLITTER
 
-__all__ = ["diagonal_sums", "factor_sums", "matrix_sums"]
+__all__ = ["diagonal_sums", "factor_sums", "matrix_sums", "split_product", "split_sum"]
 
 
 @jit
-def _split_sum(a, b):
+def split_sum(a, b):
+    """Sum and its rounding error, exactly."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
 
 
 @jit
-def _split_product(a, b):
+def split_product(a, b):
+    """Product and its rounding error, exactly unless it over- or underflows."""
     product = a * b
     spread_a, spread_b = SPLITTER * a, SPLITTER * b
     high_a, high_b = spread_a - (spread_a - a), spread_b - (spread_b - b)
@@ -34,9 +36,9 @@ def _split_product(a, b):
 @jit
 def _added(high, low, more, less):
     """Add two numbers of two floats each."""
-    total, rest = _split_sum(high, more)
+    total, rest = split_sum(high, more)
     rest += low + less
-    return _split_sum(total, rest)
+    return split_sum(total, rest)
 
 
 @jit
@@ -45,7 +47,7 @@ def _dot(row, change):
     high, low, size = 0.0, 0.0, 0.0
     for j in range(change.size):
         if row[j] != 0.0:
-            product, rest = _split_product(row[j], change[j])
+            product, rest = split_product(row[j], change[j])
             high, low = _added(high, low, product, rest)
             size += abs(product)
     return high, low, size
@@ -62,7 +64,7 @@ def matrix_sums(matrix, changes, high, low, error):
             if change[i] == 0.0:
                 continue
             upper, lower, size = _dot(matrix[i], change)
-            product, rest = _split_product(change[i], upper)
+            product, rest = split_product(change[i], upper)
             high[n], low[n] = _added(high[n], low[n], product, rest + change[i] * lower)
             most += abs(change[i]) * size
         error[n] = 1.01 * (d + 4) * DOUBLED_UNIT * most + (d + 4) ** 2 * PRODUCT_UNDERFLOW
@@ -77,7 +79,7 @@ def factor_sums(factor, changes, high, low, error):
         high[n], low[n] = 0.0, 0.0
         for k in range(r):
             upper, lower, size = _dot(factor[k], changes[n])
-            product, rest = _split_product(upper, upper)
+            product, rest = split_product(upper, upper)
             high[n], low[n] = _added(high[n], low[n], product, rest + 2.0 * upper * lower)
             miss = (d + 4) * DOUBLED_UNIT * size + (d + 4) * PRODUCT_UNDERFLOW
             # What lifted and squared terms are off by, and the square of the lower part.
@@ -92,7 +94,7 @@ def diagonal_sums(diagonal, changes, high, low, error):
     for n in range(changes.shape[0]):
         high[n], low[n] = 0.0, 0.0
         for j in range(d):
-            upper, lower = _split_product(changes[n, j], changes[n, j])
-            product, rest = _split_product(diagonal[j], upper)
+            upper, lower = split_product(changes[n, j], changes[n, j])
+            product, rest = split_product(diagonal[j], upper)
             high[n], low[n] = _added(high[n], low[n], product, rest + diagonal[j] * lower)
         error[n] = 1.01 * (d + 4) * (DOUBLED_UNIT * high[n] + PRODUCT_UNDERFLOW)

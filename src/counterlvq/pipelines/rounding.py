@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import EPSILON, SAFE, SPLITTER, SUM_UNDERFLOW
+from counterlvq.numeric.error_free import split_product, split_sum
+from counterlvq.numeric.tolerances import EPSILON, SAFE, SUM_UNDERFLOW
 
 __all__ = [
     "Doubled",
@@ -34,13 +35,13 @@ class Doubled(NamedTuple):
 
 def difference(a: Floats, b: Floats) -> Doubled:
     """Take ``a - b`` without any error."""
-    return Doubled(*_two_sum(a, -b))
+    return Doubled(*split_sum(a, -b))
 
 
 def product_plus(a: Floats, b: Floats, c: Floats) -> tuple[Floats, Floats]:
     """Return ``a * b + c``, rounded about once, and a bound on its error."""
-    product, error = _two_product(a, b)
-    total, carried = _two_sum(product, c)
+    product, error = split_product(a, b)
+    total, carried = split_sum(product, c)
     found = total + (carried + error)
     rest = EPSILON * (np.abs(carried) + np.abs(error))
     return found, SAFE * (EPSILON * np.abs(found) + rest + SUM_UNDERFLOW)
@@ -91,41 +92,19 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
         if not at.size:
             continue
         where: slice | np.ndarray = slice(None) if at.size == len(column) else at
-        product, error = _two_product(rows.high[:, j, None], column[where])
-        high[:, where], carried = _two_sum(high[:, where], product)
+        product, error = split_product(rows.high[:, j, None], column[where])
+        high[:, where], carried = split_sum(high[:, where], product)
         low[:, where] += carried + (error + rows.low[:, j, None] * column[where])
     sizes = np.abs(rows.high) @ np.abs(A).T + np.abs(start.high)
     terms = A.shape[1] + 2
     error = SAFE * ((4.0 * terms * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)
-    return Doubled(*_two_sum(high, low)), error
+    return Doubled(*split_sum(high, low)), error
 
 
 def summed_along(slopes: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
     """As `summed` for a matrix with `slopes` (d,) on its diagonal: one product in each sum."""
-    product, error = _two_product(rows.high, slopes)
-    high, carried = _two_sum(start.high, product)
+    product, error = split_product(rows.high, slopes)
+    high, carried = split_sum(start.high, product)
     low = start.low + (carried + (error + rows.low * slopes))
     sizes = np.abs(rows.high) * np.abs(slopes) + np.abs(start.high)
-    return Doubled(*_two_sum(high, low)), SAFE * ((4.0 * 3 * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)
-
-
-def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Round ``a + b``; the second result is what that leaves out."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
-
-
-def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Round ``a * b``; the second result is what that leaves out."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
-    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product, error
-
-
-def _split(a: Floats) -> tuple[Floats, Floats]:
-    """Split 53 bits into 26 and 27."""
-    lifted = a * SPLITTER
-    high = lifted - (lifted - a)
-    return high, a - high
+    return Doubled(*split_sum(high, low)), SAFE * ((4.0 * 3 * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)
