@@ -1,4 +1,4 @@
-"""The winner-takes-all model that everything else is about."""
+"""The classifier that is explained: the label of the nearest prototype wins."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def _meets(x, y, start, feature, new, old, value, equality, give):
 
 @jit
 def _resolution(x, y, change, w, start, feature, factor):
-    """Price the last digits of the features that change: eight units of rounding each."""
+    """Charge for the last digits of the features that change: eight units of rounding each."""
     worth = 0.0
     for j in range(change.size):
         if change[j] != 0.0:

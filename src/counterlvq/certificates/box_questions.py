@@ -123,7 +123,7 @@ class BoxQuestion:
             self._problems[prototype, applying] = known
         if box is None or self.template.is_continuous or isinstance(self.cells, SharedCells):
             return known
-        # Sides of a box that was tampered with may overflow; such prices are worth nothing.
+        # Sides of a box that was tampered with may overflow; such multipliers are worth nothing.
         with np.errstate(over="ignore", invalid="ignore"):
             return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
 

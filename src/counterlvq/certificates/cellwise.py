@@ -1,7 +1,7 @@
-"""Proofs that travel: prices on rivals and constraints, to be checked against the model.
+"""Certificates under a shared metric: multipliers that the model itself can be checked against.
 
 A proof carries no rows of numbers taken from a solver's run. Whoever checks it builds the
-rows anew from model, cost, constraints and input, and evaluates the prices with
+rows anew from model, cost, constraints and input, and evaluates the multipliers with
 `duality`. A certificate is plain data: whatever does not have the types, shapes and ranges
 of one proves nothing. No solver is imported here.
 """
@@ -43,7 +43,7 @@ def proof_of(question: Question, prototype: int, prices: Multipliers, point: Flo
 @final
 @dataclass(frozen=True, eq=False)
 class Exclusion:
-    """Prices that show a cell, less a margin, to be out of reach of the constraints."""
+    """Multipliers that show a cell, less a margin, to be out of reach of the constraints."""
 
     proof: Proof
     margin: float

@@ -42,7 +42,7 @@ __all__ = ["Grounds", "Proof", "Value"]
 @final
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Prices that bound the cost of every point of one cell from below; nothing is trusted."""
+    """Multipliers that bound the cost of every point of one cell from below; nothing is trusted."""
 
     prototype: int  # without any rivals it does not matter: the constraints speak alone
     rivals: NDArray[np.intp]  # those that are charged for

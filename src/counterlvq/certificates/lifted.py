@@ -1,4 +1,4 @@
-"""Nonconvex cells: bounds from prices alone, over a box.
+"""Bounds for a nonconvex cell over a box, from multipliers alone.
 
 The cell of a prototype with a metric of its own is not convex. What holds in it is a list of
 quadratic conditions in the change ``delta``, and over a box ``lower <= delta <= upper`` some
@@ -7,11 +7,11 @@ are those of what is left of the cost, ``cap - sum_l w_l |delta_l|``, with how f
 ``|delta_j|`` is above the least that it can be; and for quadratic costs no vector g makes
 ``(|g| sqrt(cap) + g'L delta)`` times the distance to a side negative.
 
-Charge non-negative prices for any of these and add them to the cost: the sum lies below the
+Charge non-negative multipliers for any of these and add them to the cost: the sum lies below the
 cost of every change of the cell. It is one quadratic function; if its matrix is positive
 semidefinite, its tangent at any point lies below it, and the least of that over the box can
 be written down. A matrix that floating point leaves slightly indefinite is shifted, and the
-shift is paid for, because the box bounds what it can be worth. Wrong prices give a weak
+shift is paid for, because the box bounds what it can be worth. Wrong multipliers give a weak
 bound, never a wrong one. No solver is imported here.
 """
 
@@ -58,7 +58,7 @@ def lifted_bound(
 def lifted_contradiction(
     problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float
 ) -> bool:
-    """Whether the prices show that no change of cost at most `cap` in the box is in the cell."""
+    """Whether multipliers show that no change in the box of cost at most `cap` is in the cell."""
     if box.is_empty:
         return True
     with np.errstate(all="ignore"):

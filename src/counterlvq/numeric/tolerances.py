@@ -1,4 +1,4 @@
-"""Constants of rounding, each with what it may turn into what.
+"""Which errors of rounding are reckoned with: each constant, and what it may turn into what.
 
 They stand here alone, as plain floats, so that compiled files can take them from here too. Each
 section begins with what its numbers decide.

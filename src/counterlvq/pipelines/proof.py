@@ -1,4 +1,4 @@
-"""Proof on sight: the map and the `transform` that it was read from, on the same rows."""
+"""Check that a map was read rightly: compare it with `transform` on the same rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions on a counterfactual as plain numbers: the common tongue of cells and constraints.
+"""Conditions on a counterfactual in numbers, as cells and constraints both state them.
 
 `x` is the factual input and `y` the counterfactual. Nothing here depends on `x`: matrices
 are fixed, and only right-hand sides will, once a factual input is known.

@@ -299,7 +299,7 @@ def fastest_gain(
 ):  # fmt: skip
     """How much a prototype can gain on a rival at most, per cost or per root of it.
 
-    A change gains ``n'delta``. By absolute prices that is at most ``max_j |n_j| / w_j`` per
+    A change gains ``n'delta``. With absolute costs that is at most ``max_j |n_j| / w_j`` per
     cost. By a quadratic cost it is at most ``|C'n|`` per root of it, with an `inverse` C of L up
     to E: ``n'delta = n'C (L delta) + n'E delta``, and `inverse_blur` bounds the share of
     ``sum_j |n_j| stretch_j`` that the second term and the rounding of the first can be.

@@ -123,7 +123,7 @@ class Node:
     box: Box  # of the claim: infinite where only the search has an end
     prices: LiftedMultipliers
     bound: float
-    cap: float  # cost that box and prices reckon with
+    cap: float  # cost that box and multipliers reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
     feature: int = -1
     at: float = 0.0
@@ -208,7 +208,7 @@ class Branching:
         return refutation(question.template, question.x, question.convex)
 
     def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
-        """Queue the whole box of each cell, with prices that need no relaxation."""
+        """Queue the whole box of each cell, with multipliers that need no relaxation."""
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
@@ -225,7 +225,7 @@ class Branching:
         return queue
 
     def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
-        """Bound a cell in a box by prices, with the margin that the user asks for."""
+        """Bound a cell in a box by multipliers, with the margin that the user asks for."""
         return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
 
     @property
@@ -314,7 +314,7 @@ class Branching:
 
     @staticmethod
     def _worth_trying(prices: LiftedMultipliers, box: Box) -> Iterator[LiftedMultipliers]:
-        """Prices as they are and, where a box has no end, prices that leave no slope behind.
+        """Multipliers as they are and, where a box has no end, some that leave no slope behind.
 
         There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
         charging a little less leaves less than what a change costs.

@@ -1,6 +1,6 @@
 """Search for one answer under a shared metric: a program per target prototype.
 
-Prototypes are tried in the order of a bound that costs next to nothing: the price of
+Prototypes are tried in the order of a bound that costs next to nothing: the multiplier of
 overtaking a single rival. Once the best answer so far is cheaper than that bound, nothing
 further on can beat it.
 """
@@ -70,7 +70,7 @@ def compiled_find(
 def _certificate(
     question: Question, family: KernelData, scratch: compiled.Scratch
 ) -> CellCertificate:
-    """Prices of the kernel, in the form in which they can be checked."""
+    """Multipliers of the kernel, in the form in which they can be checked."""
     inequalities = question.template.inequalities.v.size
     proofs, exclusions = [], []
     for cell in compiled.priced_cells(family, scratch):
@@ -241,7 +241,7 @@ class Search:
         return solution
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
-        """Keep prices that may show the cell to be empty; whoever checks them decides."""
+        """Keep multipliers that may show the cell to be empty; whoever checks them decides."""
         if self.judge.out_of_time():
             return
         prices = elastic_prices(asked)
@@ -256,7 +256,7 @@ def default_margin(behind: float, least: float) -> float:
 
 
 def elastic_prices(program: Program) -> DualPoint | None:
-    """Look for prices that show a program to have no solution. Nothing is verified here."""
+    """Look for multipliers that show a program to have no solution. Nothing is verified here."""
     if program.has_empty_box():
         return DualPoint(Multipliers.none(program), np.zeros(program.width))
     loosened = elastic(program)
@@ -267,7 +267,7 @@ def elastic_prices(program: Program) -> DualPoint | None:
 
 
 def refutation(template: ProgramTemplate, x: Floats, program: Program) -> DualPoint | None:
-    """Look for prices, verified, that show constraints to contradict each other at an input."""
+    """Look for verified multipliers that show constraints to clash at an input."""
     prices = elastic_prices(program)
     if prices is None:
         return None

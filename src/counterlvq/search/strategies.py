@@ -1,4 +1,4 @@
-"""Ways to an answer: one for shared metrics, one for local ones.
+"""Search strategies by problem class: shared metrics, local metrics, grids.
 
 Both turn an input and a wish into a question, and a question into a find with its
 certificate. What depends on model and target alone is prepared once and kept.

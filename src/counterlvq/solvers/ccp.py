@@ -77,7 +77,7 @@ class Descent:
     ) -> Floats | None:
         """Search from a point that breaks constraints or lies outside the cell.
 
-        Each round lets the rivals' conditions give way at a price that grows until they
+        Each round lets the rivals' conditions give way at a penalty that grows until they
         hold; None if they do not in the end.
         """
         rounds = self._rounds(start)

@@ -4,7 +4,7 @@ A rival's distance is convex and stands on the wrong side of ``score_i <= score_
 tangent in its place the condition is convex, and stricter: a point that meets it is in the
 cell. All rivals share the target's own distance, so one second-order cone is enough for all
 of them. Where the tangents leave no room, one slack gives way in every one of them, at a
-price.
+multiplier.
 """
 
 from __future__ import annotations

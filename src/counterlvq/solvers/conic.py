@@ -22,7 +22,7 @@ __all__ = ["solve"]
 ENGINE = "Clarabel"
 # Tolerance, and whether Clarabel scales as well. The program is scaled already, and doing so
 # again has been seen to stall a harmless program; `polish` makes up for loose tolerances. Points
-# and prices that are off are judged and evaluated by others: no claim rests on a tolerance.
+# and multipliers that are off are judged and evaluated by others: no claim rests on a tolerance.
 _ATTEMPTS = tuple(zip(CONIC_TOLERANCES, (False, True, False), strict=True))
 
 

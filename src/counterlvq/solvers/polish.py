@@ -93,7 +93,7 @@ def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> b
     slope = slope + program.A.T @ multipliers.y + program.E.T @ multipliers.z
     for price, quadric in zip(multipliers.nu, program.quadrics, strict=True):
         slope = slope + price * quadric.gradient(delta)
-    # At an end, or at the kink of its price, a feature may be pushed on, never back.
+    # At an end, or at the kink of its cost, a feature may be pushed on, never back.
     kink = np.where(delta == 0, program.w, 0.0)
     falls = np.where(delta >= program.upper, 0.0, -slope - kink)
     rises = np.where(delta <= program.lower, 0.0, slope - kink)

@@ -6,7 +6,7 @@ linear in ``(v, V)``; ``[[1, v'], [v, V]]`` positive semidefinite is what is kep
 absolute costs with a known answer, the products of the cost with each absolute change. In
 these units nothing depends on those of the features.
 
-Its multipliers are prices in the sense of `LiftedMultipliers`, where they are judged.
+Its multipliers are multipliers in the sense of `LiftedMultipliers`, where they are judged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HUGE = 1e60
 @final
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Answer of the relaxation: prices, and how far ``delta delta'`` is missed."""
+    """Answer of the relaxation: multipliers, and how far ``delta delta'`` is missed."""
 
     outcome: Outcome
     prices: LiftedMultipliers
@@ -397,7 +397,7 @@ class _Layout:
             rows.add(left, np.ones(off.size))
 
     def relaxed(self, outcome: Outcome, x: Floats, duals: Floats) -> Relaxed:
-        """Read prices, in the units of `delta`, and the point."""
+        """Read multipliers, in the units of `delta`, and the point."""
         pairs, d, n = _pairs(self.n), self.box.lower.size, self.n
         read = _Reader(duals, self._rows.unit, self.objective)
         z = self.objective * duals[: self.problem.convex.e.size]

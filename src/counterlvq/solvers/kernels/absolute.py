@@ -51,7 +51,7 @@ def _outside_piece(count, basic, slope, u, lo, hi, tolerance):
 
 @jit
 def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
-    """Ratio test: the nonbasic variable whose cost first stops the price from rising.
+    """Ratio test: the nonbasic variable whose cost first stops the multiplier from rising.
 
     Among those that tie, the one with the largest pivot.
     """
@@ -90,7 +90,7 @@ def _reduced_costs(d, count, slope, T, D):
 
 @jit
 def _prices(d, nonbasic, D, rows, prices):
-    """Prices of the conditions whose slack is nonbasic: its reduced cost."""
+    """Multipliers of the conditions whose slack is nonbasic: its reduced cost."""
     count = 0
     for j in range(d):
         if nonbasic[j] >= d and D[j] != 0.0:
@@ -101,7 +101,7 @@ def _prices(d, nonbasic, D, rows, prices):
 
 @jit
 def _ray(d, nonbasic, row, up, broken, rows, prices):
-    """Prices of a contradiction: the broken row plus what would have to give way."""
+    """Multipliers of a contradiction: the broken row plus what would have to give way."""
     count = 0
     for j in range(d):
         if nonbasic[j] >= d and row[j] != 0.0:
@@ -128,7 +128,7 @@ def solve(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
     margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices,
 ):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of priced rows."""
+    """Solve one cell; returns a code, the cost and the number of charged rows."""
     begin(lo, hi, u, nonbasic, at, D)
     code, cost, priced, _ = resume(
         TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
@@ -144,7 +144,7 @@ def resume(
 ):  # fmt: skip
     """Go on from a dictionary with `count` basic changes, after conditions were added.
 
-    Returns a code, the cost, the number of priced rows and the number of basic changes.
+    Returns a code, the cost, the number of charged rows and the number of basic changes.
     """
     d, m = lo.size, RN.shape[0]
     listed[0] = 0
@@ -205,7 +205,7 @@ def resume(
         # 2. Ratio test with long steps: pass breakpoints while the violation lasts.
         up = 1.0 if value < aim else -1.0
         need = abs(aim - value)
-        room = INF  # how far the price may rise before the leaving change passes `aim`
+        room = INF  # how far the multiplier may rise before the leaving change passes `aim`
         if leave >= 0:
             v = basic[leave]
             if up > 0:

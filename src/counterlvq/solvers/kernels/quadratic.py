@@ -1,6 +1,6 @@
 """Least ``|u|^2`` in a cell: a dual active-set method (Goldfarb and Idnani).
 
-Take in the row that is broken most and let go of rows whose price would turn negative on the
+Take in the row that is broken most and let go of rows whose multiplier would turn negative on the
 way. Only the Gram matrix of the binding rows is factored. The bounds of single features,
 ``lower <= B u <= upper``, are rows as well: m + c + 2 j (upper) and m + c + 2 j + 1 (lower).
 """
@@ -121,7 +121,7 @@ def _refine(N, count, rights, K, miss, prices, u):
                 miss[a] += N[a, j] * u[j]
         _forward(K, count, miss)
         _backward(K, count, miss)
-        # The point is corrected by itself: made anew from prices that are large and nearly
+        # The point is corrected by itself: made anew from multipliers that are large and nearly
         # cancel, it would miss by the rounding of these.
         for a in range(count):
             prices[a] += miss[a]
@@ -142,7 +142,7 @@ def solve(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
     tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
 ):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of priced rows."""
+    """Solve one cell; returns a code, the cost and the number of charged rows."""
     for j in range(u.size):
         u[j] = 0.0
     return resume(
@@ -159,7 +159,7 @@ def resume(
 ):  # fmt: skip
     """Go on from a point at which `count` rows bind, after conditions were added.
 
-    Returns a code, the cost and the number of priced rows. A row of N is the row itself times
+    Returns a code, the cost and the number of charged rows. A row of N is the row itself times
     its sign: -1 for an equality met from above.
     """
     d, m = lo.size, RN.shape[0]
@@ -206,7 +206,7 @@ def resume(
             for j in range(d):
                 normal[j] = -normal[j]
         square, price = _square(normal), 0.0
-        # 2. Raise its price until it holds, dropping rows that would be overpaid.
+        # 2. Raise its multiplier until it holds, dropping rows that would be overpaid.
         while True:
             for a in range(count):
                 total = 0.0

@@ -166,7 +166,7 @@ def _next_target(quick, used):
 
 @jit
 def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on_constraints):
-    """Sort the prices of a cell by what they are on; returns how many rivals are charged for."""
+    """Sort the multipliers of a cell by what they are on; return how many rivals are charged."""
     for n in range(c):
         on_constraints[n] = 0.0
     found = 0
@@ -429,7 +429,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                         B, B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D,
                         T, K, rights, rows[t], prices[t], signs[t],
                     )  # fmt: skip
-                    # From here on a price belongs to the row itself, whatever its sign was.
+                    # From here on a multiplier belongs to the row itself, whatever its sign was.
                     for a in range(count):
                         prices[t, a] *= signs[t, a]
                 else:
@@ -452,7 +452,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             if failed or (winner < 0 and empty < pt):
                 codes[n], bounds[n] = FAILED, 0.0
                 continue
-            # 2. The point in the user's space, and what the prices of all cells prove.
+            # 2. The point in the user's space, and what the multipliers of all cells prove.
             proved = INF  # limited to the cost of the point by whoever judges it
             if winner >= 0:
                 codes[n] = SOLVED
@@ -488,7 +488,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     failed = failed or not value > 0.0
                 else:
                     proved = min(proved, max(0.0, value))
-                    # So is a bound that rounding, rather than the prices, keeps away from the cost.
+                    # So is a bound that rounding, not the multipliers, keeps away from the cost.
                     failed = failed or (
                         value < (1.0 - CLOSED_GAP) * costs[n] and rounding > CLOSED_GAP * costs[n]
                     )
