@@ -1,4 +1,4 @@
-"""Certificates under a shared metric: multipliers that the model itself can be checked against.
+"""Certificates under a shared metric: multipliers, to be checked against the model.
 
 A proof carries no rows of numbers taken from a solver's run. Whoever checks it builds the
 rows anew from model, cost, constraints and input, and evaluates the multipliers with
