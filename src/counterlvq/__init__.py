@@ -33,9 +33,9 @@ if TYPE_CHECKING:
         Linear,
         MaxChange,
         OneOf,
-        Quadratic,
     )
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.problem.quadratic import Quadratic
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
@@ -108,9 +108,9 @@ _HOMES = {
     "pipelines": ("TableModel",),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange", "OneOf",
-        "Quadratic",
     ),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "problem.quadratic": ("Quadratic",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),

@@ -28,15 +28,10 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import SCORE_ROUNDING, UNIT
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
-# Twice the unit roundoff: a sum of n products is off by less than n times this of their sizes.
-# The errors of conditions are rounded up with it: weak bounds, never wrong ones.
-_UNIT = 2.0**-52
-# Share of the scores that meet in `predict` which its rounding can blur. It moves answers away
-# from the boundary; no bound and no exclusion rests on it.
-_ROUNDING_MARGIN = 2.0**-48
 # How many times the rounding of a distance a default margin is at least, for shared metrics.
 _MARGIN_SHARE = 4.0
 
@@ -160,7 +155,7 @@ class SharedCells:
             F = model.diagonal
             steps, lifted = 4, ahead * F
             normals = 2.0 * lifted * F
-            normals_blur = (steps + 4) * _UNIT * np.abs(normals)
+            normals_blur = (steps + 4) * UNIT * np.abs(normals)
             leads = np.einsum("ij,ij->i", lifted, both * F)
             leads_size = np.einsum("ij,ij->i", np.abs(lifted), both_size * np.abs(F))
         else:
@@ -168,10 +163,10 @@ class SharedCells:
             steps, lifted = d + len(F) + 2, ahead @ F.T
             normals = 2.0 * lifted @ F
             sizes = np.abs(ahead) @ np.abs(F).T
-            normals_blur = (steps + 4) * _UNIT * 2.0 * sizes @ np.abs(F)
+            normals_blur = (steps + 4) * UNIT * 2.0 * sizes @ np.abs(F)
             leads = np.einsum("ij,ij->i", lifted, both @ F.T)
             leads_size = np.einsum("ij,ij->i", sizes, both_size @ np.abs(F).T)
-        leads_blur = (2 * (steps + d) + 8) * _UNIT * (leads_size + more_size)
+        leads_blur = (2 * (steps + d) + 8) * UNIT * (leads_size + more_size)
         flat = np.broadcast_to(0.0, (leads.size, d, d))
         return Forms(
             flat, normals, leads + more, flat, normals_blur, leads_blur, leads_size + more_size
@@ -277,7 +272,7 @@ class LocalCells:
         return {
             int(i): (
                 self.metrics[i] - self.metrics[self.rivals],
-                self.steps * _UNIT * (self.sizes[i] + self.sizes[self.rivals]),
+                self.steps * UNIT * (self.sizes[i] + self.sizes[self.rivals]),
             )
             for i in self.targets
         }
@@ -332,7 +327,7 @@ class LocalView:
     @property
     def rounding_margin(self) -> float:
         """Least lead over a rival that rounding in `predict` cannot undo."""
-        return _ROUNDING_MARGIN * self.scale
+        return SCORE_ROUNDING * self.scale
 
     @cached_property
     def _pulls(self) -> Floats:
@@ -377,8 +372,8 @@ class LocalView:
             2.0 * (pulls[prototype] - pulls[k]),
             scores[k] - scores[prototype],
             Q_blur,
-            2.0 * steps * _UNIT * (sizes[prototype] + sizes[k]),
-            2.0 * steps * _UNIT * met,
+            2.0 * steps * UNIT * (sizes[prototype] + sizes[k]),
+            2.0 * steps * UNIT * met,
             scores[k] + scores[prototype],
         )
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
@@ -37,9 +38,6 @@ RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]
 _SHOWN_CHANGES = 20
 # Of one constraint, where several are named in a sentence.
 _SHOWN_LETTERS = 1000
-# A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
-# gap and bound are reported as they are.
-_CLOSED_GAP = 1e-6
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
@@ -365,7 +363,7 @@ class Counterfactual:
         none = f"no counterfactual{kept} costs less than {bound}"
         if self.status is Status.OPTIMAL:
             return f"{none} (gap {gap_text(self.gap)})"
-        if self.gap <= _CLOSED_GAP and self.lower_bound > 0 and kept:
+        if self.gap <= EXACT_GAP and self.lower_bound > 0 and kept:
             return none
         if self.lower_bound == 0:
             return "none: a closer one is not ruled out, at any cost above 0"

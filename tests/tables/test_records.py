@@ -292,7 +292,8 @@ def test_numbers_in_order_are_not_taken_from_names(kind: str) -> None:
     ("table", "message"),
     [
         ([{"a": 1.0, "b": 2.0, "c": 3.0}, {"a": 1.0, "b": 2.0}], "row 1 of the table is"),
-        ([{"a": 1.0, "b": 2.0, "c": 3.0}, [1.0, 2.0, 3.0]], "row 1 of the table is"),
+        ([{"a": 1.0, "b": 2.0, "c": 3.0}, [1.0, 2.0, 3.0]], "row 1 of the table is [1.0, 2.0,"),
+        ([[1.0, 2.0, 3.0], {"a": 1.0, "b": 2.0, "c": 3.0}], "3.0], which has no names, but"),
         ({"a": [1.0], "b": [2.0, 3.0], "c": [1.0]}, "column 'b' has the shape"),
         ({"a": [1.0], "b": 2.0, "c": [1.0]}, "'b' is 2.0, but other columns are lists"),
         ({"a": [1.0], "b": [2.0]}, "lacks the column(s) 'c'"),

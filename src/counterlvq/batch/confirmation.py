@@ -17,6 +17,7 @@ from counterlvq.batch.engine import Table
 from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import HIDDEN_LEAD
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.search.result import SearchContext, SearchResult
@@ -24,12 +25,10 @@ from counterlvq.types import Status
 
 __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
 
-# Both move answers away from the boundary or back to it, and no bound.
+# These move answers away from the boundary or back to it, and no bound.
 #
 # A lead that the user's model rejects is multiplied by this.
 _PUSH = 16.0
-# Share of scores that their rounding may hide of a lead. Too little of it gives up an answer.
-_HIDDEN = 2.0**-46
 # Where a lead cannot be had, smaller ones are tried, each this share of the last.
 _SHARE = 2.0**-6
 
@@ -90,7 +89,7 @@ def _next_lead(
     scores = rules.model.distances(Y)
     lead = scores[:, ~target_mask].min(axis=1, initial=np.inf) - scores[:, target_mask].min(axis=1)
     # A lead that rounding hides counts as had: if it cannot be, asking for more says so.
-    had = lead >= 0.5 * least - _HIDDEN * scores.max(axis=1)
+    had = lead >= 0.5 * least - HIDDEN_LEAD * scores.max(axis=1)
     return np.where(had, rules.pushed(least, Y), _SHARE * least)
 
 

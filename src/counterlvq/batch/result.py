@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Counterfactual, RowCheck, difference
 from counterlvq.tables.encoding import written
@@ -22,8 +23,6 @@ from counterlvq.visible import encodable, encodable_cells, shown_text
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
-# A summary counts no change smaller than this share of the value; it enters no claim.
-_ROUNDING = 2.0**-44
 
 
 @final
@@ -229,7 +228,7 @@ class CounterfactualBatch:
         answered = np.isfinite(self.cost)
         before, after = self.original_values[answered], self.values[answered]
         # Whether a digit beyond the last that matters has changed depends on the processor.
-        changed = ~np.isclose(after, before, _ROUNDING, 0.0) if answered.any() else None
+        changed = ~np.isclose(after, before, COUNTED_CHANGE, 0.0) if answered.any() else None
         uses = []
         for j, feature in enumerate(self.features):
             moved = np.zeros(0)

@@ -12,31 +12,12 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING
+from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, MARGIN_ROUNDING, SAFE
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
-from counterlvq.vicinity import SAFE, competing
+from counterlvq.vicinity import competing
 
-__all__ = [
-    "CLOSED_GAP",
-    "EXACT_GAP",
-    "MOST_PUSHES",
-    "Acceptance",
-    "Accepted",
-    "Judged",
-    "Leads",
-    "Verdict",
-]
-
-# What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
-EXACT_GAP = 1e-6
-# A kernel's answer is looked at again if more than this stays open: exact arithmetic or another
-# engine may close it.
-CLOSED_GAP = 1e-7
-
-# How far a margin may be off: like an equality it rarely holds to the last digit. Points that are
-# off by less count as answers; no bound rests on it.
-_MARGIN_ROUNDING = 2.0**-40
+__all__ = ["MOST_PUSHES", "Acceptance", "Accepted", "Judged", "Leads", "Verdict"]
 
 
 # In how much company a row is asked about where its label may depend on it: routines treat the
@@ -203,7 +184,7 @@ class Acceptance:
             scores = self.model.distances(Y)
             rival = scores[:, ~target_mask].min(axis=1, initial=np.inf)
             own = scores[:, target_mask].min(axis=1)
-            kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
+            kept = rival - own >= self.margin - MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
         return won
 

@@ -17,6 +17,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.tolerances import DUST
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
@@ -39,9 +40,6 @@ Check = Callable[[Floats, float], tuple[bool, float]]
 
 # How much more than the answer the shown row may cost.
 _MOST_COST = 1.01
-# Changes that make up no more than this share of the cost are left out where the row holds without
-# them: solvers leave 1e-14 where they mean 0. Those that are needed are shown, however small.
-_DUST = 1e-9
 # Inputs of at most so many digits are shown as they are. More digits than a single-precision
 # number has are the result of a calculation, and nobody's own.
 _OWN_DIGITS = 9
@@ -152,7 +150,7 @@ def _without_dust(
     for move in moved:
         alone = values.copy()
         alone[move.at] = original[move.at]
-        if move.is_real and check(alone, np.inf)[1] >= (1.0 - _DUST) * cost:
+        if move.is_real and check(alone, np.inf)[1] >= (1.0 - DUST) * cost:
             row[move.at] = original[move.at]
         else:
             kept.append(move)

@@ -14,6 +14,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
 from counterlvq.tables.frames import FrameView, as_frame, settled
 from counterlvq.types import Kind
 
@@ -30,9 +31,6 @@ __all__ = [
 
 # Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
 _MEDIAN_TO_MEAN_DEVIATION = 0.845348
-# A `value` that a subclass computes itself may differ by rounding from that of its parts, which
-# is the one that is reported. It decides whether a subclass is refused; no number rests on it.
-_OWN_ROUNDING = 1e-9
 
 
 # Prices of switches: by feature, one for all pairs of levels or one for each pair.
@@ -157,7 +155,7 @@ def _refuse_other_factor(cost: Cost, form: QuadraticForm, width: int) -> None:
     name, factor = type(cost).__name__, Cost.quadratic_form(cost, width)
     for probe in _probes(width):
         stated, other = form.value(probe), factor.value(probe)
-        if not abs(stated - other) <= _OWN_ROUNDING * abs(stated):
+        if not abs(stated - other) <= OWN_COST_ROUNDING * abs(stated):
             raise InvalidInputError(
                 f"{name}.quadratic_form({width}) and {name}.l2_factor({width}) disagree about the "
                 f"change {probe.tolist()}: {stated:g} and {other:g}; expected the same. State "
@@ -175,7 +173,7 @@ def _refuse_contradiction(cost: Cost, probe: Floats) -> None:
     name = type(cost).__name__
     stated = real_number(f"{name}.value({probe.tolist()})", cost.value(probe))
     parts = _value_of_parts(cost, probe)
-    if not abs(stated - parts) <= _OWN_ROUNDING * abs(parts):
+    if not abs(stated - parts) <= OWN_COST_ROUNDING * abs(parts):
         raise InvalidInputError(
             f"{name}.value({probe.tolist()}) is {stated:g}, but its parts say {parts:g}: "
             f"l1_weights @ |delta| + |l2_factor @ delta|^2; expected the same. Leave `value` to "

@@ -70,7 +70,7 @@ class Program:
 @final
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Prices on the conditions of a program, from any source: nothing here is trusted."""
+    """Multipliers on the conditions of a program, from any source: nothing here is trusted."""
 
     y: Floats  # (m,) for A delta <= b
     z: Floats  # (k,) for E delta == e

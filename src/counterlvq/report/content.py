@@ -14,6 +14,7 @@ from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import EXACT_GAP, HELD_WITH_EQUALITY, SHOWN_ALIKE
 from counterlvq.plots.plane_geometry import change_weights
 from counterlvq.presentation.numbers import (
     bound_text,
@@ -45,9 +46,6 @@ __all__ = [
 ]
 
 
-# A condition that has less than this share of its numbers left is held with equality. It decides
-# which constraints the page speaks of; what each costs is asked anew.
-_TIGHT = 1e-7
 # Letters of one constraint.
 _LONGEST = 1000
 # Seconds that asking again without one constraint may take under local metrics.
@@ -336,7 +334,7 @@ def _count(number_of: int, what: str) -> str:
 
 def _close(a: float, b: float) -> bool:
     """Whether two costs agree to the six digits that a page shows."""
-    return abs(a - b) <= 1e-6 * max(abs(a), abs(b))
+    return abs(a - b) <= SHOWN_ALIKE * max(abs(a), abs(b))
 
 
 def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]:
@@ -351,7 +349,7 @@ def _pressures(explainer: Explainer, cf: Counterfactual) -> tuple[Pressure, ...]
         row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
         freed = _without(explainer, k).explain(row, target=set(cf.target))
         # "No cheaper" on the page means by no more than a gap that counts as closed.
-        if not freed.status.has_answer or freed.cost >= cf.cost * (1 - 1e-6):
+        if not freed.status.has_answer or freed.cost >= cf.cost * (1 - EXACT_GAP):
             if lean is _Lean.MAYBE:
                 continue
             proved = freed.status is Status.OPTIMAL
@@ -384,11 +382,11 @@ def _lean(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> _
     found = _Lean.NOT
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):
-            if -condition.excess(y) <= _TIGHT * condition.magnitude(y):
+            if -condition.excess(y) <= HELD_WITH_EQUALITY * condition.magnitude(y):
                 return _Lean.EXACTLY
         elif isinstance(condition, LinearConditions):
             room: Floats = condition.v - condition.A @ y - condition.R @ x
-            if (room <= _TIGHT * condition.magnitude(y, x)).any():
+            if (room <= HELD_WITH_EQUALITY * condition.magnitude(y, x)).any():
                 return _Lean.EXACTLY
             if any(feature.grid is not None for feature in explainer.features):
                 found = _Lean.MAYBE  # between two whole numbers there is room that nobody can use

@@ -1,4 +1,4 @@
-"""From answers to a file."""
+"""Write the page about some answers to a file."""
 
 from __future__ import annotations
 

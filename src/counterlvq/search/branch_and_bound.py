@@ -23,6 +23,19 @@ from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import (
+    BROKEN_RIVAL,
+    DIVING,
+    FINEST_GAP,
+    FLAT,
+    HUGE,
+    NARROW,
+    PULL_RANK,
+    SHARE_OF_GAP,
+    SLIGHTLY_LESS,
+    START_SLACK,
+    UNCHARGED,
+)
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
 from counterlvq.search.exact import default_margin, refutation
@@ -39,38 +52,24 @@ __all__ = ["Branching", "Node", "Progress"]
 _CCP = "convex-concave search"
 _TREE = "branch and bound over semidefinite relaxations"
 
-# All numbers below steer the search: which points are tried, which boxes are cut and when it ends.
-# They decide how good an answer and its prices are. What is claimed is recomputed from the prices
-# by `certificates`, in which none of them occurs: a weak bound, never a wrong one.
+# All numbers below, and the tolerances above, steer the search: which points it tries, which boxes
+# it cuts and when it ends. They decide how good an answer and its multipliers are. `certificates`
+# recomputes what is claimed from the multipliers alone: a weak bound, never a wrong one.
 
-# Relative decrease at which a local search stops.
-_FLAT = 1e-9
 # A margin that rounding still defeats is multiplied by this, a few times.
 _MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
 # Points looked at on the way from a relaxed point into the cell.
 _STATIONS = 33
 # Corrections of a relaxed point before another way is taken.
 _PULLS = 6
-# How far a start may break a constraint, as a share of its terms; a descent mends that.
-_LEVEL = 1e-12
 # The share of `gap` at which a box counts as closed, so that the sum of roundings stays within.
 _CLOSED = 0.999
-# A gap below this is beyond what a relaxation's multipliers can show.
-_FINEST_GAP = 1e-8
-# How much of the gap a relaxation may lose to its own tolerance.
-_SHARE_OF_GAP = 1e-2
-# Boxes narrower than this share of the first one are not cut any more.
-_NARROW = 2.0**-26
-# Larger numbers, and those that are none, are not worked with.
-_HUGE = 1e100
-# A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
-# comes as near as this share of the distances; left out, it is broken beyond this share of them.
-_UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
+# A rival that comes as near as this share of the distances matters to a relaxation.
+_NEAR = 0.05
 # The share of a time limit that checking the proof may take on top.
 _GRACE = 0.08
-# Where a box has no end: a share of the prices, and how small the whole numbers are that stand
-# for them as well.
-_LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
+# Where a box has no end: how small the whole numbers are that stand for the multipliers as well.
+_DENOMINATOR, _MOST_WHOLE = 1000, 2**40
 # How often the length of a line is doubled in the search for what lies far away, and how many
 # features without a limit are named.
 _DOUBLINGS, _NAMED = 48, 3
@@ -125,7 +124,7 @@ class Node:
     box: Box  # of the claim: infinite where only the search has an end
     prices: LiftedMultipliers
     bound: float
-    cap: float  # cost that box and prices reckon with
+    cap: float  # cost that box and multipliers reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
     feature: int = -1
     at: float = 0.0
@@ -218,7 +217,7 @@ class Branching:
         return refutation(question.template, question.x, question.convex)
 
     def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
-        """Queue the whole box of each cell, with prices that need no relaxation."""
+        """Queue the whole box of each cell, with multipliers that need no relaxation."""
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
@@ -235,13 +234,13 @@ class Branching:
         return queue
 
     def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
-        """Bound a cell in a box by prices, with the margin that the user asks for."""
+        """Bound a cell in a box by multipliers, with the margin that the user asks for."""
         return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
 
     @property
     def _tolerance(self) -> float:
         """How exactly relaxations are worth solving."""
-        return float(np.clip(_SHARE_OF_GAP * self.gap, _FINEST_GAP, 1e-6))
+        return float(np.clip(SHARE_OF_GAP * self.gap, FINEST_GAP, DIVING))
 
     def _problem(self, prototype: int, box: Box) -> NonconvexProgram:
         """Conditions of a cell in a box, with the margin that the user asks for."""
@@ -273,7 +272,7 @@ class Branching:
 
     def _closes(self, bound: float) -> bool:
         """Whether nothing above `bound` is worth looking for."""
-        wanted = max(_CLOSED * self.gap, _FINEST_GAP)
+        wanted = max(_CLOSED * self.gap, FINEST_GAP)
         return bool(np.isfinite(self._cost) and bound >= (1.0 - wanted) * self._cost)
 
     def _push(self, queue: list[tuple[float, int]], node: Node) -> int:
@@ -324,7 +323,7 @@ class Branching:
 
     @staticmethod
     def _worth_trying(prices: LiftedMultipliers, box: Box) -> Iterator[LiftedMultipliers]:
-        """Prices as they are and, where a box has no end, prices that leave no slope behind.
+        """Multipliers as they are and, where a box has no end, some that leave no slope behind.
 
         There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
         charging a little less leaves less than what a change costs.
@@ -332,7 +331,7 @@ class Branching:
         yield prices
         if not box.is_finite:
             yield prices.charging(_in_whole_numbers)
-            yield prices.charging(lambda charged: _LESS * charged)
+            yield prices.charging(lambda charged: SLIGHTLY_LESS * charged)
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Whether a box holds nothing but ties that are lost; without a grid none does."""
@@ -357,9 +356,9 @@ class Branching:
                 return relaxed
             forms = problem.forms
             over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
-            broken = ~node.rivals & (over > _BROKEN * forms.size)
+            broken = ~node.rivals & (over > BROKEN_RIVAL * forms.size)
             if not broken.any() or self.context.out_of_time():
-                paid = charged > _UNPAID * charged.max(initial=0.0)
+                paid = charged > UNCHARGED * charged.max(initial=0.0)
                 node.rivals = paid | (over > -_NEAR * forms.size)
                 node.rivals[problem.rivals :] = True
                 return relaxed
@@ -386,7 +385,7 @@ class Branching:
         point = relaxed.prices.point
         root = self._searched.half
         share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
-        wide = share > _NARROW
+        wide = share > NARROW
         forms = self.question.problem(node.prototype).forms
         prices = np.maximum(relaxed.prices.forms[: forms.r.size], 0.0)
         gain = np.abs(np.einsum("k,kij->ij", prices, forms.Q) * relaxed.miss).sum(axis=1)
@@ -504,7 +503,7 @@ class Branching:
     def _enter(self, prototype: int, start: Floats) -> None:
         """Look for a point of a cell that meets the constraints."""
         delta = self._descent(prototype).into_cell(
-            start, self._margin(prototype), 1e-6, self.context.seconds_left()
+            start, self._margin(prototype), DIVING, self.context.seconds_left()
         )
         if delta is not None:
             self._inside.setdefault(prototype, delta)
@@ -540,14 +539,14 @@ class Branching:
             excess, slopes, rounding = self._conditions(problem, delta)
             broken = excess > rounding
             off = program.e - program.E @ delta
-            if not broken.any() and (np.abs(off) <= _LEVEL * np.abs(program.E) @ unit).all():
+            if not broken.any() and (np.abs(off) <= START_SLACK * np.abs(program.E) @ unit).all():
                 return delta
             movable = unit * ((delta > program.lower) & (delta < program.upper))
             system = np.concatenate([slopes[broken], program.E]) * movable
             wanted = np.concatenate([-excess[broken], off])
             size = np.sqrt(np.einsum("ij,ij->i", system, system))
             size = np.where(size > 0, size, 1.0)
-            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=1e-9)[0]
+            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=PULL_RANK)[0]
             delta = delta + movable * step
         return None
 
@@ -559,18 +558,18 @@ class Branching:
         excess = [problem.excess(delta), program.A @ delta - program.b]
         slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
         unit = self._searched.half
-        rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
+        rounding = [np.zeros(problem.forms.r.size), START_SLACK * np.abs(program.A) @ unit]
         for quadric in quadrics:
             excess.append(np.array([quadric.true_excess(delta)]))
             slopes.append(quadric.gradient(delta)[None, :])
-            rounding.append(np.array([_LEVEL * quadric.magnitude(delta)]))
+            rounding.append(np.array([START_SLACK * quadric.magnitude(delta)]))
         return np.concatenate(excess), np.concatenate(slopes), np.concatenate(rounding)
 
     def _descend(self, prototype: int, start: Floats) -> None:
         margin = self._margin(prototype)
         descent = self._descent(prototype)
         for _ in range(_MARGIN_TRIES):
-            delta = descent.downhill(start, margin, _FLAT, self.context.seconds_left())
+            delta = descent.downhill(start, margin, FLAT, self.context.seconds_left())
             if not _is_usable(delta):
                 return
             if self.question.convex.cost(delta) >= self._cost:
@@ -620,13 +619,13 @@ class Branching:
 
 def _is_usable(*claims: Floats) -> bool:
     """Whether what a solver says consists of numbers that can be worked with."""
-    return all(bool((np.abs(values) < _HUGE).all()) for values in claims)
+    return all(bool((np.abs(values) < HUGE).all()) for values in claims)
 
 
 def _in_whole_numbers(values: Floats) -> Floats:
     """Small whole numbers in about the same proportions; the same numbers if there are none."""
     largest = float(np.abs(values).max(initial=0.0))
-    if not 0.0 < largest < _HUGE:
+    if not 0.0 < largest < HUGE:
         return values
     shares = [Fraction(value / largest).limit_denominator(_DENOMINATOR) for value in values]
     common = lcm(*(share.denominator for share in shares))

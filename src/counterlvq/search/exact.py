@@ -1,6 +1,6 @@
 """Search for one answer under a shared metric: a program per target prototype.
 
-Prototypes are tried in the order of a bound that costs next to nothing: the price of
+Prototypes are tried in the order of a bound that costs next to nothing: the multiplier of
 overtaking a single rival. Once the best answer so far is cheaper than that bound, nothing
 further on can beat it.
 """
@@ -21,6 +21,7 @@ from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLOSED_GAP, FINER_MARGIN, MOST_BLURS, SHARE_OF_LEAD
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
@@ -33,23 +34,15 @@ __all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refut
 
 _COMPILED = "compiled kernel"
 
-# All numbers below move answers, or decide how long one is looked for. Bounds are computed from
-# prices by `certificates`, in which none of them occurs.
+# All numbers below move answers, or decide how long one is looked for. `certificates` computes
+# bounds from multipliers, and uses none of them.
 #
-# The default margin asks for this share of the lead that has to be gained ...
-_SHARE_OF_LEAD = 2.0**-24
-# ... but at least what rounding in `predict` can blur, and at most so many times that.
-_AMPLE = 2.0**8
 # A margin that rounding still defeats is multiplied by this, a few times: a model that
 # computes in single precision needs a good deal more than one in double.
 _MARGIN_GROWTH = 16.0
 _MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
-# Share of the cost that may stay open before a cell is looked at again.
-_UNDECIDED = 1e-7
-# A default margin that costs more than that is tried again at this share of itself.
-_FINER = 2.0**-12
 # Share of the time that is left which a kernel may take; the rest is for its proof.
 _KERNEL_SHARE = 0.75
 
@@ -96,7 +89,7 @@ def _stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
 def _certificate(
     question: Question, family: KernelData, scratch: compiled.Scratch
 ) -> CellCertificate:
-    """Prices of the kernel, in the form in which they can be checked."""
+    """Multipliers of the kernel, in the form in which they can be checked."""
     inequalities = question.template.inequalities.v.size
     proofs, exclusions = [], []
     for cell in compiled.priced_cells(family, scratch):
@@ -153,7 +146,7 @@ class Search:
             if self.context.out_of_time():
                 break
             i, first = int(targets[at]), float(bounds[at])
-            if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
+            if self._best is not None and first >= self._cost * (1.0 + CLOSED_GAP):
                 break
             proofs += self._explore(i)
         return tuple(proofs)
@@ -195,7 +188,7 @@ class Search:
                 break
             margin *= _MARGIN_GROWTH
         if proofs and not self.context.out_of_time() and self._is_worth_refining(proofs[-1]):
-            finer = self._attempt(prototype, program, _FINER * margin)
+            finer = self._attempt(prototype, program, FINER_MARGIN * margin)
             proofs += [] if finer is None else [finer]
         return proofs
 
@@ -204,11 +197,11 @@ class Search:
         if self._best is None or self.context.least > 0.0:
             return False
         bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
-        return bound < (1.0 - _UNDECIDED) * self._cost
+        return bound < (1.0 - CLOSED_GAP) * self._cost
 
     def _completed(self, found: SearchResult, certificate: CellCertificate) -> SearchResult:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
-        question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
+        question, enough = self.question, (1.0 - CLOSED_GAP) * self._cost
         stop, margin = self.context.out_of_time, self.context.margin or 0.0
         checked = found.checked(question, self.context)
         if stop() or checked.bound is None or checked.bound >= enough:
@@ -284,7 +277,7 @@ class Search:
         return solution
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
-        """Keep prices that may show the cell to be empty; whoever checks them decides."""
+        """Keep multipliers that may show the cell to be empty; whoever checks them decides."""
         if self.context.out_of_time():
             return
         prices = elastic_prices(replace(asked, deadline=self.context.deadline))
@@ -295,11 +288,11 @@ class Search:
 
 def default_margin(behind: float, least: float) -> float:
     """Choose a margin: a share of the lead to be gained, within what rounding suggests."""
-    return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
+    return float(np.clip(SHARE_OF_LEAD * behind, least, MOST_BLURS * least))
 
 
 def elastic_prices(program: Program) -> DualPoint | None:
-    """Look for prices that show a program to have no solution. Nothing is verified here."""
+    """Look for multipliers that show a program to have no solution. Nothing is verified here."""
     if program.has_empty_box():
         return DualPoint(Multipliers.none(program), np.zeros(program.width))
     loosened = elastic(program)
@@ -310,7 +303,7 @@ def elastic_prices(program: Program) -> DualPoint | None:
 
 
 def refutation(template: ProgramTemplate, x: Floats, program: Program) -> DualPoint | None:
-    """Look for prices, verified, that show constraints to contradict each other at an input."""
+    """Look for verified multipliers that show constraints to clash at an input."""
     prices = elastic_prices(program)
     if prices is None:
         return None

@@ -18,6 +18,7 @@ from counterlvq.cells import LocalCells, SharedCells
 from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLEAR_OF_TIES, DIVING, ON_GRID
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.search.exact import Search
@@ -30,16 +31,8 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["MixedBranching"]
 
 _GRID = "branch and bound over whole numbers, decimals and levels"
-# The numbers below steer the search, as those of `branch_and_bound` do; no claim rests on them.
-#
-# A relaxed value this near to the grid, in steps, counts as on it.
-_ON_GRID = 1e-6
-# A way to the grid that costs less than this share of the gap can wait.
+# A way to the grid that costs less than this share of the gap can wait. No claim rests on it.
 _LITTLE = 0.1
-# The margin that keeps a first search off ties, as a share of the distances.
-_CLEAR = 2.0**-18
-# How exactly the searches on the way to the grid are worth finishing.
-_DIVING = 1e-6
 
 
 @final
@@ -83,7 +76,7 @@ class MixedBranching(Branching):
         box = question.root(np.inf)
         problem = question.problem(prototype, box)
         problem = problem.tightened(
-            self.margin or _CLEAR * float(problem.forms.size.max(initial=0))
+            self.margin or CLEAR_OF_TIES * float(problem.forms.size.max(initial=0))
         )
         relaxed = self._relax_flat(problem, box)
         for _ in range(ticks.columns.size):
@@ -91,9 +84,9 @@ class MixedBranching(Branching):
                 return
             point = relaxed.prices.point
             miss = ticks.miss(point)
-            if not (miss > _ON_GRID).any():
+            if not (miss > ON_GRID).any():
                 break
-            j = int(ticks.columns[np.where(miss > _ON_GRID, miss, np.inf).argmin()])
+            j = int(ticks.columns[np.where(miss > ON_GRID, miss, np.inf).argmin()])
             below = ticks.below(point)
             choices = [below[j], ticks.next_above(below)[j]]
             for change in sorted(choices, key=self._away(point[j])):
@@ -119,7 +112,7 @@ class MixedBranching(Branching):
             if delta is None or question.convex.cost(delta) >= self._cost:
                 return
             miss = ticks.miss(delta)
-            off = np.flatnonzero(miss > _ON_GRID)
+            off = np.flatnonzero(miss > ON_GRID)
             if not off.size:
                 break
             j = int(ticks.columns[off[miss[off].argmin()]])
@@ -151,10 +144,10 @@ class MixedBranching(Branching):
         scores = Scores(*question.view.distances(prototype))
         descent = Descent.of(program, scores, question.spread, self._grid_frames)
         margin, seconds = self._margin(prototype), self.context.seconds_left()
-        inside = descent.into_cell(start, margin, _DIVING, seconds)
+        inside = descent.into_cell(start, margin, DIVING, seconds)
         if inside is None:
             return None
-        return descent.downhill(inside, margin, _DIVING, seconds)
+        return descent.downhill(inside, margin, DIVING, seconds)
 
     @cached_property
     def _grid_frames(self) -> Frames:
@@ -240,7 +233,7 @@ class MixedBranching(Branching):
         at = ticks.columns
         is_open = box.lower[at] < box.upper[at]
         miss = np.where(is_open, ticks.miss(np.clip(point, box.lower, box.upper)), 0.0)
-        worth = np.where(miss > _ON_GRID, miss * self._step_prices, 0.0)
+        worth = np.where(miss > ON_GRID, miss * self._step_prices, 0.0)
         j, most = int(at[worth.argmax()]), float(worth.max())
         is_local = not self._is_shared
         if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterlvq.certificates.acceptance import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import column_lengths
+from counterlvq.numeric.tolerances import REPAIR_RANK, UNIT
 from counterlvq.programs.program import Program
 
 __all__ = ["settle"]
@@ -23,7 +24,7 @@ __all__ = ["settle"]
 # Conditions that leave no room between them may each give way by rounding, in the end.
 _STRICT_TRIES = 10
 _TRIES = 5
-_FIRST_STEP = 2.0**-51
+_FIRST_STEP = 2.0 * UNIT
 _GROWTH = 4.0
 
 
@@ -102,6 +103,6 @@ def _least_correction(
     size = np.sqrt(np.einsum("ij,ij->i", part, part))
     size = np.where(size > 0, size, 1.0)
     # Directions that are dropped make a poor correction, which is judged like any other point.
-    solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=1e-12)[0]
+    solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=REPAIR_RANK)[0]
     correction[movable] = unit * solved
     return correction

@@ -102,7 +102,7 @@ class SearchResult:
 @final
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Prices on the constraints of a question, and a point of tangency, that show a clash."""
+    """Multipliers on the constraints of a question, and a point of tangency, that show a clash."""
 
     multipliers: Multipliers
     point: Floats  # (d,)

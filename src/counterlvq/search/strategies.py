@@ -15,12 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells, SharedCells
-from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, Acceptance
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import Kept
+from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.proof_data import ProofData, proof_data_of
 from counterlvq.programs.template import ProgramTemplate

@@ -39,7 +39,7 @@ _SKIPPED, _EMPTY = -1, -2  # as in `kernels.rows`
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread; after a run it holds the prices of the last row."""
+    """Memory of one thread; after a run it holds the multipliers of the last row."""
 
     u: Floats
     g: Floats
@@ -178,7 +178,7 @@ class Priced(NamedTuple):
 
 
 def priced_cells(family: KernelData, scratch: Scratch) -> Iterator[Priced]:
-    """Read the prices of the last row for the cells that were visited."""
+    """Read the multipliers of the last row for the cells that were visited."""
     m, c = family.RN.shape[0], family.equality.size
     unit = 2.0 if family.is_quadratic else 1.0
     for t in np.flatnonzero(scratch.used != _SKIPPED):

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CONIC_TOLERANCES
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
@@ -22,8 +23,8 @@ __all__ = ["solve"]
 ENGINE = "Clarabel"
 # Tolerance, and whether Clarabel scales as well. The program is scaled already, and doing so
 # again has been seen to stall a harmless program; `polish` makes up for loose tolerances. Points
-# and prices that are off are judged and evaluated by others: no claim rests on a tolerance.
-_ATTEMPTS = ((1e-10, False), (1e-9, True), (1e-6, False))
+# and multipliers that are off are judged and evaluated by others: no claim rests on a tolerance.
+_ATTEMPTS = tuple(zip(CONIC_TOLERANCES, (False, True, False), strict=True))
 
 
 def solve(program: Program) -> Solution:

@@ -24,15 +24,9 @@ from counterlvq.numeric.arrays import (
     told,
 )
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import (
-    TableView,
-    as_frame,
-    closest,
-    is_missing,
-    numbers_among,
-    settled,
-)
+from counterlvq.tables.frames import TableView, as_frame, settled
 from counterlvq.tables.records import as_records, typed_like
+from counterlvq.tables.values import closest, is_missing, numbers_among
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 

@@ -16,7 +16,16 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
-from counterlvq.tables.frames import FrameView, as_frame, closest, is_missing, settled
+from counterlvq.tables.feature_checks import (
+    checked_decimals,
+    checked_kind,
+    checked_levels,
+    checked_pair,
+    checked_step,
+    checked_unit,
+)
+from counterlvq.tables.frames import FrameView, as_frame, settled
+from counterlvq.tables.values import closest
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
@@ -24,8 +33,6 @@ __all__ = ["Feature", "FeatureKey", "Features"]
 
 FeatureKey = str | SupportsIndex
 
-# A double has no more digits than this after the point that anyone could mean.
-_MOST_DECIMALS = 12
 # From here on all floats are whole numbers.
 _WHOLE = 2.0**52
 
@@ -92,15 +99,15 @@ class Feature:
         if kind is None:
             kind = Kind.CATEGORICAL if levels is not None else Kind.REAL
             kind = Kind.WHOLE if step is not None else kind
-        known = _checked_kind(name, kind)
+        known = checked_kind(name, kind)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kind", known)
-        object.__setattr__(self, "levels", _checked_levels(name, known, levels))
-        object.__setattr__(self, "step", _checked_step(name, known, step))
-        object.__setattr__(self, "unit", _checked_unit(name, unit))
+        object.__setattr__(self, "levels", checked_levels(name, known, levels))
+        object.__setattr__(self, "step", checked_step(name, known, step))
+        object.__setattr__(self, "unit", checked_unit(name, unit))
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
-        object.__setattr__(self, "decimals", _checked_decimals(name, known, decimals))
+        object.__setattr__(self, "decimals", checked_decimals(name, known, decimals))
         self._check_range()
 
     @property
@@ -314,7 +321,7 @@ class Features:
             for name, value in (values or {}).items():
                 changes[self.position(name)][argument] = value
         for name, pair in (ranges or {}).items():
-            lower, upper = _checked_pair(name, pair)
+            lower, upper = checked_pair(name, pair)
             changes[self.position(name)].update(lower=lower, upper=upper)
         return Features(
             _changed(feature, change) for feature, change in zip(self.columns, changes, strict=True)
@@ -434,7 +441,7 @@ class Features:
 def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feature:
     if name not in table.names:
         Features(table.names).position(name)  # says which names there are
-    kind = table.kind(name) if wished is None else _checked_kind(name, wished)
+    kind = table.kind(name) if wished is None else checked_kind(name, wished)
     if kind is None:
         raise NotSupportedError(
             f"column {told(name)} has the dtype {table.dtype(name)} and cannot be read as numbers, "
@@ -455,7 +462,7 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
         kind = Kind.CATEGORICAL
     if "kind" not in change and "step" in change:
         kind = Kind.WHOLE
-    known = _checked_kind(feature.name, kind)
+    known = checked_kind(feature.name, kind)
     kept: dict[str, Any] = {"kind": known, "unit": feature.unit}
     if known is feature.kind or (known in (Kind.REAL, Kind.WHOLE) and feature.is_number):
         kept |= {"lower": feature.lower, "upper": feature.upper}
@@ -464,96 +471,3 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
         kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}
         kept |= {"step": feature.step} if known is Kind.WHOLE else {}
     return Feature(feature.name, **(kept | change))
-
-
-def _checked_kind(name: str, kind: Kind | str) -> Kind:
-    try:
-        return Kind(kind)
-    except ValueError:
-        known = ", ".join(repr(str(item)) for item in Kind)
-        raise InvalidInputError(
-            f"feature {name!r} has the kind {kind!r}; expected one of: {known}."
-        ) from None
-
-
-def _checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tuple[Any, ...]:
-    if kind is Kind.BOOLEAN and levels is None:
-        return (False, True)
-    if kind is not Kind.CATEGORICAL:
-        if levels is not None:
-            raise InvalidInputError(
-                f"feature {name!r} is {kind} and has levels; expected them for the kind "
-                f"'categorical' only."
-            )
-        return ()
-    if levels is None or isinstance(levels, str):
-        raise InvalidInputError(
-            f"feature {name!r} is categorical and its levels are {levels!r}; expected a list of "
-            f"them, such as levels=['no', 'yes']."
-        )
-    listed = tuple(plain(level) for level in levels)
-    if not listed:
-        raise InvalidInputError(f"feature {name!r} has no levels; expected at least one.")
-    for level in listed:
-        if is_missing(level) or not isinstance(level, Hashable):
-            raise InvalidInputError(
-                f"feature {name!r} has the level {told(level)}; expected strings, numbers or other "
-                f"values that hash, and no missing ones."
-            )
-    keys = [key_of(level) for level in listed]
-    if len(set(keys)) < len(keys):
-        counts = Counter(keys)
-        twice = next(level for key, level in zip(keys, listed, strict=True) if counts[key] > 1)
-        raise InvalidInputError(
-            f"feature {name!r} has the level {told(twice)} twice; expected each level once."
-        )
-    return listed
-
-
-def _checked_step(name: str, kind: Kind, step: int | None) -> int:
-    if step is None:
-        return 1
-    if kind is not Kind.WHOLE:
-        raise InvalidInputError(
-            f"feature {name!r} is {kind} and has a step; expected one for the kind 'whole' only. "
-            f"Real numbers are put on a grid with decimals=..."
-        )
-    number = real_number(f"feature {name!r}: step", step)
-    if number < 1 or number != int(number):
-        raise InvalidInputError(
-            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1."
-        )
-    return int(number)
-
-
-def _checked_unit(name: str, unit: str) -> str:
-    if not isinstance(unit, str):
-        raise InvalidInputError(f"feature {name!r} has the unit {unit!r}; expected a string.")
-    return unit
-
-
-def _checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None:
-    if decimals is None:
-        return None
-    if kind is not Kind.REAL:
-        raise InvalidInputError(
-            f"feature {name!r} is {kind} and has decimals; expected them for the kind 'real' only."
-        )
-    number = real_number(f"feature {name!r}: decimals", decimals)
-    if not 0 <= number <= _MOST_DECIMALS or number != int(number):
-        raise InvalidInputError(
-            f"feature {name!r} has decimals={told(decimals)}; expected a whole number from 0 to "
-            f"{_MOST_DECIMALS}."
-        )
-    return int(number)
-
-
-def _checked_pair(name: str, pair: tuple[float, float]) -> tuple[float, float]:
-    try:
-        lower, upper = pair
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"the range of {name!r} is {pair!r}; expected a pair (lower, upper), with -inf or inf "
-            f"for an open end."
-        ) from None
-    return lower, upper

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
-from counterlvq.tables.frames import TableView, checked_names, numbers_among
+from counterlvq.tables.frames import TableView
+from counterlvq.tables.values import checked_names, numbers_among
 
 __all__ = ["as_records", "typed_like"]
 
@@ -91,7 +92,14 @@ class _Records(TableView):
 
     def __init__(self, given: Sequence[Any], *, is_single: bool) -> None:
         self.given, self.is_single = given, is_single
-        self.entries = [_entries(record) or {} for record in given]
+        read = [_entries(record) for record in given]
+        for i, entries in enumerate(read):
+            if entries is None:
+                raise InvalidInputError(
+                    f"row {i} of the table is {given[i]!r}, which has no names, but other rows "
+                    "have; expected a mapping from name to value in each."
+                )
+        self.entries = [entries for entries in read if entries is not None]
         self.names = checked_names(self.entries[0])
         known = self.entries[0].keys()
         for i, entries in enumerate(self.entries):
