@@ -31,6 +31,7 @@ from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import is_missing
+from counterlvq.tables.reference import Reference
 
 __all__ = ["PrototypeModel"]
 
@@ -96,6 +97,8 @@ class PrototypeModel:
     blur : Blur or None
         For a model that states another one in other coordinates: how far its distances may be
         from that one's.
+    reference : Reference or None
+        A summary of the training table, where one was saved with the model.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class PrototypeModel:
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
     blur: Blur | None
+    reference: Reference | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
 
     def __init__(
@@ -137,6 +141,7 @@ class PrototypeModel:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(_distinct(checked)))
         object.__setattr__(self, "blur", None)
+        object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
 
     def __repr__(self) -> str:
@@ -268,6 +273,12 @@ class PrototypeModel:
         """
         out = copy.copy(self)
         object.__setattr__(out, "_referee", by)
+        return out
+
+    def with_reference(self, reference: Reference | None) -> PrototypeModel:
+        """Return the same model with a summary of its training table."""
+        out = copy.copy(self)
+        object.__setattr__(out, "reference", reference)
         return out
 
     def blurred(self, by: Blur) -> PrototypeModel:

@@ -385,7 +385,7 @@ class Counterfactual:
 
 
 def _words(constraint: Constraint | str) -> str:
-    return f'"{constraint}"' if isinstance(constraint, str) else repr(constraint)
+    return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)
 
 
 def _plain_label(label: Any) -> Any:

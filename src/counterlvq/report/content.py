@@ -133,7 +133,7 @@ class Summary:
 
 def words_of(constraint: Constraint | str) -> str:
     """Say a constraint as the user gave it."""
-    return visible(constraint if isinstance(constraint, str) else repr(constraint), _LONGEST)
+    return visible(str(constraint), _LONGEST)
 
 
 def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary:
