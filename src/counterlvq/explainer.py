@@ -149,6 +149,8 @@ class Explainer:
         put = partial(object.__setattr__, self)
         put("cost", _checked_cost(cost))
         put("_source", source_of(model, features, self.cost))
+        if isinstance(self.cost, Manhattan):
+            put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)
         put("features", self._source.features)
         put("constraints", _with_those_of(self.features, _checked_constraints(constraints)))
