@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 from counterlvq.errors import InvalidInputError
@@ -132,9 +132,9 @@ def checked_seen(
         raise InvalidInputError(
             f"feature {name!r} has seen={told(seen)}; expected a pair (lowest, highest)."
         ) from None
-    if not is_number or not (isfinite(lower) and isfinite(upper) and lower <= upper):
+    if not is_number or lower > upper or lower == inf or upper == -inf:
         raise InvalidInputError(
-            f"feature {name!r} has seen=({lower:g}, {upper:g}); expected finite numbers, the lower "
-            f"one first, for a feature that is a number."
+            f"feature {name!r} has seen=({lower:g}, {upper:g}); expected the lower end first, for "
+            f"a feature that is a number."
         )
     return lower, upper

@@ -210,7 +210,7 @@ class Feature:
         if self.price is not None:
             shown.append(f"price={self.switches!r}")
         if self.seen is not None:
-            seen = tuple(int(end) if end.is_integer() else end for end in self.seen)
+            seen = tuple(int(end) if float(end).is_integer() else end for end in self.seen)
             shown.append(f"seen={seen!r}")
         return f"Feature({', '.join(shown)})"
 
@@ -394,38 +394,45 @@ class Features:
         ranges: Mapping[str, tuple[float, float]] | None = None,
         decimals: Mapping[str, int] | None = None,
         labels: Mapping[str, str] | None = None,
+        level_labels: Mapping[str, Mapping[Any, str]] | None = None,
+        changes: Mapping[str, str] | None = None,
+        prices: Mapping[str, float | Mapping[tuple[Any, Any], float] | Pairs] | None = None,
         seen: Mapping[str, tuple[float, float]] | None = None,
     ) -> Features:
         """Return the same columns with more said about some of them.
 
         Parameters
         ----------
-        kinds, levels, steps, units, ranges, decimals, labels, seen : mapping, optional
-            From name to value, as the arguments of `Feature`; a range is a pair (lower, upper).
+        kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
+        labels, level_labels, changes, prices, seen : mapping from name to value, optional
+            As the arguments of `Feature`; a range is a pair (lower, upper).
 
         Examples
         --------
         >>> Features(["age", "income"]).refined(kinds={"age": "whole"}, units={"income": "EUR"})
         Features([Feature('age', 'whole'), Feature('income', unit='EUR')])
         """
-        said = {
+        said: dict[str, Mapping[str, Any] | None] = {
             "kind": kinds,
             "levels": levels,
             "step": steps,
             "unit": units,
             "decimals": decimals,
             "label": labels,
+            "level_labels": level_labels,
+            "change": changes,
+            "price": prices,
             "seen": seen,
         }
-        changes: list[dict[str, Any]] = [{} for _ in self.columns]
+        more: list[dict[str, Any]] = [{} for _ in self.columns]
         for argument, values in said.items():
             for name, value in (values or {}).items():
-                changes[self.position(name)][argument] = value
+                more[self.position(name)][argument] = value
         for name, pair in (ranges or {}).items():
             lower, upper = _checked_pair(name, pair)
-            changes[self.position(name)].update(lower=lower, upper=upper)
+            more[self.position(name)].update(lower=lower, upper=upper)
         return Features(
-            _changed(feature, change) for feature, change in zip(self.columns, changes, strict=True)
+            _changed(feature, change) for feature, change in zip(self.columns, more, strict=True)
         )
 
     def within(self, table: tuple[str, ...]) -> Features:
