@@ -43,7 +43,7 @@ ROOMS = {
     "pipelines": "errors numeric tables model problem adapters",
     "persistence": "errors types files numeric tables model adapters pipelines",
     "lvq": "errors numeric model",
-    "presentation": "errors types numeric tables search",
+    "presentation": "visible errors types numeric tables search",
     "results": "visible types numeric tables certificates problem presentation",
     "batch": "visible errors types numeric tables model programs certificates solvers search"
     " problem presentation results",

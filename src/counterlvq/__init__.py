@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
+    from counterlvq.tables.reference import Reference
     from counterlvq.types import Status
 
 __version__ = "0.1.0"
@@ -77,6 +78,7 @@ __all__ = [
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
     "TooLargeError",
@@ -114,6 +116,7 @@ _HOMES = {
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
+    "tables.reference": ("Reference",),
     "types": ("Status",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -31,6 +31,7 @@ from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.seen import KeptValues, constraints_of, kept_values, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
@@ -83,9 +84,11 @@ class Explainer:
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
     features : Features or DataFrame, optional
-        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table
-        whose dtypes say so. Without it, columns that a pipeline encodes have the levels that
-        the encoder knows, and all others are real numbers.
+        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table,
+        typically the training table, whose dtypes say so and whose values say in which ranges
+        numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
+        columns that a pipeline encodes have the levels that the encoder knows, and all others
+        are real numbers.
 
     Examples
     --------
@@ -115,7 +118,7 @@ class Explainer:
     features: Features
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
-    _views: Kept[tuple[float, ...], Prepared]
+    _views: Kept[Hashable, Prepared]
 
     def __init__(
         self,
@@ -145,9 +148,11 @@ class Explainer:
         put = partial(object.__setattr__, self)
         put("cost", _checked_cost(cost))
         put("_source", source_of(model, features, self.cost))
+        if isinstance(self.cost, Manhattan):
+            put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)
         put("features", self._source.features)
-        put("constraints", _checked_constraints(constraints))
+        put("constraints", _with_those_of(self.features, _checked_constraints(constraints)))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
@@ -293,6 +298,8 @@ class Explainer:
             stated = view.answers.stated
             bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
+            for i in rows_outside(self.constraints, self.features, rows).tolist():
+                table.put(i, asker.again(i, 1.0))
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
             table = Table.of(rows, kept, self._nearest(rows))
@@ -411,13 +418,16 @@ class Explainer:
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
-        key = self._source.coordinates.levels
+        outside: KeptValues = ()
+        levels = self._source.coordinates.levels
         if row is not None:
-            key = self._source.coordinates.seen_from(row).levels
+            levels = self._source.coordinates.seen_from(row).levels
+            outside = kept_values(self.constraints, self.features, row)
+        key = (levels, outside)
         known = self._views.get(key)
         if known is None:
             source = self._source if row is None else self._source.seen_from(row)
-            known = self._views.put(key, Prepared(self, source))
+            known = self._views.put(key, Prepared(self, source, dict(outside)))
         return known
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
@@ -577,6 +587,13 @@ def _checked_constraints(
         raise InvalidInputError(
             f"constraints is {constraints!r}; expected a list of constraints and strings."
         ) from None
+
+
+def _with_those_of(
+    features: Features, given: tuple[Constraint | str, ...]
+) -> tuple[Constraint | str, ...]:
+    """Add what the columns ask for, unless it has been said."""
+    return given + tuple(item for item in constraints_of(features) if item not in given)
 
 
 def _checked_method(method: str) -> Method:

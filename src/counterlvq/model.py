@@ -28,6 +28,7 @@ from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UN
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
 from counterlvq.tables.labels import checked_labels, distinct_labels
+from counterlvq.tables.reference import Reference
 
 __all__ = ["PrototypeModel"]
 
@@ -79,6 +80,8 @@ class PrototypeModel:
     blur : Blur or None
         For a model that states another one in other coordinates: how far its distances may be
         from that one's.
+    reference : Reference or None
+        A summary of the training table, where one was saved with the model.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class PrototypeModel:
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
     blur: Blur | None
+    reference: Reference | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
 
     def __init__(
@@ -120,6 +124,7 @@ class PrototypeModel:
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(distinct_labels(checked)))
         object.__setattr__(self, "blur", None)
+        object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
 
     def __repr__(self) -> str:
@@ -251,6 +256,12 @@ class PrototypeModel:
         """
         out = copy.copy(self)
         object.__setattr__(out, "_referee", by)
+        return out
+
+    def with_reference(self, reference: Reference | None) -> PrototypeModel:
+        """Return the same model with a summary of its training table."""
+        out = copy.copy(self)
+        object.__setattr__(out, "reference", reference)
         return out
 
     def blurred(self, by: Blur) -> PrototypeModel:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple, Protocol, final
 
@@ -18,6 +18,7 @@ from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.seen import stated
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
@@ -62,6 +63,8 @@ class Prepared:
 
     asked: Asked
     source: ExplainedModel
+    # Values outside the ranges that were seen, which may stay, by position of the constraint.
+    outside: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def model(self) -> PrototypeModel:
@@ -76,9 +79,9 @@ class Prepared:
     def template_with(self, kept: Sequence[int]) -> ProgramTemplate:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates
-        chosen = [as_constraint(asked.constraints[k]) for k in kept]
-        stated = [part for item in chosen for part in item.conditions(asked.features)]
-        conditions = [part for item in stated for part in coordinates.spread(item)]
+        chosen = [stated(as_constraint(asked.constraints[k]), self.outside.get(k)) for k in kept]
+        parts = [part for item in chosen for part in item.conditions(asked.features)]
+        conditions = [part for item in parts for part in coordinates.spread(item)]
         conditions += coordinates.own_conditions
         form = asked.prices.form_over(coordinates)
         priced = asked.prices.over(coordinates)

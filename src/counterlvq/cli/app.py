@@ -11,6 +11,7 @@ import click
 from click.shell_completion import shell_complete
 
 import counterlvq as clvq
+from counterlvq.cli.columns import columns
 from counterlvq.cli.completion import completion
 from counterlvq.cli.conventions import (
     BROKEN_PIPE,
@@ -37,7 +38,7 @@ __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    train, explain, report, inspect, reproduce, demo, completion,
+    columns, train, explain, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 

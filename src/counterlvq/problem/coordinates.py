@@ -400,7 +400,8 @@ def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) ->
 def _switch_prices(cost: Cost, feature: Feature, usual: float) -> Floats:
     """Price of each switch, from the level of the row to that of the column."""
     count = len(feature.levels)
-    stated = cost.switches.get(feature.name, usual)
+    said = usual if feature.switches is None else feature.switches
+    stated = cost.switches.get(feature.name, said)
     if not isinstance(stated, Mapping):
         return np.full((count, count), float(stated))
     pairs = {}

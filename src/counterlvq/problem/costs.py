@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self, final
@@ -15,6 +15,7 @@ from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, as_frame, settled
 from counterlvq.types import Kind
 
@@ -203,27 +204,41 @@ class Manhattan(Cost):
 
     Parameters
     ----------
-    weights : array-like of shape (d,), optional
+    weights : array-like of shape (d,), or mapping from feature name to float, optional
         Positive price of one unit of change per feature, in the order of the columns that the
-        model or the pipeline was given; 1 for all by default. That of a categorical feature is
-        its price per switch.
+        model or the pipeline was given; 1 for all by default, and for features that a mapping
+        does not name. That of a categorical feature is its price per switch.
         See `mad_weights` for weights that make features comparable.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
+    unit : str, optional
+        What costs are counted in, as texts say it, such as "typical deviations".
 
     Examples
     --------
     >>> Manhattan(weights=[1.0, 10.0]).value([3.0, -0.5])
     8.0
+    >>> Manhattan({"income": 0.001})
+    Manhattan({'income': 0.001})
     >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5})
     Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5})
     """
 
-    weights: Floats | None  # (d,)
+    weights: Floats | Mapping[str, float] | None  # (d,)
     switches: Switches
+    unit: str
 
-    def __init__(self, weights: ArrayLike | None = None, switches: Switches | None = None) -> None:
+    def __init__(
+        self,
+        weights: ArrayLike | Mapping[str, float] | None = None,
+        switches: Switches | None = None,
+        unit: str = "",
+    ) -> None:
         object.__setattr__(self, "switches", _checked_switches(switches))
+        object.__setattr__(self, "unit", unit)
+        if isinstance(weights, Mapping):
+            object.__setattr__(self, "weights", _checked_by_name(weights))
+            return
         prices = None if weights is None else finite_vector("weights", weights)
         if prices is not None and not (prices > 0).all():
             j = int((prices <= 0).argmax())
@@ -235,13 +250,31 @@ class Manhattan(Cost):
         object.__setattr__(self, "weights", prices)
 
     def __repr__(self) -> str:
-        shown = [] if self.weights is None else [str(self.weights.tolist())]
-        return f"Manhattan({', '.join(shown + _shown_switches(self))})"
+        shown = [str(self.weights.tolist())] if isinstance(self.weights, np.ndarray) else []
+        shown += [str(self.weights)] if isinstance(self.weights, Mapping) else []
+        shown += _shown_switches(self)
+        shown += [f"unit={self.unit!r}"] if self.unit else []
+        return f"Manhattan({', '.join(shown)})"
+
+    def for_columns(self, columns: Sequence[str]) -> Manhattan:
+        """Put weights by name into the order of the columns of a table."""
+        if not isinstance(self.weights, Mapping):
+            return self
+        names = Features(columns)
+        weights = np.ones(len(columns))
+        for name, weight in self.weights.items():
+            weights[names.position(name)] = weight
+        return Manhattan(weights, self.switches, self.unit)
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""
         if self.weights is None:
             return np.ones(width)
+        if isinstance(self.weights, Mapping):
+            raise InvalidInputError(
+                f"{self!r} has weights by name, and changes came without names; expected weights "
+                f"in the order of the features. An Explainer knows the names."
+            )
         if self.weights.shape[0] != width:
             raise InvalidInputError(
                 f"Manhattan has {self.weights.shape[0]} weights; expected {width}, one per feature."
@@ -383,6 +416,21 @@ class Mahalanobis(Cost):
                 f"({width}, {width}), for {width} features."
             )
         return self.form
+
+
+def _checked_by_name(weights: Mapping[str, float]) -> Mapping[str, float]:
+    for name, weight in weights.items():
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"weights has the key {name!r} of type {type(name).__name__}; expected names of "
+                f"features. Weights by position are an array."
+            )
+        if not _is_positive(weight):
+            raise InvalidInputError(
+                f"weights[{name!r}] is {weight!r}; expected a positive weight. Use Freeze to keep "
+                f"a feature as it is."
+            )
+    return {name: float(weight) for name, weight in weights.items()}
 
 
 def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:

@@ -47,11 +47,15 @@ def closest(name: str, names: Iterable[str]) -> str | None:
     --------
     >>> closest("incom", ["age", "income"])
     'income'
+    >>> closest("INCOM", ["age", "income"])
+    'income'
     """
     if len(name) > _LONGEST_COMPARED:
         return None
     short = (known for known in names if len(known) <= _LONGEST_COMPARED)
-    return next(iter(difflib.get_close_matches(name, islice(short, _MOST_COMPARED), n=1)), None)
+    alike = {known.casefold(): known for known in reversed([*islice(short, _MOST_COMPARED)])}
+    found = difflib.get_close_matches(name.casefold(), alike, n=1)
+    return alike[found[0]] if found else None
 
 
 def numbers_among(values: Iterable[Any]) -> Floats:
