@@ -381,12 +381,16 @@ class Explainer:
                 f"constraint is {constraint!r}; expected a position in the list of "
                 f"{len(self.constraints)} constraints."
             )
+        kept = self.constraints[:constraint] + self.constraints[constraint + 1 :]
+        if time_limit is None:
+            return self._asking(constraints=kept)
+        return self._asking(constraints=kept, time_limit=_at_least_zero("time_limit", time_limit))
+
+    def _asking(self, **changes: Any) -> Explainer:
+        """Return an explainer that asks something else."""
         other = copy(self)
-        put = partial(object.__setattr__, other)
-        put("constraints", self.constraints[:constraint] + self.constraints[constraint + 1 :])
-        put("_views", Kept(_MOST_VIEWS))
-        if time_limit is not None:
-            put("time_limit", _at_least_zero("time_limit", time_limit))
+        for name, value in {**changes, "_views": Kept(_MOST_VIEWS)}.items():
+            object.__setattr__(other, name, value)
         return other
 
     def _check(
@@ -409,14 +413,11 @@ class Explainer:
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
-        key = self._source.coordinates.levels
-        if row is not None:
-            key = self._source.coordinates.seen_from(row).levels
-        known = self._views.get(key)
-        if known is None:
-            source = self._source if row is None else self._source.seen_from(row)
-            known = self._views.put(key, Prepared(self, source))
-        return known
+        source, coordinates = self._source, self._source.coordinates
+        if row is None:
+            return self._views.get(coordinates.levels, lambda: (Prepared(self, source), 1))
+        levels = coordinates.seen_from(row).levels
+        return self._views.get(levels, lambda: (Prepared(self, source.seen_from(row)), 1))
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
@@ -440,11 +441,8 @@ class Explainer:
 
         In the time that is left.
         """
-        other = copy(self)
-        object.__setattr__(other, "margin", None)
-        if self.time_limit is not None:
-            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
-        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
         found = other._answer(row, list(labels_of(self.model, context.target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason

@@ -45,10 +45,9 @@ class SearchContext:
         time_limit: float | None = None,
     ) -> SearchContext:
         """Start the clock."""
-        if time_limit is None:
-            return cls(rules, x, target_mask)
-        deadline = time.monotonic() + time_limit
-        return cls(rules, x, target_mask, deadline, deadline + _LATE_SHARE * time_limit + _LATE)
+        limit = np.inf if time_limit is None else time_limit
+        deadline = time.monotonic() + limit
+        return cls(rules, x, target_mask, deadline, deadline + _LATE_SHARE * limit + _LATE)
 
     @property
     def margin(self) -> float | None:
