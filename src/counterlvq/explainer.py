@@ -31,7 +31,7 @@ from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.seen import KeptValues, constraints_of, kept_values, rows_outside
+from counterlvq.problem.seen import constraints_of, kept_values, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
@@ -390,12 +390,16 @@ class Explainer:
                 f"constraint is {constraint!r}; expected a position in the list of "
                 f"{len(self.constraints)} constraints."
             )
+        kept = self.constraints[:constraint] + self.constraints[constraint + 1 :]
+        if time_limit is None:
+            return self._asking(constraints=kept)
+        return self._asking(constraints=kept, time_limit=_at_least_zero("time_limit", time_limit))
+
+    def _asking(self, **changes: Any) -> Explainer:
+        """Return an explainer that asks something else."""
         other = copy(self)
-        put = partial(object.__setattr__, other)
-        put("constraints", self.constraints[:constraint] + self.constraints[constraint + 1 :])
-        put("_views", Kept(_MOST_VIEWS))
-        if time_limit is not None:
-            put("time_limit", _at_least_zero("time_limit", time_limit))
+        for name, value in {**changes, "_views": Kept(_MOST_VIEWS)}.items():
+            object.__setattr__(other, name, value)
         return other
 
     def _check(
@@ -418,17 +422,14 @@ class Explainer:
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
-        outside: KeptValues = ()
-        levels = self._source.coordinates.levels
-        if row is not None:
-            levels = self._source.coordinates.seen_from(row).levels
-            outside = kept_values(self.constraints, self.features, row)
-        key = (levels, outside)
-        known = self._views.get(key)
-        if known is None:
-            source = self._source if row is None else self._source.seen_from(row)
-            known = self._views.put(key, Prepared(self, source, dict(outside)))
-        return known
+        source, coordinates = self._source, self._source.coordinates
+        if row is None:
+            return self._views.get((coordinates.levels, ()), lambda: (Prepared(self, source), 1))
+        outside = kept_values(self.constraints, self.features, row)
+        return self._views.get(
+            (coordinates.seen_from(row).levels, outside),
+            lambda: (Prepared(self, source.seen_from(row), dict(outside)), 1),
+        )
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
@@ -452,11 +453,8 @@ class Explainer:
 
         In the time that is left.
         """
-        other = copy(self)
-        object.__setattr__(other, "margin", None)
-        if self.time_limit is not None:
-            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
-        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
         found = other._answer(row, list(labels_of(self.model, context.target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
