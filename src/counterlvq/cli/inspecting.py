@@ -87,7 +87,7 @@ def _summary(column: Any) -> dict[str, Any]:
     if not column.is_number:
         return told | {"shares": [share for _, share in column.shares]}
     figures = {name: getattr(column, name) for name in ("median", "mad", "deviation")}
-    told |= {name: value for name, value in figures.items() if isfinite(value)}
+    told |= {name: value for name, value in figures.items() if value is not None}
     return told | {"quantiles": list(column.quantiles)}
 
 
