@@ -295,6 +295,7 @@ PUBLIC = {
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
     "TooLargeError",
