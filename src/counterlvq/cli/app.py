@@ -60,7 +60,6 @@ class _InOrder(click.Group):
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Smallest changes to an input that change the decision, with a proof.
-    Train a prototype model from a table, and explain rows with it:
 
     \b
       counterlvq train loans.csv --label granted --output loans.clvq
