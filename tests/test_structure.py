@@ -298,6 +298,7 @@ PUBLIC = {
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
     "TooLargeError",

@@ -377,7 +377,7 @@ class Counterfactual:
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
-            count = "a smaller change" if len(others) == 1 else f"{len(others)} smaller changes"
+            count = "another change" if len(others) == 1 else f"{len(others)} other changes"
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)

@@ -176,6 +176,13 @@ EXPECTED = clvq.Features(
 )
 
 
+def test_a_copy_in_another_process_knows_its_levels() -> None:
+    feature = clvq.Feature("term", levels=[24, 36.5, True, "other"])
+    codes = [feature.code(level) for level in feature.levels]
+    copied = pickle.loads(pickle.dumps(feature))
+    assert [copied.code(level) for level in feature.levels] == codes == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
 def test_kinds_are_read_off_dtypes(make: Any) -> None:
     assert clvq.Features.from_frame(make(COLUMNS), ranges=None) == EXPECTED

@@ -29,8 +29,9 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Marks keys that stand for numbers; nothing else is equal to it.
-_NUMBER = object()
+
+class _NUMBER:
+    """Marks keys that stand for numbers; nothing else is equal to it, in a pickle neither."""
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
