@@ -320,6 +320,8 @@ class Explainer:
             labels=self.model.labels,
             features=self.features,
             rows=np.arange(rows.shape[0]),
+            has_target=self._has_target(table.nearest, target, wishes),
+            breaks_rules=self._breaks_rules(rows),
             ask=ask,
             given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
@@ -439,6 +441,33 @@ class Explainer:
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
         return np.array(told)
 
+    def _has_target(
+        self, nearest: NDArray[np.int64], target: Any, wishes: RowTargets | None
+    ) -> NDArray[np.bool_]:
+        """Which rows have a wished-for label as they are, (n,)."""
+        out = np.zeros(len(nearest), dtype=bool)
+        listed = (target,) if wishes is None else wishes.wishes
+        codes = np.zeros(len(nearest), dtype=np.int64) if wishes is None else wishes.codes
+        for code, wish in enumerate(listed):
+            if wish is not None:  # any other label than the present one
+                mine = codes == code
+                out[mine] = wished_prototypes(self.model, wish, -1)[nearest[mine]]
+        return out
+
+    def _breaks_rules(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows break the constraints, or the ranges of features, as they are, (n,)."""
+        if not self.constraints and not self._view().source.coordinates.own_conditions:
+            return np.zeros(len(rows), dtype=bool)
+        if self._source.coordinates.has_levels:
+            views = map(self._view, rows)
+            kept = [view.holds(view.inner(row)) for view, row in zip(views, rows, strict=True)]
+            return ~np.array(kept, dtype=bool)
+        out = ~self._view().rules.judged(rows, rows).good
+        for i in rows_outside(self.constraints, self.features, rows).tolist():
+            view = self._view(rows[i])
+            out[i] = not view.holds(view.inner(rows[i]))
+        return out
+
     def _family_for(self, target_mask: NDArray[np.bool_]) -> KernelData | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
         answers = self._view().answers
@@ -460,6 +489,17 @@ class Explainer:
             return np.inf, reason
         cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
         return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
+
+    def _within_rules(self, row: Floats, context: SearchContext) -> Counterfactual | None:
+        """Find the closest row that meets the constraints, whatever the model says of it."""
+        if context.target_mask.all():
+            return None
+        other = copy(self)
+        object.__setattr__(other, "margin", None)
+        if self.time_limit is not None:
+            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
+        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
 
     def _unchanged(
         self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
@@ -509,6 +549,7 @@ class Explainer:
             reason = why.words
             if self.margin:
                 bound, reason = self._without_margin(row, reason, context)
+        broken = view.broken_by(question.x)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -518,6 +559,8 @@ class Explainer:
             gap=verdict.gap,
             resolution=verdict.resolution,
             margin=self.margin or 0.0,
+            broken=broken,
+            within_rules=self._within_rules(row, context) if broken else None,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, context.target_mask),
