@@ -538,3 +538,16 @@ def test_what_the_last_two_tests_look_for_would_be_found() -> None:
     for home in HOMES:
         assert machine_paths(f"cd {home}somebody") == [home]
         assert machine_paths(f"https://example.org{home}page") == []
+
+
+@each_file
+def test_marks_survive_copies(path: Path) -> None:
+    """Pickles and deep copies of `object()` are other objects; a class or a member is itself."""
+    bare = [
+        node.lineno
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "object"
+    ]
+    assert not bare
