@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
-from counterlvq.tables.feature_checks import (
+from counterlvq.tables.declarations import (
     Pairs,
     checked_change,
     checked_label,
