@@ -38,6 +38,7 @@ range = [0, inf]
 [home]
 levels = ["rent", "own", 'a "b"\n#c']
 labels = { own = "a home of your own" }
+price = 4
 prices = [["rent", "own", 3]]
 [code]
 kind = "categorical"
@@ -89,7 +90,9 @@ def test_the_model_file_knows_what_was_said(desk: Path) -> None:
     )
     assert features["pay"] == clvq.Feature("pay", unit="EUR", decimals=0, lower=0, label="net pay")
     assert features["home"].levels[:2] == ("rent", "own")
-    assert features["home"].switches == {("rent", "own"): 3.0}
+    odd = features["home"].levels[2]
+    prices = {("rent", "own"): 3.0, ("rent", odd): 4.0, ("own", odd): 4.0}
+    assert features["home"].switches == prices
     assert (features["code"].levels, features["code"].price) == ((7, 9), 5.0)
     assert features["guarantor"].words(True) == "with a guarantor"
 
@@ -145,7 +148,7 @@ def test_templates_come_from_files(desk: Path) -> None:
         ("[pay]\nrange = [2, 1]", "the range [2, 1] holds no finite number"),
         ("[pay]\nkind = 'money'", "the kind 'money'"),
         ("[home]\nprices = [['rent', 'own']]", "expected a list such as"),
-        ("[home]\nprice = 1\nprices = []", "price and prices"),
+        ("[pay]\nprice = 1", "is a number and has a price of switches"),
         ("[home]\nlevels = ['rent']", "which is no level of it; expected one of: 'rent'"),
         ("[home]\nlabels = { flat = 'x' }", "label for 'flat', which is no level"),
         ("[home]\nchange = 'increase'", "expected one of: 'any', 'freeze'"),
