@@ -63,7 +63,8 @@ class Explainer:
         column selection, ...) or encode categories, is explained in the columns and units of
         the table that it takes: cost, constraints and answers are stated there.
     cost : Cost, default Manhattan()
-        What a change costs.
+        What a change costs; plain sums of changes by default. ``Manhattan(mad_weights(table))``
+        measures each feature by how much it usually varies.
     constraints : sequence of Constraint or str
         What every counterfactual must respect. A string is a linear comparison such as
         ``"second_floor <= first_floor"``; ``original(f)`` in it is the factual value.
@@ -96,7 +97,12 @@ class Explainer:
     >>> model = clvq.PrototypeModel(
     ...     [[1.0, 1.0], [3.0, 2.0]], ["rejected", "accepted"], feature_names=["income", "savings"]
     ... )
-    >>> explainer = clvq.Explainer(model, constraints=["savings <= original(savings)"])
+    >>> table = [[1.0, 1.0], [2.0, 1.5], [3.0, 2.0]]
+    >>> explainer = clvq.Explainer(
+    ...     model,
+    ...     cost=clvq.Manhattan(clvq.mad_weights(table)),
+    ...     constraints=["savings <= original(savings)"],
+    ... )
     >>> cf = explainer.explain([1.0, 1.0], target="accepted")
     >>> print(cf)
     Counterfactual (optimal)
