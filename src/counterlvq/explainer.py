@@ -31,7 +31,7 @@ from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.seen import constraints_of, kept_values, rows_outside
+from counterlvq.problem.seen import constraints_of, outside_of, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
@@ -433,7 +433,7 @@ class Explainer:
         source, coordinates = self._source, self._source.coordinates
         if row is None:
             return self._views.get((coordinates.levels, ()), lambda: (Prepared(self, source), 1))
-        outside = kept_values(self.constraints, self.features, row)
+        outside = outside_of(self.constraints, self.features, row)
         return self._views.get(
             (coordinates.seen_from(row).levels, outside),
             lambda: (Prepared(self, source.seen_from(row), dict(outside)), 1),

@@ -66,8 +66,8 @@ class Prepared:
 
     asked: Asked
     source: ExplainedModel
-    # Values outside the ranges that were seen, which may stay, by position of the constraint.
-    outside: Mapping[int, float] = field(default_factory=dict)
+    # Ranges that rows lie outside of, by position of the constraint, and whether above.
+    outside: Mapping[int, bool] = field(default_factory=dict)
 
     @property
     def model(self) -> PrototypeModel:

@@ -22,10 +22,11 @@ from counterlvq.problem.constraints import (
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.features import Features
 
-__all__ = ["AsSeen", "KeptValues", "constraints_of", "kept_values", "rows_outside", "stated"]
+__all__ = ["AsSeen", "Outside", "constraints_of", "outside_of", "rows_outside", "stated"]
 
-# Values of a row outside the range that was seen, by position of the constraint.
-KeptValues = tuple[tuple[int, float], ...]
+# Which values of a row lie outside the range that was seen, by position of the constraint, and
+# whether they lie above it.
+Outside = tuple[tuple[int, bool], ...]
 
 _WAYS: Mapping[str, Callable[[str], Constraint]] = {
     "increase": Increase,
@@ -45,14 +46,13 @@ class AsSeen(Constraint):
     --------
     >>> str(AsSeen("income", 120.0, 8000.0))
     'income from 120 to 8,000 as seen in the data'
-    >>> AsSeen("income", 120.0, 8000.0).keeping(9000.0).upper
-    9000.0
     """
 
     feature: str
     lower: float = -inf
     upper: float = inf
     label: str = field(default="", compare=False)  # what people read instead of the name
+    kept: str = field(default="", compare=False)  # "below" or "above", for rows that lie there
 
     def __repr__(self) -> str:
         return shown_call("AsSeen", self.feature, lower=self.lower, upper=self.upper)
@@ -68,12 +68,16 @@ class AsSeen(Constraint):
         return f"{self.label or self.feature} {words} as seen in the data"
 
     def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
-        """``y_j <= upper`` and ``-y_j <= -lower``."""
-        return Bounds(self.feature, self.lower, self.upper).conditions(features)
-
-    def keeping(self, value: float) -> AsSeen:
-        """Widen the range, so that a value of one's own may stay."""
-        return replace(self, lower=min(self.lower, value), upper=max(self.upper, value))
+        """``lower <= y_j <= upper``; for a row outside, its own value is that end."""
+        lower = -inf if self.kept == "below" else self.lower
+        upper = inf if self.kept == "above" else self.upper
+        stated = Bounds(self.feature, lower, upper).conditions(features)
+        if not self.kept:
+            return stated
+        sign = 1 if self.kept == "above" else -1
+        at, width = [features.number(self.feature, "AsSeen")], len(features)
+        own = LinearConditions.on_features(at, width, new=sign, old=-sign, value=0)
+        return (*stated, own)
 
 
 def constraints_of(features: Features) -> tuple[Constraint, ...]:
@@ -99,14 +103,12 @@ def _ranges(
             yield k, features.position(item.feature), item
 
 
-def kept_values(
-    constraints: Sequence[Constraint | str], features: Features, row: Floats
-) -> KeptValues:
+def outside_of(constraints: Sequence[Constraint | str], features: Features, row: Floats) -> Outside:
     """List the values of a row that lie outside the ranges that were seen."""
     return tuple(
-        (k, float(row[j]))
+        (k, bool(row[j] > item.upper))
         for k, j, item in _ranges(constraints, features)
-        if not item.lower <= row[j] <= item.upper
+        if row[j] < item.lower or row[j] > item.upper
     )
 
 
@@ -120,10 +122,8 @@ def rows_outside(
     return np.flatnonzero(out)
 
 
-def stated(constraint: Constraint, kept: float | None) -> Constraint:
-    """Return a constraint as it is for rows that keep a value outside; None for all others."""
-    return (
-        constraint.keeping(kept)
-        if kept is not None and isinstance(constraint, AsSeen)
-        else constraint
-    )
+def stated(constraint: Constraint, above: bool | None) -> Constraint:
+    """Return a constraint as it is for rows that lie above it, or below; None for all others."""
+    if above is None or not isinstance(constraint, AsSeen):
+        return constraint
+    return replace(constraint, kept="above" if above else "below")
