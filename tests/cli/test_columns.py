@@ -33,7 +33,7 @@ change = "increase"
 [pay]
 label = "net pay"
 unit = "EUR"
-decimals = 0
+decimals = 2
 range = [0, inf]
 [home]
 levels = ["rent", "own", 'a "b"\n#c']
@@ -88,7 +88,7 @@ def test_the_model_file_knows_what_was_said(desk: Path) -> None:
     assert features["months"] == clvq.Feature(
         "months", "whole", label="months in the job", change="increase"
     )
-    assert features["pay"] == clvq.Feature("pay", unit="EUR", decimals=0, lower=0, label="net pay")
+    assert features["pay"] == clvq.Feature("pay", unit="EUR", decimals=2, lower=0, label="net pay")
     assert features["home"].levels[:2] == ("rent", "own")
     odd = features["home"].levels[2]
     prices = {("rent", "own"): 3.0, ("rent", odd): 4.0, ("own", odd): 4.0}
