@@ -415,6 +415,10 @@ class Explainer:
         target_mask = wished_prototypes(view.model, target, -1)
         return view.rules.accepts(y, x, target_mask) and view.rules.confirms(y, target_mask), cost
 
+    def prepared_for(self, row: Floats | None = None) -> Prepared:
+        """Everything that does not depend on a row beyond its levels; for writers of proofs."""
+        return self._view(row)
+
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
         key = self._source.coordinates.levels
