@@ -47,8 +47,10 @@ ROOMS = {
     "batch": "visible errors types numeric tables model programs certificates solvers search"
     " problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
+    "certified": "errors types files numeric tables model programs certificates problem pipelines"
+    " results prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " results batch prepared",
+    " results batch prepared certified",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
@@ -285,6 +287,7 @@ PUBLIC = {
     "Freeze",
     "Increase",
     "InvalidInputError",
+    "LineVerdict",
     "Linear",
     "Mahalanobis",
     "Manhattan",
@@ -307,6 +310,8 @@ PUBLIC = {
     "load_exported",
     "mad_weights",
     "save",
+    "save_certificate",
+    "verify_certificates",
 }
 ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
 PUBLIC |= ESTIMATORS

@@ -19,6 +19,7 @@ from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
 from counterlvq.certificates.boxes import BoxCertificate, plain_copy
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certified.saving import save_lines
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
@@ -326,6 +327,7 @@ class Explainer:
             ask=ask,
             given=GivenTable(X, self._source.like),
             check=self._check,
+            certify=partial(save_lines, explainer=self),
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:

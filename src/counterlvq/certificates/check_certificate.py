@@ -179,14 +179,17 @@ def whole(values: Sequence[Q]) -> tuple[list[int], int]:
 
 def outwards(value: Q, up: bool) -> Q:
     """Round to `BITS` digits, up or down; numbers with fewer digits stay as they are."""
+    return rounded(value, up, BITS)
+
+
+def rounded(value: Q, up: bool, bits: int) -> Q:
+    """Round to so many binary digits, up or down."""
+    if value < 0:
+        return -rounded(-value, not up, bits)
     size = value.numerator.bit_length() - value.denominator.bit_length()
-    shift = BITS - size
-    if value.denominator & (value.denominator - 1) == 0 and value.numerator.bit_length() <= BITS:
-        return value
-    scaled = value * (Q(2**shift) if shift >= 0 else Q(1, 2**-shift))
-    floor = scaled.numerator // scaled.denominator
-    near = floor + (1 if up and scaled != floor else 0)
-    return Q(near, 2**shift) if shift >= 0 else Q(near * 2**-shift)
+    unit = Q(2) ** (size - (value < Q(2) ** size) + 1 - bits)
+    units = value / unit
+    return (units.numerator // units.denominator + (up and units.denominator > 1)) * unit
 
 
 def root(value: Q) -> Q:
@@ -1245,7 +1248,8 @@ class Asked:
         """How far a change of cost at most `cap` can go along one coordinate."""
         if cap is None:
             return None
-        seen, far = self.seen, None
+        # Rounded up to 16 digits of two: points of tangency are those of the box for that cost.
+        seen, far, cap = self.seen, None, rounded(cap, True, 16)
         if seen.w[c] > 0:
             far = outwards(cap / seen.w[c], True)
         if any(c in pair for pair in seen.M) or c in seen.at:

@@ -12,40 +12,71 @@ from counterlvq.files import whole_file
 from counterlvq.numeric.arrays import told
 from counterlvq.results import Counterfactual
 
-__all__ = ["PRIVACY", "save_lines"]
+__all__ = ["save_certificate", "save_lines"]
 
 Path = str | os.PathLike[str]
-# Said once for each file that holds a model.
-PRIVACY = (
-    "a certificate holds the model, and the prototypes of a nearest neighbour are training rows; "
-    "keep it as you keep the model, or write the model to a file of its own (model_apart)."
-)
+
+
+def save_certificate(
+    counterfactual: Counterfactual,
+    path: Path,
+    explainer: Explains,
+    *,
+    model_apart: bool | Path = False,
+) -> None:
+    """Write an answer and its proof to a file that others can check without this package.
+
+    The file holds the model, and the prototypes of a nearest neighbour are training rows: hand it
+    out as you would the model, or keep that apart.
+
+    Parameters
+    ----------
+    counterfactual : Counterfactual
+        An answer of `explainer`.
+    path : str or path
+        Where to write; the file appears whole or not at all.
+    explainer : Explainer
+        The one that gave the answer.
+    model_apart : bool or path, default False
+        Write the model to a file of its own, of that name or called like `path` with
+        ``.model`` behind it, and leave its hash in the certificate.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import counterlvq as clvq
+    >>> explainer = clvq.Explainer(clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = Path(folder) / "answer.jsonl"
+    ...     clvq.save_certificate(explainer.explain([1.0]), file, explainer)
+    ...     len(file.read_text().splitlines())
+    2
+    """
+    save_lines([counterfactual], path, explainer, model_apart)
 
 
 def save_lines(
     answers: Iterable[Counterfactual],
     path: Path,
     explainer: Explains,
-    *,
-    model_apart: Path | None = None,
-) -> list[int]:
-    """Write answers to a certificate file; return the lines that claim less than their answer.
-
-    With `model_apart` the model goes to a file of its own, and its hash stands for it.
-    """
+    model_apart: bool | Path = False,
+) -> None:
+    """Write many answers to one file; as `save_certificate`."""
     from counterlvq import __version__
 
     writer = Writer(explainer, f"counterlvq {__version__}")
-    if model_apart is not None:
-        if os.path.realpath(model_apart) == os.path.realpath(path):
+    aside = f"{os.fspath(path)}.model" if model_apart is True else model_apart
+    if aside is not False:
+        if os.path.realpath(aside) == os.path.realpath(path):
             raise InvalidInputError(
-                f"model_apart is {os.fspath(model_apart)!r}, the certificate itself; expected the "
-                f"name of another file."
+                f"model_apart is {os.fspath(aside)!r}, the certificate itself; expected the name "
+                f"of another file."
             )
-        with whole_file(model_apart) as file:
+        with whole_file(aside) as file:
             file.write(f"{text_of(writer.model_file())}\n".encode())
     with whole_file(path) as file:
-        file.write(f"{text_of(writer.header(apart=model_apart is not None))}\n".encode())
+        file.write(f"{text_of(writer.header(apart=aside is not False))}\n".encode())
         for answer in answers:
             if not isinstance(answer, Counterfactual):
                 raise InvalidInputError(
@@ -59,4 +90,3 @@ def save_lines(
             f"the file claims what it shows.",
             stacklevel=3,
         )
-    return writer.lowered
