@@ -1680,7 +1680,8 @@ class Asked:
             k = index(item["rival"], "a rival", self.model.count)
             if not self.is_rival[k]:
                 raise Refused("a prototype of a wished-for label is named as a rival")
-            return ZERO if empty else self._single(i, k)
+            value = self._single(i, k)
+            return ZERO if empty and value is not None else value
         if kind in ("bound", "empty"):
             fields(item, "a cell", "prototype kind", CHARGES)
             box = self.root_box(cap)
@@ -1708,7 +1709,7 @@ class Asked:
         strict = not self.margin and not self.is_told and any(k < i for k, _ in self._rivals(told))
         return None if value > 0 or strict else ZERO
 
-    def _single(self, i: int, k: int) -> Q:
+    def _single(self, i: int, k: int) -> Q | None:
         """Cost of overtaking one rival: what is missing over what a unit of cost can gain."""
         seen = self.seen
         behind = seen.distances[i] - seen.distances[k] + self.margin
@@ -1717,7 +1718,7 @@ class Asked:
         low, high = self.sides
         n = [ZERO if low[c] == high[c] == 0 else s for c, s in enumerate(seen.slope(i, k))]
         if not any(n):
-            return behind  # it cannot be overtaken; the cell is empty, whatever that is worth
+            return None  # nothing that may change gains on the rival: the cell is empty
         if seen.M:
             if any(n[c] for c in range(seen.width) if c not in seen.at):
                 return ZERO

@@ -196,8 +196,16 @@ class _Nodes:
         return {
             "kind": "cut",
             "coordinate": int(self.tree.feature[at]),
-            "at": float(self.tree.at[at]),
+            "at": self._place(int(self.tree.feature[at]), float(self.tree.at[at])),
         }
+
+    def _place(self, feature: int, at: float) -> float:
+        """Where a cut is; on a grid half way between the values that it parts, without a doubt."""
+        if self.question.template.grid.step[feature] == 0:
+            return at
+        ticks = self.question.ticks
+        below = ticks.below(np.full(self.question.x.size, at))
+        return float(0.5 * (below[feature] + ticks.next_above(below)[feature]))
 
     def _charges(
         self, told: tuple[int, LiftedMultipliers, Box, float, float], *, with_cost: bool
