@@ -1499,8 +1499,11 @@ class Asked:
 
     def bound(
         self, i: int, told: dict[str, Any], box: Box, cap: Q | None, with_cost: bool
-    ) -> tuple[Q | None, Sum]:
-        """Least of what is charged, with the cost or without, over a box."""
+    ) -> tuple[Q | None, dict[str, Any]]:
+        """Least of what is charged, with the cost or without, over a box; and the multipliers.
+
+        These are the ones that were given, or corrected ones where a box has no end.
+        """
         seen = self.seen
         total = self.charged(i, told, box, cap)
         if with_cost:
@@ -1512,7 +1515,7 @@ class Asked:
             corrected = self._corrected(i, told, total, point, box)
             if corrected is not None:
                 return self.bound(i, corrected, box, cap, with_cost)
-        return least, total
+        return least, told
 
     def _point(self, told: dict[str, Any]) -> Vector:
         given = told.get("point")
@@ -1530,6 +1533,8 @@ class Asked:
         if told.get("corrected", 0) >= 4:
             return None
         seen, (low, high) = self.seen, box
+        # What is held in place is put in: there the point is where it is held.
+        p = [a if a is not None and a == b else v for v, a, b in zip(p, low, high, strict=True)]
         slope = list(total.h)
         for (c, d), a in total.H.items():
             slope[c] += a * p[d]

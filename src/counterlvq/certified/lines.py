@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, final
@@ -18,7 +19,7 @@ from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
-__all__ = ["Explains", "Writer"]
+__all__ = ["Explains", "Writer", "exact", "text_of"]
 
 Values = dict[str, Any]
 
@@ -78,8 +79,9 @@ class Writer:
         }  # fmt: skip
 
     @cached_property
-    def _checker(self) -> checker.Certificate:
-        return checker.Certificate(_exact(self.header(apart=False)))
+    def checker(self) -> checker.Certificate:
+        """The header as the standalone checker reads it."""
+        return checker.Certificate(exact(self.header(apart=False)))
 
     def line(self, cf: Counterfactual) -> Values:
         """Write one answer."""
@@ -148,18 +150,16 @@ class Writer:
 
     def _shown(self, line: Values) -> checker.Verdict | None:
         try:
-            return self._checker.shown(_exact(line))
+            return self.checker.shown(exact(line))
         except checker.Refused:
             return None
 
 
-def _exact(values: Values) -> Any:
+def exact(values: Values) -> Any:
     """Read values as the checker reads the line that they are written as."""
     return checker.parsed(text_of(values))
 
 
 def text_of(values: Values) -> str:
     """One line of JSON; doubles in the fewest digits that lead back to them."""
-    import json
-
     return json.dumps(values, ensure_ascii=True, allow_nan=False, separators=(",", ":"))

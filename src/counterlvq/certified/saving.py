@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable
 
 from counterlvq.certified.lines import Explains, Writer, text_of
+from counterlvq.certified.vipr_folder import save_folder
 from counterlvq.errors import InvalidInputError
 from counterlvq.files import whole_file
 from counterlvq.numeric.arrays import told
@@ -61,11 +62,16 @@ def save_lines(
     path: Path,
     explainer: Explains,
     model_apart: bool | Path = False,
+    *,
+    vipr: bool = False,
 ) -> None:
-    """Write many answers to one file; as `save_certificate`."""
+    """Write many answers to one file, or to a folder in the format of VIPR."""
     from counterlvq import __version__
 
     writer = Writer(explainer, f"counterlvq {__version__}")
+    if vipr:
+        save_folder(writer, answers, path)
+        return
     aside = f"{os.fspath(path)}.model" if model_apart is True else model_apart
     if aside is not False:
         if os.path.realpath(aside) == os.path.realpath(path):
