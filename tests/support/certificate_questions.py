@@ -17,6 +17,8 @@ KINDS = (
     "local squared", "local mahalanobis", "local infeasible", "local grid", "pipeline numbers",
     "pipeline projection", "pipeline levels", "foreign",
 )  # fmt: skip
+# Seconds for one answer.
+TIME_LIMIT = 5.0
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ class Drawn:
 def draw(kind: str, seed: int, rows: int = 6) -> Drawn:
     """Draw a question of one kind, the same for the same seed."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
-    word = kind.split()[0]
+    word = kind.split(maxsplit=1)[0]
     if word in ("pipeline", "foreign"):
         return _fitted(kind, rng, rows)
     if word == "levels":
@@ -99,10 +101,11 @@ def _numbers(kind: str, rng: np.random.Generator, n: int) -> Drawn:
     model = clvq.PrototypeModel(W * units, labels, omegas, names, offsets)
     constraints = _constraints(kind, rng, [f"x{j}" for j in range(d)], units, shift * units)
     margin = float(rng.uniform(0.01, 0.2)) if kind == "shared margin" else None
-    # Proofs under local metrics are given more room than by default only where they are cheap.
+    # A search that takes long is ended: what it has by then is to be written and checked as well.
     explainer = clvq.Explainer(
-        model, _cost(kind, rng, units), constraints, margin=margin, features=features
-    )
+        model, _cost(kind, rng, units), constraints, margin=margin, features=features,
+        time_limit=TIME_LIMIT,
+    )  # fmt: skip
     return Drawn(kind, explainer, X * units)
 
 
@@ -155,8 +158,8 @@ def _constraints(
         out.append(clvq.Linear({names[i]: a, names[j]: b}, "<=", float(value)))
     if rng.random() < 0.2 and d > 2 and not is_grid:
         i, j = rng.choice(d, size=2, replace=False)
-        out.append(f"{names[i]} - original({names[i]}) == "
-                   f"{float(units[i] / units[j])!r} * ({names[j]} - original({names[j]}))")  # fmt: skip
+        share, one, other = float(units[i] / units[j]), names[i], names[j]
+        out.append(f"{one} - original({one}) == {share!r} * ({other} - original({other}))")
     if "quadratic" in kind or (kind.startswith("local") and rng.random() < 0.3):
         A = rng.normal(size=(d, d)) / units
         center = shift if rng.random() < 0.5 else np.zeros(d)
@@ -164,7 +167,9 @@ def _constraints(
         out.append(clvq.Quadratic(A.T @ A, value=far, center=center))
     if "infeasible" in kind:
         j = int(rng.integers(d))
-        out += [clvq.MaxChange(name, by=number(0.4 * u)) for name, u in zip(names, units, strict=True)]
+        out += [
+            clvq.MaxChange(name, by=number(0.4 * u)) for name, u in zip(names, units, strict=True)
+        ]
         if rng.random() < 0.3:
             step = number(float(units[j])) or 1.0
             out.append(f"{names[j]} >= original({names[j]}) + {step!r}")
@@ -192,7 +197,7 @@ def _levels(kind: str, rng: np.random.Generator, n: int) -> Drawn:
         constraints.append("if d == 2 then b == original(b)")
     cost = [clvq.Manhattan(), clvq.Euclidean(), clvq.Manhattan([1.0, 0.5, 2.0, 0.7])]
     return Drawn(kind, clvq.Explainer(model, cost[int(rng.integers(3))], constraints,
-                                      features=features), X)  # fmt: skip
+                                      features=features, time_limit=TIME_LIMIT), X)  # fmt: skip
 
 
 def _fitted(kind: str, rng: np.random.Generator, n: int) -> Drawn:
@@ -216,9 +221,7 @@ def _fitted(kind: str, rng: np.random.Generator, n: int) -> Drawn:
 
         table = pd.DataFrame({"n": rng.integers(0, 9, 30), "r": rng.normal(size=30),
                               "job": rng.choice(["smith", "nurse", "clerk"], 30)})  # fmt: skip
-        encode = make_column_transformer(
-            (StandardScaler(), ["n", "r"]), (OneHotEncoder(), ["job"])
-        )
+        encode = make_column_transformer((StandardScaler(), ["n", "r"]), (OneHotEncoder(), ["job"]))
         pipe = make_pipeline(encode, last).fit(table, y)
         whole = Features([Feature("n", "whole", lower=0, upper=9), Feature("r"),
                           Feature("job", levels=["clerk", "nurse", "smith"])])  # fmt: skip

@@ -28,9 +28,10 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction as Q
-from itertools import combinations
 from math import isfinite, isqrt, sqrt
 from typing import Any
+
+__all__ = ["Certificate", "Refused", "Verdict", "main", "verdicts"]
 
 FORMAT, VERSION = "counterlvq certificate", 1
 # What an answer may miss: an equality or a margin, an inequality, a value on a grid, each as a
@@ -166,7 +167,7 @@ def fingerprint(item: Any) -> str:
     return digest.hexdigest()
 
 
-def dot(a: Sequence[Q | int], b: Sequence[Q | int]) -> Any:
+def dot(a: Sequence[Q], b: Sequence[Q]) -> Q:
     """Sum of products; terms of zero are skipped."""
     return sum([s * t for s, t in zip(a, b, strict=True) if s and t], ZERO)
 
@@ -193,7 +194,7 @@ def rounded(value: Q, up: bool, bits: int) -> Q:
 
 
 def root(value: Q) -> Q:
-    """A number whose square is not below `value`, about its root."""
+    """Return a number whose square is not below `value`, about its root."""
     if value <= 0:
         return ZERO
     shift = max(0, 2 * BITS - value.numerator.bit_length() + value.denominator.bit_length())
@@ -340,14 +341,14 @@ class Column:
             raise Refused(f"a column of the kind {str(part['kind'])[:40]!r} is not known")
 
     def value(self, k: int) -> Q:
-        """The k-th value of the grid: the double next to it."""
+        """Return the k-th value of the grid: the double next to it."""
         try:
             return Q(float(k * self.step))
         except OverflowError:
             return k * self.step
 
     def nearest(self, value: Q) -> int | None:
-        """Number of the grid value that a value counts as, if it does."""
+        """Return the number of the grid value that a value counts as, if it does."""
         k = round(value / self.step)
         return k if abs(self.value(k) - value) <= GRID * max(abs(value), self.step) else None
 
@@ -428,7 +429,7 @@ class Row:
         return sum(parts, abs(self.value))
 
     def negated(self) -> Row:
-        """The other half of an equality."""
+        """Return the other half of an equality."""
         new, old = ({j: -a for j, a in part.items()} for part in (self.new, self.old))
         return Row(new, old, -self.value, False)
 
@@ -518,7 +519,7 @@ class Question:
             sides.append(side)
         if part["sense"] not in ("<=", "=="):
             raise Refused("a linear constraint is neither <= nor ==")
-        return Row(*sides, number(part["value"], "value"), part["sense"] == "==")
+        return Row(sides[0], sides[1], number(part["value"], "value"), part["sense"] == "==")
 
     def _rule(self, item: Any) -> Rule:
         part = fields(item, "a rule", "kind column", "allowed")
@@ -581,7 +582,7 @@ class Question:
         return z
 
     def cost(self, y: Vector, x: Vector) -> Q:
-        """What a change costs."""
+        """Price a change."""
         total = ZERO
         for j, column in enumerate(self.columns):
             if column.levels:
@@ -591,7 +592,7 @@ class Question:
         return total + quadratic(self.form.matrix, [y[j] - x[j] for j in self.at_numbers])
 
     def resolution(self, y: Vector, x: Vector) -> Q:
-        """What eight units of rounding of each value that changes are worth."""
+        """Price eight units of rounding of each value that changes."""
         blur = [Q(1, 2**50) * (abs(y[j]) + abs(x[j])) if y[j] != x[j] else ZERO
                 for j in range(len(y))]  # fmt: skip
         flat = sum([self.weights[j] * blur[j] for j in self.at_numbers], ZERO)
@@ -683,7 +684,7 @@ class Seen:
         self.at = at
 
     def _slopes(self) -> list[dict[int, Q]]:
-        """What a unit of each coordinate adds to the image."""
+        """Say what a unit of each coordinate adds to the image."""
         out: list[dict[int, Q]] = []
         for j, (_, part) in enumerate(self.question.parts):
             if isinstance(part, dict):
@@ -778,7 +779,7 @@ class Seen:
         return known
 
     def metric(self, k: int) -> Terms:
-        """The quadratic terms of the distance of prototype k, in coordinates."""
+        """State the quadratic terms of the distance of prototype k, in coordinates."""
         known = self.question.metrics.get((self.own, k))
         if known is not None:
             return known
@@ -836,7 +837,7 @@ def is_semidefinite(K: list[list[int]], clock: Clock) -> bool:
 
 
 def whole_matrix(terms: Terms, at: list[int], bits: int = 0) -> tuple[list[list[int]], Q]:
-    """The matrix of a form in integers over one unit: exact, or rounded to so many bits."""
+    """Write a form as a matrix of integers over one unit: exact, or rounded to so many bits."""
     place = {j: n for n, j in enumerate(at)}
     kept = {(place[i], place[j]): a / (1 if i == j else 2)
             for (i, j), a in terms.items() if i in place and j in place}  # fmt: skip
@@ -958,7 +959,7 @@ class Sum:
         self.constant += share * a * b
 
     def least(self, box: Box, point: Vector, clock: Clock) -> Q | None:
-        """A lower bound over a box that is not empty; None where none can be shown.
+        """Bound the sum from below over a box that is not empty; None where that cannot be done.
 
         Features that the box holds in place are put in. If nothing ties the others to each
         other, the bound is the least value. Otherwise H is made convex along limited features
@@ -1007,7 +1008,7 @@ class Sum:
     def _curved(
         self, box: Box, point: Vector, core: list[int], ties: Terms, h: Vector, clock: Clock
     ) -> Q | None:
-        """The same for features that are tied to each other."""
+        """Bound the part of features that are tied to each other."""
         low, high = box
         if self.is_convex:
             return self._tangent(box, point, core, ties, h)
@@ -1052,7 +1053,7 @@ class Sum:
         return constant
 
     def _tangent(self, box: Box, p: Vector, core: list[int], ties: Terms, h: Vector) -> Q | None:
-        """The same where H is a sum of squares: any point will do."""
+        """Bound the same where H is a sum of squares: any point will do."""
         (low, high), constant, slope = box, ZERO, {j: h[j] for j in core}
         for (i, j), a in ties.items():
             constant -= a * p[i] * p[j]
@@ -1067,7 +1068,7 @@ class Sum:
 
 
 def _convexity(K: list[list[int]], on: list[bool], clock: Clock) -> tuple[int | None, int]:
-    """A shift along limited features, and the curvature that is left along the others."""
+    """Find a shift along limited features, and the curvature left along the others."""
     if all(on):
         return shift_of(K, on, 0, clock), 0
     top = max([abs(a) for row in K for a in row])
@@ -1188,13 +1189,13 @@ class Asked:
         return exact
 
     def winner(self, scores: Vector) -> int:
-        """The first of the nearest prototypes."""
+        """Return the first of the nearest prototypes."""
         return min(range(len(scores)), key=lambda k: (scores[k], k))
 
     # Boxes of changes.
 
     def _sides(self) -> Box:
-        """What conditions on one coordinate leave."""
+        """Keep what conditions on one coordinate leave."""
         seen = self.seen
         low: list[Q | None] = [None] * seen.width
         high: list[Q | None] = [None] * seen.width
@@ -1207,12 +1208,14 @@ class Asked:
                 high[c] = end if high[c] is None else min(high[c], end)  # type: ignore[type-var]
             if row.equality or a < 0:
                 low[c] = end if low[c] is None else max(low[c], end)  # type: ignore[type-var]
-        for c in range(seen.width):
-            a, b = low[c], high[c]
-            if self.question.is_loosened and a is not None and b is not None and a > b:
-                size = max(abs(a + seen.start[c]), abs(b + seen.start[c])) + abs(seen.start[c])
-                if a - b <= INEQUALITY * size:  # they touch, but for rounding
-                    low[c], high[c] = b, a
+        for c, (first, last) in enumerate(zip(list(low), list(high), strict=True)):
+            if not self.question.is_loosened or first is None or last is None:
+                continue
+            if first > last:
+                x = seen.start[c]
+                size = max(abs(first + x), abs(last + x)) + abs(x)
+                if first - last <= INEQUALITY * size:  # they touch, but for rounding
+                    low[c], high[c] = last, first
         return low, high
 
     def _slacks(self) -> list[Q]:
@@ -1307,7 +1310,7 @@ class Asked:
                 high[c] = self._tick(c, high[c], -1)  # type: ignore[arg-type]
 
     def _tick(self, c: int, delta: Q, way: int) -> Q:
-        """The first change from `delta` on, upwards or downwards, that ends on the grid."""
+        """Find the first change from `delta` on, up or down, that ends on the grid."""
         column, start = self.seen.grids[c], self.seen.start[c]
         if column is None:  # a level: 0 or 1
             return Q(-((-delta).__floor__()) if way > 0 else delta.__floor__())
@@ -1318,7 +1321,7 @@ class Asked:
         return (min(beyond) if way > 0 else max(beyond)) - start
 
     def _own(self, c: int) -> set[Q]:
-        """The value of the input, where it counts as on the grid."""
+        """Return the value of the input, where it counts as on the grid."""
         column, start = self.seen.grids[c], self.seen.start[c]
         return {start} if column is not None and column.nearest(start) is not None else set()
 
@@ -1402,7 +1405,6 @@ class Asked:
         share = {j: s for j, s in share.items() if s > 0}
         if not share:
             return
-        low, high = box
         signs = {(i, j): s for i, j, s in _triples(told, "signs", width)}
         least, sign = _least_sizes(box)
         spent = sum([s * least[j] for j, s in share.items()], ZERO)
@@ -1453,7 +1455,7 @@ class Asked:
                 out.constant += sign * r * end
 
     def _add_grid(self, out: Sum, told: dict[str, Any], box: Box) -> None:
-        """Take off ``(delta - a)(delta - b)`` for neighbours a, b on a grid, and products of levels.
+        """Take off ``(delta - a)(delta - b)`` for neighbours on a grid, and products of levels.
 
         The neighbours are those around no change, or those at an end of the box.
         """
@@ -1586,7 +1588,6 @@ class Asked:
 
         Under a shared metric; or the box is one row, and the model decides.
         """
-        low, high = box
         if not self.margin and not self.model.is_local:
             for k in self.rivals:
                 total = Sum(self.seen.width)
@@ -1736,9 +1737,10 @@ class Asked:
     # Trees.
 
     def _tree(self, i: int, nodes: list[Any], cap: Q | None, empty: bool) -> Q | None:
-        """Least bound over the parts that are left whole; together they hold all cheaper changes."""
+        """Least bound over the parts that are left whole: they hold all cheaper changes."""
         self._check_tree(nodes)
-        least, whole_box = cap, ([None] * self.seen.width, [None] * self.seen.width)
+        whole_box: Box = ([None] * self.seen.width, [None] * self.seen.width)
+        least = cap
         waiting: list[tuple[int, Box, Q]] = [(0, whole_box, ZERO)]
         while waiting:
             self.clock.look()
@@ -1787,7 +1789,7 @@ class Asked:
             raise Refused("the nodes are no tree: some are parts of nothing")
 
     def _node_cap(self, node: dict[str, Any], cap: Q | None) -> Q | None:
-        """The cost that a node reckons with: that of the answer, or more."""
+        """Return the cost that a node reckons with: that of the answer, or more."""
         if cap is None or ("cap" in node and node["cap"] is None):
             return None
         return max(cap, number(node.get("cap", ZERO), "cap"))
@@ -1839,7 +1841,7 @@ def _narrow(low: list[Q | None], high: list[Q | None], c: int, a: Q | None, b: Q
 
 
 def _checked(box: Box) -> Box | None:
-    """The box, or None if two sides have crossed."""
+    """Return the box, or None if two sides have crossed."""
     for a, b in zip(*box, strict=True):
         if a is not None and b is not None and a > b:
             return None
@@ -1862,7 +1864,8 @@ def _propagate(row: dict[int, Q], right: Q, low: list[Q | None], high: list[Q | 
 
 def _solved(rows: list[Vector], clock: Clock) -> Vector | None:
     """Solve linear equations, right-hand sides last, in the first unknowns that will do."""
-    count, pivots = len(rows[0]) - 1, []
+    count = len(rows[0]) - 1
+    pivots: list[int] = []
     for column in range(count):
         here = len(pivots)
         if here == len(rows):

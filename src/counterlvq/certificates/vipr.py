@@ -104,8 +104,8 @@ class _Problem:
         self.width = seen.width
         self.unit = [column.step or Fraction(1) for column in question.columns]
         self.whole = [bool(column.step) for column in question.columns]
-        self.cost_at = {c: self.width + n
-                        for n, c in enumerate(c for c in range(self.width) if seen.w[c])}  # fmt: skip
+        priced = [c for c in range(self.width) if seen.w[c]]
+        self.cost_at = {c: self.width + n for n, c in enumerate(priced)}
         self.rows: list[_Row] = []
         self.sides: Sides = {}
         self.at_row: dict[int, int] = {}  # of the conditions as a file numbers them
@@ -360,9 +360,7 @@ class _Derivation:
                 slopes[c] += y * a
         return slopes
 
-    def _added(
-        self, charges: dict[int, Fraction], sides: Sides, *, priced: bool
-    ) -> _Shown | None:
+    def _added(self, charges: dict[int, Fraction], sides: Sides, *, priced: bool) -> _Shown | None:
         """One step `lin`; None if a slope has no side to rest on."""
         problem, seen = self.problem, self.problem.asked.seen
         parts: dict[int, Fraction] = {}
@@ -472,7 +470,10 @@ class _Derivation:
                 below, above = self._assume(c, True, value), self._assume(c, False, value + 1)
                 cuts[at] = below, above
                 waiting.append((at, here, True))
-                for child, upper, side in ((node["low"], True, below), (node["high"], False, above)):
+                for child, upper, side in (
+                    (node["low"], True, below),
+                    (node["high"], False, above),
+                ):
                     part = dict(here)
                     keep(part, c, upper, side)
                     waiting.append((child, part, False))

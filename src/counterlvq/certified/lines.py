@@ -9,7 +9,7 @@ from typing import Any, Protocol, final
 
 import numpy as np
 
-from counterlvq.certificates import check_certificate as checker
+from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.certificates.files import proof_values
 from counterlvq.certified.statement import model_values, numbering_of, question_values
@@ -59,15 +59,15 @@ class Writer:
     def hashes(self) -> Values:
         """Fingerprints of model and question, which each line repeats."""
         return {
-            "model": checker.fingerprint(self.model),
-            "question": checker.fingerprint(self.question),
+            "model": exactly.fingerprint(self.model),
+            "question": exactly.fingerprint(self.question),
         }
 
     def header(self, *, apart: bool) -> Values:
         """First line of the file; with the model kept apart, its hash stands for it."""
         return {
-            "format": checker.FORMAT,
-            "version": checker.VERSION,
+            "format": exactly.FORMAT,
+            "version": exactly.VERSION,
             "model": {"apart": self.hashes["model"]} if apart else self.model,
             "question": self.question,
         }
@@ -75,13 +75,13 @@ class Writer:
     def model_file(self) -> Values:
         """Content of the file of a model that is kept apart."""
         return {
-            "format": checker.FORMAT + " model", "version": checker.VERSION, "model": self.model,
+            "format": exactly.FORMAT + " model", "version": exactly.VERSION, "model": self.model,
         }  # fmt: skip
 
     @cached_property
-    def checker(self) -> checker.Certificate:
+    def checker(self) -> exactly.Certificate:
         """The header as the standalone checker reads it."""
-        return checker.Certificate(exact(self.header(apart=False)))
+        return exactly.Certificate(exact(self.header(apart=False)))
 
     def line(self, cf: Counterfactual) -> Values:
         """Write one answer."""
@@ -148,16 +148,16 @@ class Writer:
             status = "feasible"
         return {**line, "answer": {**answer, "lower_bound": bound, "status": status}}
 
-    def _shown(self, line: Values) -> checker.Verdict | None:
+    def _shown(self, line: Values) -> exactly.Verdict | None:
         try:
             return self.checker.shown(exact(line))
-        except checker.Refused:
+        except exactly.Refused:
             return None
 
 
 def exact(values: Values) -> Any:
     """Read values as the checker reads the line that they are written as."""
-    return checker.parsed(text_of(values))
+    return exactly.parsed(text_of(values))
 
 
 def text_of(values: Values) -> str:

@@ -205,7 +205,7 @@ def _written(
 
 
 def numbering_of(view: Prepared) -> Numbering:
-    """Number the linear conditions as a file does, and say which row of a program is which.
+    """Count the linear conditions as a file does, and say which row of a program is which.
 
     In a file they come in the order of the constraints, then of the columns; a program sorts
     them by what a solver does with them.

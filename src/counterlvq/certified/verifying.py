@@ -58,7 +58,9 @@ class LineVerdict:
     def __str__(self) -> str:
         if not self.verified:
             return f"REFUTED {self.line} {self.reason}"
-        return f"VERIFIED {self.line} cost {self.cost:.12g} bound {self.bound:.12g} gap {self.gap:g}"
+        return (
+            f"VERIFIED {self.line} cost {self.cost:.12g} bound {self.bound:.12g} gap {self.gap:g}"
+        )
 
 
 def verify_certificates(
