@@ -217,6 +217,9 @@ class World:
                 both.append(np.hstack([-unit, unit]))
                 right = [*right, -low]
         E = [np.hstack([row, -row]) for row in equal]
+        numbers = (w, np.array(both), np.array(right), np.array(E), np.array(value))
+        if not all(np.isfinite(part).all() for part in numbers):
+            return np.inf
         found = linprog(
             np.hstack([w, w]), A_ub=np.array(both) if both else None, b_ub=right or None,
             A_eq=np.array(E) if E else None, b_eq=value or None, method="highs",
