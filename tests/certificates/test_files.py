@@ -210,8 +210,9 @@ def hostile() -> Iterator[tuple[str, str]]:
     yield "deep", "[" * 100_000
     yield "deep objects", '{"a":' * 50_000
     yield "another format", '{"format": "x"}'
-    yield "a later version", json.dumps(
-        {"format": checker.FORMAT, "version": 2, "model": {}, "question": {}}
+    yield (
+        "a later version",
+        json.dumps({"format": checker.FORMAT, "version": 2, "model": {}, "question": {}}),
     )
     yield "not a number", '{"format": NaN}'
     yield "long number", '{"format": ' + "9" * 5000 + "}"
@@ -330,10 +331,25 @@ def test_least_value_along_one_feature_is_the_least() -> None:
         low, high = sorted(Fraction(int(v), 2) for v in rng.integers(-6, 7, size=2))
         found = checker.least_along(a, b, w, low, high)
         grid = [low + (high - low) * Fraction(n, 64) for n in range(65)]
-        values = [a * t * t + b * t + w * abs(t) for t in [*grid, *([Fraction(0)] * (low <= 0 <= high))]]
+        values = [
+            a * t * t + b * t + w * abs(t) for t in [*grid, *([Fraction(0)] * (low <= 0 <= high))]
+        ]
         assert found is not None
         assert found <= min(values)
         assert min(values) - found <= Fraction(1, 4)
+
+
+def test_one_slope_rules_out_no_cell_of_a_local_metric(tmp_path: Path) -> None:
+    """The distance of such a prototype is not linear: a slope at the input says nothing far off."""
+    header, line = parts(saved("local absolute", 0, tmp_path)[0])[:2]
+    labels = header["model"]["labels"]
+    rival = next(k for k, label in enumerate(labels) if label not in line["target"])
+    line["proof"]["cells"] = [
+        {"prototype": k, "kind": "single", "rival": rival}
+        for k, label in enumerate(labels)
+        if label in line["target"]
+    ]
+    assert "local metric" in checked(header, line)
 
 
 # --- mutations and the corpus -------------------------------------------------------------------

@@ -1548,6 +1548,8 @@ class Asked:
             return None
         unknowns: list[tuple[bool, Q, str, int, Vector]] = []
         for c in range(seen.width):
+            if low[c] is not None and low[c] == high[c]:
+                continue
             column = [ZERO] * seen.width
             for (d, e), a in total.H.items():
                 if c in (d, e):
@@ -1594,7 +1596,7 @@ class Asked:
                 total.add(ONE, {}, self.seen.slope(i, k))
                 total.constant = self.seen.distances[i] - self.seen.distances[k]
                 least = total.least(box, [], self.clock)
-                if least is not None and (least > 0 or (least == 0 and k < i)):
+                if least is not None and (least > 0 or (least == 0 and k < i and not self.is_told)):
                     return True
         rows = self._rows_of(box)
         return bool(rows) and all(self._says_otherwise(y) for y in rows)
@@ -1686,6 +1688,8 @@ class Asked:
             k = index(item["rival"], "a rival", self.model.count)
             if not self.is_rival[k]:
                 raise Refused("a prototype of a wished-for label is named as a rival")
+            if self.model.is_local:
+                raise Refused("a cell of a local metric cannot be ruled out by one slope")
             value = self._single(i, k)
             return ZERO if empty and value is not None else value
         if kind in ("bound", "empty"):
