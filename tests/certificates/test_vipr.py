@@ -91,7 +91,8 @@ def test_problem_is_that_of_the_cell(tmp_path: Path) -> None:
             rivals = [k for k, label in enumerate(labels) if label not in index[0]["target"]]
             inside = all(scores[cell["prototype"]] <= scores[k] for k in rivals)
             inside &= y[0] + y[1] <= 1.5 and y[2] <= x[2] + 0.5 and y[3] == x[3]
-            point = [*map(Fraction, y), *(abs(Fraction(a) - Fraction(b)) for a, b in zip(y, x))]
+            moved = [abs(Fraction(a) - Fraction(b)) for a, b in zip(y, x, strict=True)]
+            point = [*map(Fraction, y), *moved]
             assert _holds(found, point) == inside
             assert np.isclose(
                 float(sum(a * point[at] for at, a in found.objective.items())),
@@ -122,9 +123,9 @@ def test_mutated_derivations_are_refused_or_still_true(tmp_path: Path, question)
     index = written(tmp_path, explainer, rows[:2])
     rng = np.random.default_rng(1)
     refused = 0
-    texts = [(line, cell) for line in index for cell in line["cells"]]
+    cells = [cell for line in index for cell in line["cells"]]
     for _ in range(300):
-        line, cell = texts[int(rng.integers(len(texts)))]
+        cell = cells[int(rng.integers(len(cells)))]
         head, mark, steps = cell["text"].partition("RTP")
         tokens = re.split(r"(\s+)", steps)
         places = [n for n, token in enumerate(tokens) if re.fullmatch(r"-?\d+(/\d+)?", token)]

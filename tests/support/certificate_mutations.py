@@ -16,8 +16,10 @@ def mutated(
 ) -> tuple[dict[str, Any], dict[str, Any], str]:
     """Change one number, sign, index, label, row, box or status; hashes are put right as a rule."""
     header, line = copy.deepcopy(header), copy.deepcopy(line)
-    whole: Any = {"header": {key: header[key] for key in ("model", "question")},
-                  "line": {key: line[key] for key in ("input", "target", "answer", "proof")}}  # fmt: skip
+    whole: Any = {
+        "header": {key: header[key] for key in ("model", "question")},
+        "line": {key: line[key] for key in ("input", "target", "answer", "proof")},
+    }
     part = ["header", "line"][int(rng.random() < 0.7)]
     places = list(_places(whole[part]))
     # Numbers of the answer and indices are few among many multipliers: each depth has its turn.

@@ -123,11 +123,12 @@ class World:
         form = item["form"]
         away = y[form["columns"]] - np.array(form["center"])
         values = np.array(form["values"], dtype=float)
-        square = {
-            "diagonal": lambda: values @ away**2,
-            "matrix": lambda: away @ values @ away,
-            "factor": lambda: ((values @ away) ** 2).sum(),
-        }[form["kind"]]()
+        if form["kind"] == "diagonal":
+            square = values @ away**2
+        elif form["kind"] == "matrix":
+            square = away @ values @ away
+        else:
+            square = ((values @ away) ** 2).sum()
         linear = float(np.array(form["linear"]) @ y[form["columns"]])
         size = abs(square) + abs(linear) + abs(form["value"])
         return float(square) + linear - form["value"] <= slack * size
