@@ -137,6 +137,23 @@ def test_unknown_bounds_are_written_as_far_as_they_are_proved(tmp_path: Path) ->
     assert told(path)[0].startswith("VERIFIED 2 cost inf bound ")
 
 
+def test_close_calls_of_a_foreign_model_are_marked(tmp_path: Path) -> None:
+    """Where the rounding of its `predict` decides a tie, the numbers alone do not show the line."""
+    marked = 0
+    for seed in (2, 4):
+        path, batch = saved("pipeline ties", seed, tmp_path, rows=6)
+        out, (header, *lines) = told(path), parts(path)
+        assert all(line.startswith("VERIFIED") for line in out)
+        assert [line["answer"]["status"] for line in lines] == batch.status.tolist()
+        for line, said in zip(lines, out, strict=True):
+            if line.get("told"):
+                marked += 1
+                assert said.endswith(" as told")
+                del line["told"]
+                assert not checked(header, line).startswith("cost")
+    assert marked
+
+
 # --- the model apart ----------------------------------------------------------------------------
 
 

@@ -15,7 +15,7 @@ KINDS = (
     "shared infeasible", "shared flat cost", "shared margin", "grid absolute", "grid squared",
     "grid mahalanobis", "grid infeasible", "levels", "levels implied", "local absolute",
     "local squared", "local mahalanobis", "local infeasible", "local grid", "pipeline numbers",
-    "pipeline projection", "pipeline levels", "foreign",
+    "pipeline projection", "pipeline levels", "foreign", "pipeline ties",
 )  # fmt: skip
 # Seconds for one answer.
 TIME_LIMIT = 5.0
@@ -216,6 +216,14 @@ def _fitted(kind: str, rng: np.random.Generator, n: int) -> Drawn:
     cost = clvq.Manhattan(1 / units) if rng.random() < 0.5 else clvq.Mahalanobis(
         np.diag(units**-2.0))  # fmt: skip
     constraints = [clvq.Freeze("x0")] if rng.random() < 0.3 and d > 2 else []
+    if kind == "pipeline ties":
+        # Points of a small grid: its own rounding decides which of two neighbours is nearer.
+        every = np.array([(i, j) for i in range(6) for j in range(6)], dtype=float)
+        T = every[rng.permutation(36)[:12]]
+        y = np.concatenate([[0, 1], rng.integers(0, 2, 10)])
+        pipe = make_pipeline(StandardScaler(), KNeighborsClassifier(1)).fit(T, y)
+        ranges = [Feature(f"x{j}", "whole", lower=0, upper=6) for j in range(2)]
+        return Drawn(kind, clvq.Explainer(pipe, features=Features(ranges)), T[:n])
     if kind == "pipeline levels":
         import pandas as pd
 
