@@ -113,6 +113,13 @@ def test_ties_go_to_the_first_prototype(tmp_path: Path) -> None:
         assert ("wished-for label" not in checked(header, line)) == is_answer
 
 
+def test_conditions_that_can_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    row = header["question"]["constraints"][0]
+    row["new"].append(row["new"][0])
+    assert "names a column twice" in checked(header, line)
+
+
 @pytest.mark.parametrize("kind", QUICK)
 def test_answers_are_verified_exactly_and_by_the_package(kind: str, tmp_path: Path) -> None:
     path, batch = saved(kind, 0, tmp_path)

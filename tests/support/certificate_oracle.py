@@ -63,6 +63,8 @@ class World:
     def lead(self, y: np.ndarray, target: list[int]) -> float:
         """By how much the nearest wished-for prototype is nearer, as a share of the distances."""
         scores = self.scores(y)
+        if not np.isfinite(scores).all():
+            return -np.inf  # beyond what floats can tell
         mask = np.isin(self.labels, target)
         own = scores[mask].min(initial=np.inf)
         other = scores[~mask].min(initial=np.inf)
@@ -247,7 +249,8 @@ def falsehood(
         if not world.holds(y, x, 2.0**-39):
             return "the row breaks a constraint"
         told = 1e-8 if line.get("told") else 1e-11
-        if not np.array_equal(x, y) and world.lead(y, line["target"]) < -told - 1e-11:
+        is_finite = bool(np.isfinite(world.scores(y)).all())
+        if is_finite and not np.array_equal(x, y) and world.lead(y, line["target"]) < -told - 1e-11:
             return "the row has another label"
         cost = world.cost(y, x)
         if abs(cost - answer["cost"]) > 1e-8 * (cost + np.abs(x).max() * 1e-6):

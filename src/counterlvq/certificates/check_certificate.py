@@ -472,6 +472,8 @@ class Question:
             told = fields(each, "switches", "column prices")
             j = index(told["column"], "a column", len(self.columns))
             n = self.columns[j].levels
+            if j in self.switches:
+                raise Refused("a column has prices twice")
             rows = [numbers(row, "prices", n) for row in listed(told["prices"], "prices", n)]
             if any(price < 0 for row in rows for price in row):
                 raise Refused("a price is negative")
@@ -513,7 +515,9 @@ class Question:
             side: dict[int, Q] = {}
             for pair in listed(part[key], key):
                 j, a = listed(pair, key, 2)
-                side[index(j, "a column", len(self.columns))] = number(a, key)
+                if index(j, "a column", len(self.columns)) in side:
+                    raise Refused("a linear constraint names a column twice")
+                side[j] = number(a, key)
             if any(self.columns[j].levels for j in side):
                 raise Refused("a linear constraint is about levels")
             sides.append(side)
