@@ -147,7 +147,7 @@ def test_unknown_bounds_are_written_as_far_as_they_are_proved(tmp_path: Path) ->
 def test_close_calls_of_a_foreign_model_are_marked(tmp_path: Path) -> None:
     """Where the rounding of its `predict` decides a tie, the numbers alone do not show the line."""
     marked = 0
-    for seed in (2,):
+    for seed in (2, 11):
         path, batch = saved("pipeline ties", seed, tmp_path, rows=6)
         out, (header, *lines) = told(path), parts(path)
         assert all(line.startswith("VERIFIED") for line in out)

@@ -128,13 +128,13 @@ class Writer:
 
     def _proved(self, line: Values, view: Prepared) -> Values:
         """Claim what exact arithmetic shows; where it shows less than was claimed, less."""
-        found = self._shown(line)
-        if found is None and view.rules.says is not None:
-            told = {**line, "told": True}
-            found = self._shown(told)
-            if found is not None:
-                line = told
-        answer = line["answer"]
+        found, answer = self._shown(line), line["answer"]
+        is_open = found is not None and answer["status"] == "optimal" and not found.is_closed
+        if view.rules.says is not None and (found is None or is_open):
+            # Its own rounding may have decided a tie, for the answer or against a cheaper row.
+            told = self._shown({**line, "told": True})
+            if told is not None and (found is None or told.is_closed):
+                found, line = told, {**line, "told": True}
         if found is None:
             status = "unknown" if answer["row"] is None else "feasible"
             self.lowered.append(self._written)

@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.certificates import check_certificate as checker
+from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.files import certificate_of
 from counterlvq.certified.reading import view_of
 from counterlvq.certified.statement import numbering_of
 from counterlvq.errors import CounterlvqError
+from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.prepared import Prepared
 
@@ -126,6 +129,21 @@ def _verdicts(lines: Iterator[str], apart: str | None) -> Iterator[LineVerdict]:
 
 @final
 @dataclass(frozen=True, eq=False)
+class _Clearly:
+    """Whether a row has a wished-for label by more than the rounding of a foreign model."""
+
+    model: PrototypeModel
+    target_mask: NDArray[np.bool_]
+
+    def __call__(self, y: Floats) -> bool:
+        scores = self.model.distances(y[None, :])[0]
+        own = float(scores[self.target_mask].min())
+        other = float(scores[~self.target_mask].min(initial=np.inf))
+        return own < other * (1.0 - float(checker.CLOSE))
+
+
+@final
+@dataclass(frozen=True, eq=False)
 class _Checked:
     """The header of a file, prepared."""
 
@@ -164,6 +182,8 @@ class _Checked:
             raise checker.Refused("no prototype has a wished-for label")
         x = view.inner(row)
         question = view.answers.question(x, mask)
+        if line.get("told") is True and isinstance(question, BoxQuestion):
+            question = replace(question, says=_Clearly(view.model, mask))
         certificate = certificate_of(line["proof"], question, numbering_of(view))
         margin, answer = view.asked.margin or 0.0, line["answer"]
         if answer["row"] is None:
