@@ -207,7 +207,10 @@ class _Derivation:
         problem = self.problem
         sides = dict(problem.sides)
         self._round_sides(sides)
-        if item["kind"] == "tree":
+        absurd = self._crossed(sides)
+        if absurd is not None:
+            shown = absurd
+        elif item["kind"] == "tree":
             shown = self._around(item["nodes"], sides)
         elif item["kind"] == "single":
             shown = self._leaf({"rivals": [[item["rival"], self._price(item["rival"])]]}, sides)
@@ -265,6 +268,11 @@ class _Derivation:
                         has_moved = self._narrow_one(at, row, sign, c, sides) or has_moved
             if not has_moved:
                 break
+        return self._crossed(sides)
+
+    def _crossed(self, sides: Sides) -> _Shown | None:
+        """Derive an absurdity from two sides that have crossed, if there are any."""
+        problem = self.problem
         for c in range(problem.width):
             low, high = sides.get((c, False)), sides.get((c, True))
             if low is not None and high is not None and low.value > high.value:
@@ -309,7 +317,7 @@ class _Derivation:
 
     def _leaf(self, told: dict[str, Any], sides: Sides, *, is_empty: bool = False) -> _Shown:
         """Add up what is charged for, corrected so that it is exactly dual feasible."""
-        told = self._corrected(told, is_empty)
+        told = self._corrected(told, sides, is_empty)
         charges: dict[int, Fraction] = {}
         for k, y in told.get("rivals", []):
             charges[self.problem.at_rival[k]] = Fraction(y)
@@ -326,19 +334,32 @@ class _Derivation:
                 return shown
         raise AssertionError("without any charges the sum is always dual feasible")
 
-    def _corrected(self, told: dict[str, Any], is_empty: bool) -> dict[str, Any]:
+    def _corrected(self, told: dict[str, Any], sides: Sides, is_empty: bool) -> dict[str, Any]:
         """Multipliers that cancel exactly where neither cost nor sides limit a change.
 
         Under an absolute cost that is where a change is free, or without the cost everywhere.
         """
-        asked = self.problem.asked
-        if asked.question.has_grid or not told.get("rivals"):
-            return told
-        box = asked.root_box(None if is_empty else self.cap)
-        if box is None:
+        problem, asked = self.problem, self.problem.asked
+        if not told.get("rivals") and not told.get("rows"):
             return told
         cap = None if is_empty else self.cap
-        return asked.bound(self.problem.i, told, box, cap, with_cost=not is_empty)[1]
+        low: list[Fraction | None] = []
+        high: list[Fraction | None] = []
+        for c in range(problem.width):
+            x, unit, weight = asked.seen.start[c], problem.unit[c], asked.seen.w[c]
+            far = None if cap is None or not weight else cap / weight
+            for ends, upper in ((low, False), (high, True)):
+                side = sides.get((c, upper))
+                end = None if side is None else unit * side.value - x
+                if far is not None:
+                    reach = far if upper else -far
+                    end = reach if end is None else min(end, reach) if upper else max(end, reach)
+                ends.append(end)
+            first, last = low[-1], high[-1]
+            if first is not None and last is not None and first > last:
+                return told
+        box = (low, high)
+        return asked.bound(problem.i, told, box, cap, with_cost=not is_empty)[1]
 
     def _scales(
         self, charges: dict[int, Fraction], sides: Sides, is_empty: bool
