@@ -334,6 +334,14 @@ class _Derivation:
                 return shown
         raise AssertionError("without any charges the sum is always dual feasible")
 
+    def _lost(self, sides: Sides) -> _Shown:
+        """Show that a rival is nearer throughout a box; in a tie, what the box costs is all."""
+        for at in self.problem.at_rival.values():
+            shown = self._added({at: Fraction(1)}, sides, priced=False)
+            if shown is not None:
+                return shown
+        return self._leaf({}, sides)
+
     def _corrected(self, told: dict[str, Any], sides: Sides, is_empty: bool) -> dict[str, Any]:
         """Multipliers that cancel exactly where neither cost nor sides limit a change.
 
@@ -479,6 +487,8 @@ class _Derivation:
             absurd = self._narrow(here)
             if absurd is not None:
                 done[at] = absurd
+            elif node["kind"] == "lost":
+                done[at] = self._lost(here)
             elif node["kind"] != "cut":
                 told = node.get("charges", {})
                 done[at] = self._leaf(told, here, is_empty=node["kind"] == "empty")
