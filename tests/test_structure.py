@@ -48,8 +48,10 @@ ROOMS = {
     "batch": "visible errors types numeric tables model programs certificates solvers search"
     " problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
+    "certified": "errors types files numeric tables model programs certificates problem pipelines"
+    " results prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " presentation results batch prepared",
+    " presentation results batch prepared certified",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
@@ -288,6 +290,7 @@ PUBLIC = {
     "Freeze",
     "Increase",
     "InvalidInputError",
+    "LineVerdict",
     "Linear",
     "Mahalanobis",
     "Manhattan",
@@ -311,6 +314,8 @@ PUBLIC = {
     "load_exported",
     "mad_weights",
     "save",
+    "save_certificate",
+    "verify_certificates",
 }
 ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
 PUBLIC |= ESTIMATORS
@@ -430,6 +435,7 @@ NO_ROUNDING = {
     ("plots/slices.py", "1e-3"): "a gap that is wide enough to be drawn",
     ("plots/slices.py", "1e-12"): "the first length of a ray, which is doubled",
     ("presentation/numbers.py", "1e-4"): "the last digit that is shown of a gap",
+    ("certificates/check_certificate.py", "1e-15"): "the first shift that is tried",
     ("certificates/quadratic_bounds.py", "2.0**20"): "how far a point is looked for",
     ("programs/template.py", "2.0**16"): "how far a search looks",
     ("search/branch_and_bound.py", "3e-9"): "seconds",

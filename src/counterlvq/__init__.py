@@ -8,6 +8,8 @@ if TYPE_CHECKING:
 
     from counterlvq.adapters import as_prototype_model, load_exported
     from counterlvq.batch.result import BatchSummary, CounterfactualBatch
+    from counterlvq.certified.saving import save_certificate
+    from counterlvq.certified.verifying import LineVerdict, verify_certificates
     from counterlvq.errors import (
         ConstraintSyntaxError,
         CounterlvqError,
@@ -68,6 +70,7 @@ __all__ = [
     "Freeze",
     "Increase",
     "InvalidInputError",
+    "LineVerdict",
     "Linear",
     "Mahalanobis",
     "Manhattan",
@@ -91,6 +94,8 @@ __all__ = [
     "load_exported",
     "mad_weights",
     "save",
+    "save_certificate",
+    "verify_certificates",
 ]
 
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
@@ -98,6 +103,8 @@ __all__ = [
 _HOMES = {
     "adapters": ("as_prototype_model", "load_exported"),
     "batch.result": ("BatchSummary", "CounterfactualBatch"),
+    "certified.saving": ("save_certificate",),
+    "certified.verifying": ("LineVerdict", "verify_certificates"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
         "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",

@@ -20,6 +20,7 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, plain_copy
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.questions import Question
+from counterlvq.certified.saving import save_lines
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
@@ -331,6 +332,7 @@ class Explainer:
             ask=ask,
             given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
+            certify=partial(save_lines, explainer=self),
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -427,6 +429,10 @@ class Explainer:
         answer = view.rules.accepts(y, x, target_mask, judged=judged)
         confirms = view.rules.confirms
         return answer is not None and confirms(answer, target_mask) is not None, cost
+
+    def prepared_for(self, row: Floats | None = None) -> Prepared:
+        """Everything that does not depend on a row beyond its levels; for writers of proofs."""
+        return self._view(row)
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""

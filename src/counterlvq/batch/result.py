@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.numbers import cost_text
@@ -113,6 +115,7 @@ class CounterfactualBatch:
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
     check: RowCheck | None = field(default=None, compare=False)
+    certify: Callable[..., None] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -156,6 +159,7 @@ class CounterfactualBatch:
             self.ask,
             self.given,
             self.check,
+            self.certify,
         )
 
     def _one(self, row: int) -> Counterfactual:
@@ -165,6 +169,45 @@ class CounterfactualBatch:
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])
         return replace(answer, as_given=held[0] if isinstance(held, list) else held)
+
+    def save_certificates(
+        self, path: str | PathLike[str], *, model_apart: bool | str | PathLike[str] = False
+    ) -> None:
+        """Write all answers and their proofs to a file that others can check.
+
+        As `counterlvq.save_certificate`, which says what is in it.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; the file appears whole or not at all.
+        model_apart : bool or path, default False
+            Write the model to a file of its own.
+        """
+        if self.certify is None:
+            raise InvalidInputError(
+                "this batch does not know its explainer; expected one that `explain_batch` "
+                "returned. Ask again, or save single answers with save_certificate."
+            )
+        self.certify(iter(self), path, model_apart=model_apart)
+
+    def save_vipr(self, folder: str | PathLike[str]) -> None:
+        """Write the proofs in the format of VIPR, which `viprchk` checks.
+
+        For absolute costs under shared metrics, without or with whole numbers; see
+        `docs/certificates.md`. An existing folder is refused.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made anew: one file for each row and target prototype, and an index.
+        """
+        if self.certify is None:
+            raise InvalidInputError(
+                "this batch does not know its explainer; expected one that `explain_batch` "
+                "returned."
+            )
+        self.certify(iter(self), folder, vipr=True)
 
     @cached_property
     def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X

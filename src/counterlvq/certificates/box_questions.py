@@ -17,7 +17,7 @@ import numpy as np
 
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
-from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction
+from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.grids import Ticks
@@ -251,6 +251,17 @@ class BoxQuestion:
             return False
         problem = self.problem(prototype, box).tightened(margin - farther)
         return lifted_contradiction(problem, prices, self._covering(box), cap)
+
+    def tangency(
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
+        *, with_cost: bool = True,
+    ) -> Floats | None:  # fmt: skip
+        """Where the tangents of `bound` are, or of `contradicts`; None if they need none."""
+        farther = self._farther(cap)
+        problem = self.problem(prototype, box)
+        if np.isfinite(farther):
+            problem = problem.tightened(margin - farther)
+        return lifted_tangency(problem, prices, self._covering(box), cap, with_cost=with_cost)
 
     def _farther(self, cap: float) -> float:
         """Say what more `predict` may overlook at changes of cost at most `cap` than around x.

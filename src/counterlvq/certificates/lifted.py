@@ -22,13 +22,13 @@ from functools import partial
 
 import numpy as np
 
-from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
+from counterlvq.certificates.quadratic_bounds import Sum, least_over_box, point_of_tangency
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HUGE, NO_ROOM, UNIT
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 
-__all__ = ["lifted_bound", "lifted_contradiction"]
+__all__ = ["lifted_bound", "lifted_contradiction", "lifted_tangency"]
 
 
 def lifted_bound(
@@ -64,6 +64,19 @@ def lifted_contradiction(
     with np.errstate(all="ignore"):
         value = _value(_charged(problem, prices, box, cap), problem, prices, box)
     return bool(np.isfinite(value) and value > 0)
+
+
+def lifted_tangency(
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float, *, with_cost: bool
+) -> Floats | None:
+    """Where the tangents of a bound, or of a contradiction, are; None if there are none."""
+    program = problem.convex
+    with np.errstate(all="ignore"):
+        total = _charged(problem, prices, box, cap)
+        if with_cost:
+            L = np.abs(program.L)
+            total.add(H=(program.L.T @ program.L, L.T @ L), w=(program.w, np.abs(program.w)))
+    return point_of_tangency(total, _usable(prices.point), box)
 
 
 def _value(total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box) -> float:

@@ -22,7 +22,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import SAFE, TINY_MINIMUM, UNIT
 from counterlvq.programs.nonconvex import Box
 
-__all__ = ["Sum", "least_over_box"]
+__all__ = ["Sum", "least_over_box", "point_of_tangency"]
 
 # How often a shift is enlarged before every row is shifted by its own length.
 _TRIES = 5
@@ -109,6 +109,22 @@ def least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope)
     """
     with np.errstate(all="ignore"):
         return _least_over_box(total, point, box, exact_slope)
+
+
+def point_of_tangency(total: Sum, point: Floats, box: Box) -> Floats | None:
+    """Where `least_over_box` puts its tangents; None if they are needed for single features alone.
+
+    Any point gives a true bound, and this one the bound that is claimed.
+    """
+    H, blur = 0.5 * (total.H + total.H.T), total.blur()
+    if not (H - np.diag(np.diag(H))).any():
+        return None
+    with np.errstate(all="ignore"):
+        unlimited = ~(np.isfinite(box.lower) & np.isfinite(box.upper))
+        straight = unlimited & ~H.any(axis=1) & ~blur.H.any(axis=1)
+        convex = _made_convex(H, blur, box, unlimited & ~straight)
+        p = point if convex is None else _tangent_point(total, H, convex, box, point)
+    return np.where(np.isfinite(p), p, 0.0)
 
 
 def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope) -> float:

@@ -32,13 +32,14 @@ from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
 from counterlvq.cli.telling import say, write_whatever_comes
 from counterlvq.cli.train import train
+from counterlvq.cli.verify import verify
 from counterlvq.visible import visible
 
 __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    columns, train, explain, report, inspect, reproduce, demo, completion,
+    columns, train, explain, verify, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 

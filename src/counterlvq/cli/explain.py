@@ -58,6 +58,11 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
     default=True,
     help="In CSV, put ' before text that a spreadsheet would run (the default).",
 )
+@click.option(
+    "--certificates", metavar="FILE", help="Write the proofs, for `counterlvq verify` and others."
+)
+@click.option("--model-apart", metavar="FILE", help="With the model in a file of its own.")
+@click.option("--vipr", metavar="DIR", help="Write the proofs for viprchk, cell by cell.")
 @debug_option
 def explain(
     model: str,
@@ -67,6 +72,9 @@ def explain(
     kind: str | None,
     output: str,
     escape: bool,
+    certificates: str | None,
+    model_apart: str | None,
+    vipr: str | None,
     **question: Any,
 ) -> int:
     """Find the closest counterfactual of each row of TABLE (CSV, JSON or Parquet).
@@ -80,6 +88,7 @@ def explain(
     kind = kind or _kind_by_ending(output)
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
+    _check_proofs(output, certificates, model_apart)
     check_writable(output)
     loaded = read_model(model)
     rows = read_table(table)
@@ -92,6 +101,11 @@ def explain(
     explainer = explainer_from(loaded, rows, **question)
     wish, wording = targets_from(loaded, target), wording_from(loaded)
     batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
+    if certificates is not None:
+        _save(batch, certificates, model_apart)
+    if vipr is not None:
+        with working("writing proofs"):
+            batch.save_vipr(vipr)
     with working("writing"):
         told = (
             listing(batch, defaults_told(explainer), wording)
@@ -100,6 +114,30 @@ def explain(
         )
     _put(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
+
+
+def _check_proofs(output: str, certificates: str | None, model_apart: str | None) -> None:
+    """Refuse what cannot be written before anything is worked on."""
+    if model_apart is not None and certificates is None:
+        raise click.UsageError("--model-apart goes with --certificates, which is missing.")
+    for path in (certificates, model_apart):
+        if path == STDIN:
+            raise click.UsageError("certificates need a file; - is for the table.")
+        if path is not None:
+            if path == output:
+                raise click.UsageError("--output and --certificates name the same file.")
+            check_writable(path)
+
+
+def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None) -> None:
+    """Write the proofs, and say once what is in them."""
+    with working("writing proofs"):
+        batch.save_certificates(path, model_apart=model_apart or False)
+    holder = path if model_apart is None else model_apart
+    say(
+        f"{holder} holds the model; the prototypes of a nearest neighbour are training rows.",
+        aside=True,
+    )
 
 
 def _kind_by_ending(output: str) -> str:

@@ -73,6 +73,9 @@ GRID_ROUNDING = 2.0**-44
 FACTOR_TRADE = 2.0**-36
 # What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
 EXACT_GAP = 1e-6
+# What the rounding of floats may hide of a bound in a certificate file, as a share of the cost: a
+# line may claim so much more than is recomputed in floats. The exact checker allows nothing.
+HIDDEN_BOUND = 1e-7
 
 # --- What is looked at again: a quick decision becomes a slow one that is the same or better ------
 
@@ -227,4 +230,6 @@ DUST = 1e-9
 DRAWN_ROUNDING = 2.0**-36
 IN_PLANE = 1e-9
 
-__all__ = [name for name in dir() if name.isupper()]
+__all__ = [
+    "HIDDEN_BOUND",
+]
