@@ -230,6 +230,4 @@ DUST = 1e-9
 DRAWN_ROUNDING = 2.0**-36
 IN_PLANE = 1e-9
 
-__all__ = [
-    "HIDDEN_BOUND",
-]
+__all__ = [name for name in dir() if name.isupper()]
