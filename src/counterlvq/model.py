@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.errors import InvalidInputError
+from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
@@ -31,6 +31,7 @@ from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import is_missing
+from counterlvq.types import Meaning, Scores
 
 __all__ = ["PrototypeModel"]
 
@@ -85,7 +86,10 @@ class PrototypeModel:
         One name per column; x0, x1, ... by default.
     offsets : array-like of shape (p,), optional
         Added to the squared distance of each prototype, at least 0: how far off the prototype
-        lies in directions that no input moves in. None by default.
+        lies in directions that no input moves in, or a score, see `meaning`. None by default.
+    meaning : Meaning, optional
+        What the prototypes stand for, and whether distances are genuine ones or scores of which
+        only differences count. Prototypes and distances by default.
 
     Attributes
     ----------
@@ -112,6 +116,7 @@ class PrototypeModel:
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
+    meaning: Meaning
     blur: Blur | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
 
@@ -122,6 +127,7 @@ class PrototypeModel:
         omegas: ArrayLike | Sequence[ArrayLike] | None = None,
         feature_names: Sequence[str] | None = None,
         offsets: ArrayLike | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         points = finite_matrix("prototypes", prototypes)
         count, width = points.shape
@@ -136,6 +142,7 @@ class PrototypeModel:
         object.__setattr__(self, "offsets", _checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(_distinct(checked)))
+        object.__setattr__(self, "meaning", _checked_meaning(meaning, len(self.classes)))
         object.__setattr__(self, "blur", None)
         object.__setattr__(self, "_referee", None)
 
@@ -275,6 +282,25 @@ class PrototypeModel:
         out = copy.copy(self)
         object.__setattr__(out, "blur", by)
         return out
+
+    def require_distances(self, what: str) -> None:
+        """Refuse `what`, which needs squared distances, if the scores of this model are none.
+
+        Examples
+        --------
+        >>> from counterlvq.types import Meaning, Scores
+        >>> scores = Meaning("class", Scores.SHIFTED)
+        >>> model = PrototypeModel([[0.0], [4.0]], ["no", "yes"], meaning=scores)
+        >>> model.require_distances("relative similarity")
+        Traceback (most recent call last):
+        counterlvq.errors.NotSupportedError: relative similarity needs squared distances, ...
+        """
+        if self.meaning.scores is Scores.SHIFTED:
+            raise NotSupportedError(
+                f"{what} needs squared distances, and the scores of this model are known up to a "
+                f"common shift only, so that their differences mean something and their sizes do "
+                f"not; expected a model of prototypes. Ask for a margin between scores instead."
+            )
 
     @property
     def is_refereed(self) -> bool:
@@ -598,6 +624,21 @@ def _checked_offsets(offsets: ArrayLike | None, count: int) -> Floats | None:
             f"to all of them: only differences decide."
         )
     return values
+
+
+def _checked_meaning(meaning: Meaning | None, classes: int) -> Meaning:
+    if meaning is None:
+        return Meaning()
+    if not isinstance(meaning, Meaning):
+        raise InvalidInputError(
+            f"meaning is {told(meaning)}; expected a Meaning of counterlvq.types, or None."
+        )
+    if meaning.response is not None and (classes != 2 or meaning.response.label not in (0, 1)):
+        raise InvalidInputError(
+            f"meaning has a response for label {meaning.response.label} of {classes} classes; "
+            f"expected 0 or 1 of two classes. With more, no single number decides."
+        )
+    return meaning
 
 
 def _is_matrix(part: ArrayLike) -> bool:

@@ -51,3 +51,15 @@ def test_stored_pipeline_still_reads_its_table(path: Path) -> None:
     rows = pd.DataFrame({"size": [11.0, 33.0], "heating": ["coal", "gas"]})
     assert table.predict(rows).tolist() == ["cheap", "dear"]
     assert clvq.Explainer(table).explain(rows.iloc[0], target="dear").status == "optimal"
+
+
+def test_stored_scores_mean_what_they_meant() -> None:
+    path = FORMATS / "scores_3.clvq"
+    model = clvq.load(path)
+    assert version(path) == 3
+    assert model.meaning.part == "class"
+    assert model.meaning.scores == "shifted"
+    assert model.meaning.response.threshold == 640.0
+    assert model.meaning.response.slope == 20.0
+    assert model.offsets.tolist() == [0.25, 0.0]
+    assert model.predict([[0.0, 0.0], [4.0, -1.0]]).tolist() == ["no", "yes"]

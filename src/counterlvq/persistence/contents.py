@@ -5,7 +5,7 @@
 ``labels``              (p,) whole      position of each label among the values in the document
 ``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once; (d,) for the
                                         diagonal of one, from version 2 on
-``offsets``             (p,) doubles    if the model has any
+``offsets``             (p,) doubles    if the model has any; what they are says the document
 ``table.constant``      (k,) doubles    c in ``z = B (x - base) + c``; k is d, the columns of the
                                         model
 ``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one;
@@ -32,16 +32,18 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.persistence.container import Contents
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
+from counterlvq.persistence.meanings import meaning_document, meaning_from
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind
+from counterlvq.types import Kind, Meaning
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
-# A file has the lowest version that can say it: versions before 2 had no diagonals.
-VERSION = 2
-_BEFORE_DIAGONALS = 1
+# A file has the lowest version that can say it: versions before 2 had no diagonals, and versions
+# before 3 knew prototypes with distances only.
+VERSION = 3
+_BEFORE_DIAGONALS, _BEFORE_MEANINGS = 1, 2
 # Columns up to which the diagonal of a map is written as a matrix.
 _NARROW = 1 << 10
 # How often labels stand in memory while a model is made of them: sorting takes copies.
@@ -89,7 +91,10 @@ def contents_of(
     if inner.offsets is not None:
         arrays["offsets"] = inner.offsets
     if any(name in arrays and arrays[name].ndim == 1 for name in ("omega.0", "table.numbers")):
+        document["version"] = _BEFORE_MEANINGS
+    if inner.meaning != Meaning():
         document["version"] = VERSION
+        document["model"]["meaning"] = meaning_document(inner.meaning)
     return Contents(document, arrays)
 
 
@@ -245,7 +250,8 @@ def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | Ta
     document.done()
     arrays = _Arrays(contents.arrays)
     room = _Room(allowed_bytes(contents.size, max_bytes), max_bytes or MOST_BYTES)
-    model = _model(described, arrays, room, has_diagonals=version > _BEFORE_DIAGONALS)
+    meaning = meaning_from(described) if version > _BEFORE_MEANINGS else None
+    model = _model(described, arrays, room, meaning, has_diagonals=version > _BEFORE_DIAGONALS)
     if table is None:
         arrays.done()
         return model
@@ -314,7 +320,12 @@ class _Arrays:
 
 
 def _model(
-    described: Fields, arrays: _Arrays, room: _Room, *, has_diagonals: bool
+    described: Fields,
+    arrays: _Arrays,
+    room: _Room,
+    meaning: Meaning | None,
+    *,
+    has_diagonals: bool,
 ) -> PrototypeModel:
     prototypes = finite_matrix("prototypes", arrays.doubles("prototypes"))
     count = len(prototypes)
@@ -329,7 +340,7 @@ def _model(
         raise Refusal("a column of the model itself has levels; expected numbers.")
     # A model takes described columns where it takes names.
     names = cast(Sequence[str], features.columns)
-    return PrototypeModel(prototypes, labels, omegas, names, offsets)
+    return PrototypeModel(prototypes, labels, omegas, names, offsets, meaning)
 
 
 def _labels(fields: Fields, arrays: _Arrays, count: int, room: int) -> NDArray[Any]:
