@@ -9,7 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.adapters import own, prototorch, scikit_learn, sklearn_lvq, sklvq
+from counterlvq.adapters import linear, own, prototorch, scikit_learn, sklearn_lvq, sklvq
 from counterlvq.adapters.arithmetic import DOUBLE, SINGLE, Arithmetic, unit_of
 from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
@@ -63,6 +63,13 @@ LIBRARIES = (
         scikit_learn.KINDS,
         scikit_learn.model_from_scikit_learn,
         arithmetic=scikit_learn.arithmetic_of_scikit_learn,
+    ),
+    Library(
+        "scikit-learn",
+        linear.PACKAGE,
+        linear.KINDS,
+        linear.model_from_linear,
+        arithmetic=linear.arithmetic_of_linear,
     ),
     Library(
         "sklearn-lvq",

@@ -83,14 +83,14 @@ class Doubt:
 
     def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
-        scores = self.arithmetic.model.distances(self._images(rows))
+        scores = self.arithmetic.scores(self._images(rows))
         rivals = scores[:, ~target_mask].min(axis=1, initial=np.inf)
         return np.asarray(rivals - scores[:, target_mask].min(axis=1, initial=np.inf))
 
     def leads_of_nearest(self, rows: Floats) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
         model = self.arithmetic.model
-        scores = model.distances(self._images(rows))
+        scores = self.arithmetic.scores(self._images(rows))
         nearest = scores.argmin(axis=1)
         other = model.class_index[None, :] != model.class_index[nearest][:, None]
         return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
