@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -31,7 +31,7 @@ from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import is_missing
-from counterlvq.types import Meaning, Scores
+from counterlvq.types import Meaning, Response, Scores
 
 __all__ = ["PrototypeModel"]
 
@@ -283,12 +283,28 @@ class PrototypeModel:
         object.__setattr__(out, "blur", by)
         return out
 
+    def responding(
+        self, response: Response | None, labels: NDArray[Any] | None = None
+    ) -> PrototypeModel:
+        """Return a model with a response, whose `label` is a position in `labels`.
+
+        In `classes` by default.
+        """
+        if response is not None and labels is not None:
+            keys = [key_of(label) for label in self.classes.tolist()]
+            at = keys.index(key_of(plain(labels[response.label])))
+            response = replace(response, label=at)
+        out = copy.copy(self)
+        meaning = replace(self.meaning, response=response)
+        object.__setattr__(out, "meaning", _checked_meaning(meaning, len(self.classes)))
+        return out
+
     def require_distances(self, what: str) -> None:
         """Refuse `what`, which needs squared distances, if the scores of this model are none.
 
         Examples
         --------
-        >>> from counterlvq.types import Meaning, Scores
+        >>> from counterlvq.types import Meaning, Response, Scores
         >>> scores = Meaning("class", Scores.SHIFTED)
         >>> model = PrototypeModel([[0.0], [4.0]], ["no", "yes"], meaning=scores)
         >>> model.require_distances("relative similarity")

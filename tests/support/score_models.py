@@ -76,3 +76,32 @@ def confirm(fitted: Any, rows: Any, **told: Any) -> clvq.CounterfactualBatch:
             assert fitted.predict(alone)[0] == label
         assert (batch.lower_bound <= batch.cost).all()
     return explainer.explain_batch(rows)
+
+
+def least_squared(gaussians: list[tuple[Array, Array, float]], x: Array, target: int) -> float:
+    """Least squared change for which one of two Gaussian log densities is the larger.
+
+    One quadratic condition: by the S-lemma the best Lagrangian bound is the least cost. Each
+    Gaussian is a mean, a precision and the log of all that its density is multiplied with.
+    """
+    (m, P, c), (n, Q, e) = gaussians[target], gaussians[1 - target]
+    # q(x) = x'Ax + 2b'x + r <= 0 where the target is at least as likely.
+    A, b = P - Q, Q @ n - P @ m
+    r = float(m @ P @ m - n @ Q @ n - 2 * c + 2 * e)
+    values, vectors = np.linalg.eigh(A)
+    at, slope = vectors.T @ x, vectors.T @ b
+    top = 1.0 / -values.min() if values.min() < 0 else np.inf
+
+    def derivative(price: float) -> float:
+        y = (at - price * slope) / (1.0 + price * values)
+        return float(values @ y**2 + 2 * slope @ y + r)
+
+    assert derivative(0.0) > 0, "the input has the target already"
+    low, high = 0.0, 1.0 if np.isinf(top) else top * (1 - 1e-13)
+    while np.isinf(top) and derivative(high) > 0:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if derivative(middle) > 0 else (low, middle)
+    y = (at - low * slope) / (1.0 + low * values)
+    return float((y - at) @ (y - at) + low * derivative(low))

@@ -8,5 +8,13 @@ from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.dispatch import as_prototype_model
 from counterlvq.adapters.exported import load_exported
 from counterlvq.adapters.predicting import arithmetic_of, predictor_of
+from counterlvq.adapters.thresholds import Thresholded
 
-__all__ = ["Arithmetic", "arithmetic_of", "as_prototype_model", "load_exported", "predictor_of"]
+__all__ = [
+    "Arithmetic",
+    "Thresholded",
+    "arithmetic_of",
+    "as_prototype_model",
+    "load_exported",
+    "predictor_of",
+]

@@ -9,7 +9,17 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.adapters import linear, own, prototorch, scikit_learn, sklearn_lvq, sklvq
+from counterlvq.adapters import (
+    clusterings,
+    gaussians,
+    linear,
+    own,
+    prototorch,
+    scikit_learn,
+    sklearn_lvq,
+    sklvq,
+    thresholds,
+)
 from counterlvq.adapters.arithmetic import DOUBLE, SINGLE, Arithmetic, unit_of
 from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
@@ -70,6 +80,35 @@ LIBRARIES = (
         linear.KINDS,
         linear.model_from_linear,
         arithmetic=linear.arithmetic_of_linear,
+    ),
+    Library(
+        "scikit-learn",
+        gaussians.PACKAGE,
+        gaussians.KINDS,
+        gaussians.model_from_gaussians,
+        arithmetic=gaussians.arithmetic_of_gaussians,
+    ),
+    Library(
+        "scikit-learn",
+        clusterings.PACKAGE,
+        clusterings.KINDS,
+        clusterings.model_from_clusterings,
+        clusterings.predict_as_fitted,
+        arithmetic=clusterings.arithmetic_of_clusterings,
+    ),
+    Library(
+        "scikit-learn",
+        thresholds.PACKAGE,
+        thresholds.KINDS,
+        thresholds.model_from_thresholds,
+        arithmetic=thresholds.arithmetic_of_thresholds,
+    ),
+    Library(
+        "counterlvq",
+        thresholds.OWN,
+        ("Thresholded",),
+        thresholds.model_from_thresholds,
+        arithmetic=thresholds.arithmetic_of_thresholds,
     ),
     Library(
         "sklearn-lvq",

@@ -15,7 +15,7 @@ that is known: two classes then lie on either side of their boundary and need no
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any, final
 
@@ -70,18 +70,17 @@ class LinearScores:
 
     def shifted(self, by: Floats, response: Response | None) -> LinearScores:
         """Add a number to the score of each label."""
-        known = self._constants
-        return LinearScores(
-            self.coef,
-            self.intercept + by,
-            self.labels,
-            self.names,
-            self.near,
-            response,
-            self.sizes,
-            known + np.abs(by),
-            self.roundings + 1,
+        return replace(
+            self,
+            intercept=self.intercept + by,
+            constants=self._constants + np.abs(by),
+            response=response,
+            roundings=self.roundings + 1,
         )
+
+    def relabelled(self, labels: NDArray[Any]) -> LinearScores:
+        """Give the classes other names."""
+        return replace(self, labels=labels)
 
     @property
     def _constants(self) -> Floats:
@@ -116,8 +115,9 @@ class LinearScores:
         anchors = (points - c) @ F.T
         wanted = -(b + W @ c) - np.einsum("ij,ij->i", anchors, anchors)
         offsets = wanted - wanted.min()
-        meaning = Meaning("class", Scores.SHIFTED, self.response)
-        return PrototypeModel(points, self.labels, F, self.names, offsets, meaning)
+        meaning = Meaning("class", Scores.SHIFTED)
+        model = PrototypeModel(points, self.labels, F, self.names, offsets, meaning)
+        return model.responding(self.response, self.labels)
 
     def _refuse_unusable(self, what: str) -> None:
         numbers = np.concatenate([self.coef.reshape(-1), self.intercept])

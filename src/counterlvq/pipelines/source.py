@@ -19,8 +19,8 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines.reading import is_pipeline, split
 from counterlvq.pipelines.slips import slip_of, slip_of_map
-from counterlvq.pipelines.steps import is_kind
 from counterlvq.problem.coordinates import Coordinates, tied_columns
 from counterlvq.problem.costs import Cost
 from counterlvq.tables.encoding import like, rows_of
@@ -185,7 +185,7 @@ def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Exp
     or None. Columns that the model ignores are among the features where `cost` ties them to
     others, and in arrays of numbers, whose rows come back as wide as they were.
     """
-    if is_kind(model, "Pipeline"):
+    if is_pipeline(model):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features, cost)
         rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
@@ -293,11 +293,13 @@ class _PipelineRows:
 
     def images(self, rows: Floats) -> Floats:
         """Take rows to the space of the model, by the pipeline's own `transform`, (n, k)."""
-        if len(self.pipeline.steps) == 1:
+        steps, _ = split(self.pipeline)
+        if not steps:
             return self.table_map.image(rows)
-        table = self._table(rows)
+        found = self._table(rows)
         with in_turn():
-            found = self.pipeline[:-1].transform(table)
+            for step in steps:
+                found = found if step is None or isinstance(step, str) else step.transform(found)
         dense = found.toarray() if hasattr(found, "toarray") else found
         return np.asarray(dense, dtype=np.float64)
 
