@@ -194,6 +194,11 @@ def _unknown(fitted: Any) -> str:
             f"a {type(fitted).__name__} searches for an estimator and is none that can be read; "
             f"pass its best_estimator_."
         )
+    if any(cls.__name__ in linear.REGRESSORS for cls in type(fitted).__mro__):
+        return (
+            f"a {type(fitted).__name__} predicts a number and no class; expected one with a "
+            f"threshold. Write Thresholded(model, threshold=...), with the two sides as classes."
+        )
     known = "; ".join(f"{library.name}: {_listed(library)}" for library in LIBRARIES)
     return (
         f"a {type(fitted).__name__} (from {type(fitted).__module__}) cannot be read as a prototype "

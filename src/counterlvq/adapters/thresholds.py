@@ -70,7 +70,7 @@ class Thresholded:
     >>> import counterlvq as clvq
     >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["paid", "paid", "default", "default"]
     >>> risk = clvq.Thresholded(LogisticRegression().fit(X, y), threshold=0.08, label="default")
-    >>> risk.predict([[0.0], [3.0]]).tolist()
+    >>> risk.predict([[-2.0], [3.0]]).tolist()
     ['paid', 'default']
     >>> cf = clvq.Explainer(risk).explain([3.0], target="paid")
     >>> bool(risk.values([cf.x])[0] < 0.08)
