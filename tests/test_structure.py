@@ -39,7 +39,7 @@ ROOMS = {
     "search": "visible types numeric model cells programs certificates solvers",
     "problem": "errors types numeric tables model programs",
     "adapters": "errors types files numeric tables model vicinity",
-    "pipelines": "errors numeric tables model problem adapters",
+    "pipelines": "errors types numeric tables model problem adapters",
     "persistence": "errors types files numeric tables model adapters pipelines",
     "lvq": "errors numeric model",
     "presentation": "types numeric tables",

@@ -6,7 +6,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from counterlvq.adapters import Thresholded, as_prototype_model, load_exported
+    from counterlvq.adapters import Thresholded, angle_model, as_prototype_model, load_exported
     from counterlvq.batch.result import BatchSummary, CounterfactualBatch
     from counterlvq.errors import (
         ConstraintSyntaxError,
@@ -85,6 +85,7 @@ __all__ = [
     "UnknownLabelError",
     "WorkerLostError",
     "__version__",
+    "angle_model",
     "as_prototype_model",
     "load",
     "load_exported",
@@ -95,7 +96,7 @@ __all__ = [
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
 # does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
 _HOMES = {
-    "adapters": ("Thresholded", "as_prototype_model", "load_exported"),
+    "adapters": ("Thresholded", "angle_model", "as_prototype_model", "load_exported"),
     "batch.result": ("BatchSummary", "CounterfactualBatch"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",

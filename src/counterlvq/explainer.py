@@ -197,7 +197,9 @@ class Explainer:
         """
         with told_if_too_large("a row was explained"):
             x = settled(x)
-            answer = self._answer(self._source.row(x), target, progress=progress)
+            row = self._source.row(x)
+            self._source.refuse_without_angle(row[None, :])
+            answer = self._answer(row, target, progress=progress)
             given = self._source.like(x, answer.values[None, :])
             return replace(answer, as_given=given, check=self._check)
 
@@ -292,6 +294,7 @@ class Explainer:
     ) -> CounterfactualBatch:
         X = settled(X)
         rows = self._source.rows(X)
+        self._source.refuse_without_angle(rows)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once

@@ -311,6 +311,11 @@ class PrototypeModel:
         Traceback (most recent call last):
         counterlvq.errors.NotSupportedError: relative similarity needs squared distances, ...
         """
+        if self.meaning.scores is Scores.ANGLE:
+            raise NotSupportedError(
+                f"{what} needs squared distances, and this model compares angles; expected a "
+                f"model of prototypes with distances. Ask for a margin instead."
+            )
         if self.meaning.scores is Scores.SHIFTED:
             raise NotSupportedError(
                 f"{what} needs squared distances, and the scores of this model are known up to a "

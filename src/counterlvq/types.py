@@ -62,6 +62,8 @@ class Scores(StrEnum):
     """Squared distances; an offset is one too, in directions that no input moves in."""
     SHIFTED = "shifted"
     """Scores that are known up to a number that all of them share: only differences count."""
+    ANGLE = "angle"
+    """Squared distances from prototypes of length 1: their order is that of angles."""
 
 
 @final

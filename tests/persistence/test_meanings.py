@@ -74,7 +74,7 @@ RESPONSE = {"name": "score", "label": 1, "threshold": 1.0, "slope": 1.0, "is_pro
 @pytest.mark.parametrize(
     ("meaning", "words"),
     [
-        ({"part": "class", "scores": "odd"}, "expected 'distance' or 'shifted'"),
+        ({"part": "class", "scores": "odd"}, "expected 'distance' or 'shifted' or 'angle'"),
         ({"part": "", "scores": "shifted"}, "0 letters; expected 1 to 80"),
         ({"part": "x" * 81, "scores": "shifted"}, "81 letters"),
         ({"part": "class", "scores": "shifted", "more": 1}, "which this format does not have"),

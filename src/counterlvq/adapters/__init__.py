@@ -4,6 +4,7 @@ An adapter reads fitted attributes and imports nothing of the library they come 
 per library; `counterlvq.adapters.dispatch` finds the right one by the name of the class.
 """
 
+from counterlvq.adapters.angles import angle_model
 from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.dispatch import as_prototype_model
 from counterlvq.adapters.exported import load_exported
@@ -13,6 +14,7 @@ from counterlvq.adapters.thresholds import Thresholded
 __all__ = [
     "Arithmetic",
     "Thresholded",
+    "angle_model",
     "arithmetic_of",
     "as_prototype_model",
     "load_exported",

@@ -26,6 +26,7 @@ from counterlvq.problem.costs import Cost
 from counterlvq.tables.encoding import like, rows_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import as_frame, new_frame, settled
+from counterlvq.types import Scores
 
 __all__ = ["Doubt", "ExplainedModel", "source_of"]
 
@@ -65,7 +66,7 @@ class Doubt:
         Twice the blur: the lead that it is compared with is a computed one.
         """
         slip = 0.0 if self.slip is None else self.slip.of(self._outer(rows))
-        return 2.0 * self.arithmetic.blur(self._images(rows), slip)
+        return 2.0 * self.arithmetic.blur(self.images(rows), slip)
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
@@ -74,7 +75,7 @@ class Doubt:
         outer = self._outer(rows)
         farther = self._outer_reach(reach)
         slip = 0.0 if self.slip is None else self.slip.of(np.abs(outer) + farther)
-        images, apart = self._images(rows), self.table_map.image_reach(farther)
+        images, apart = self.images(rows), self.table_map.image_reach(farther)
         return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
 
     def _outer_reach(self, reach: Floats) -> Floats:
@@ -83,14 +84,14 @@ class Doubt:
 
     def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
-        scores = self.arithmetic.scores(self._images(rows))
+        scores = self.arithmetic.scores(self.images(rows))
         rivals = scores[:, ~target_mask].min(axis=1, initial=np.inf)
         return np.asarray(rivals - scores[:, target_mask].min(axis=1, initial=np.inf))
 
     def leads_of_nearest(self, rows: Floats) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
         model = self.arithmetic.model
-        scores = self.arithmetic.scores(self._images(rows))
+        scores = self.arithmetic.scores(self.images(rows))
         nearest = scores.argmin(axis=1)
         other = model.class_index[None, :] != model.class_index[nearest][:, None]
         return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
@@ -98,7 +99,8 @@ class Doubt:
     def _outer(self, rows: Floats) -> Floats:
         return rows if self.inner is None else self.inner.outer(rows)
 
-    def _images(self, rows: Floats) -> Floats:
+    def images(self, rows: Floats) -> Floats:
+        """Take rows to the space of the model, (n, k)."""
         outer = self._outer(rows)
         return outer if self.table_map is None else self.table_map.image(outer)
 
@@ -139,6 +141,23 @@ class ExplainedModel:
         if not rows.size:
             raise InvalidInputError("X is empty (0 rows); expected at least one row.")
         return rows
+
+    def refuse_without_angle(self, rows: Floats) -> None:
+        """Refuse rows of zeros where angles decide: they have none."""
+        if self.model.meaning.scores is not Scores.ANGLE:
+            return
+        seen = rows if self.rounding is None else self.rounding.images(rows)
+        model = self.model if self.rounding is None else self.rounding.arithmetic.model
+        factor = np.ones(seen.shape[1]) if model.omegas is None else model.omegas
+        assert not isinstance(factor, tuple)
+        images = seen * factor if factor.ndim == 1 else seen @ factor.T
+        empty = np.flatnonzero(~images.any(axis=1))
+        if empty.size:
+            which = "x" if len(rows) == 1 else f"row {int(empty[0])} of X"
+            raise InvalidInputError(
+                f"{which} is 0 to the model, which compares angles, and 0 has no angle to "
+                f"anything; expected a row with a direction. Leave it out."
+            )
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
