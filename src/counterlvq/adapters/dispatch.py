@@ -14,6 +14,7 @@ from counterlvq.adapters import (
     gaussians,
     linear,
     own,
+    prosemble,
     prototorch,
     scikit_learn,
     sklearn_lvq,
@@ -117,6 +118,15 @@ LIBRARIES = (
         sklearn_lvq.model_from_sklearn_lvq,
         sklearn_lvq.predict_in_full,
     ),
+    Library(
+        "prosemble",
+        prosemble.PACKAGE,
+        prosemble.KINDS,
+        prosemble.model_from_prosemble,
+        prosemble.predict_with_jax,
+        epsilon=SINGLE,
+        arithmetic=prosemble.arithmetic_of_prosemble,
+    ),
     Library("sklvq", sklvq.PACKAGE, sklvq.KINDS, sklvq.model_from_sklvq),
     Library(
         "prototorch-models",
@@ -208,5 +218,5 @@ def _unknown(fitted: Any) -> str:
 
 
 def _listed(library: Library) -> str:
-    refused = prototorch.REFUSED if library.name == "prototorch-models" else ()
+    refused = {**prototorch.REFUSED, **prosemble.REFUSED} if library.epsilon == SINGLE else {}
     return ", ".join(kind for kind in library.kinds if kind not in refused)
