@@ -6,7 +6,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from counterlvq.adapters import Thresholded, angle_model, as_prototype_model, load_exported
+    from counterlvq.adapters import (
+        Thresholded,
+        angle_model,
+        as_prototype_model,
+        import_prototypes,
+        load_exported,
+    )
     from counterlvq.batch.result import BatchSummary, CounterfactualBatch
     from counterlvq.errors import (
         ConstraintSyntaxError,
@@ -87,6 +93,7 @@ __all__ = [
     "__version__",
     "angle_model",
     "as_prototype_model",
+    "import_prototypes",
     "load",
     "load_exported",
     "mad_weights",
@@ -96,7 +103,13 @@ __all__ = [
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
 # does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
 _HOMES = {
-    "adapters": ("Thresholded", "angle_model", "as_prototype_model", "load_exported"),
+    "adapters": (
+        "Thresholded",
+        "angle_model",
+        "as_prototype_model",
+        "import_prototypes",
+        "load_exported",
+    ),
     "batch.result": ("BatchSummary", "CounterfactualBatch"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",

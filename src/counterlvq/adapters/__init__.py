@@ -9,6 +9,7 @@ from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.dispatch import as_prototype_model
 from counterlvq.adapters.exported import load_exported
 from counterlvq.adapters.predicting import arithmetic_of, predictor_of
+from counterlvq.adapters.prototype_tables import import_prototypes
 from counterlvq.adapters.thresholds import Thresholded
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "angle_model",
     "arithmetic_of",
     "as_prototype_model",
+    "import_prototypes",
     "load_exported",
     "predictor_of",
 ]

@@ -26,6 +26,7 @@ from counterlvq.cli.conventions import (
 from counterlvq.cli.demo import demo
 from counterlvq.cli.ending import ENDING
 from counterlvq.cli.explain import explain
+from counterlvq.cli.importing import import_
 from counterlvq.cli.inspecting import inspect
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
@@ -37,7 +38,7 @@ __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    train, explain, report, inspect, reproduce, demo, completion,
+    train, import_, explain, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 
@@ -60,9 +61,8 @@ class _InOrder(click.Group):
 def app(ctx: click.Context) -> None:
     """Smallest changes to an input that change the decision, with a proof.
 
-    Train a prototype model from a table, and explain rows with it:
-
     \b
+    Train a prototype model from a table, and explain rows with it:
       counterlvq train loans.csv --label granted --output loans.clvq
       counterlvq explain loans.clvq rejected.csv --target yes --freeze age
     """  # noqa: D301 - click reads the control character
