@@ -209,14 +209,10 @@ def _unknown(fitted: Any) -> str:
             f"a {type(fitted).__name__} predicts a number and no class; expected one with a "
             f"threshold. Write Thresholded(model, threshold=...), with the two sides as classes."
         )
-    known = "; ".join(f"{library.name}: {_listed(library)}" for library in LIBRARIES)
+    *most, last = dict.fromkeys(library.name for library in LIBRARIES)
     return (
         f"a {type(fitted).__name__} (from {type(fitted).__module__}) cannot be read as a prototype "
-        f"model; expected a PrototypeModel or one of {known}. For any other rule in which the "
-        f"nearest prototype decides, build a PrototypeModel yourself."
+        f"model; expected a PrototypeModel or a model that compares distances, linear scores or "
+        f"Gaussians, of {', '.join(most)} or {last}; docs/adapters.md lists them. For any other "
+        f"rule in which the nearest prototype decides, build a PrototypeModel yourself."
     )
-
-
-def _listed(library: Library) -> str:
-    refused = {**prototorch.REFUSED, **prosemble.REFUSED} if library.epsilon == SINGLE else {}
-    return ", ".join(kind for kind in library.kinds if kind not in refused)
