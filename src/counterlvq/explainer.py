@@ -201,7 +201,7 @@ class Explainer:
             self._source.refuse_without_angle(row[None, :])
             answer = self._answer(row, target, progress=progress)
             given = self._source.like(x, answer.values[None, :])
-            return replace(answer, as_given=given, check=self._check)
+            return replace(answer, as_given=given, check=self._check, respond=self._source.responds)
 
     def _answer(
         self,
@@ -329,6 +329,7 @@ class Explainer:
             ask=ask,
             given=GivenTable(X, self._source.like),
             check=self._check,
+            respond=self._source.responds,
         )
 
     def verify(self, counterfactual: Counterfactual) -> float:
@@ -485,6 +486,7 @@ class Explainer:
             features=self.features,
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
+            part=self.model.meaning.part,
         )
 
     def _result(
@@ -537,6 +539,7 @@ class Explainer:
             conflict=tuple(self.constraints[k] for k in why.clashing),
             conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
+            part=self.model.meaning.part,
         )
 
 

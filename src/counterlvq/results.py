@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -28,7 +28,7 @@ from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
-__all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
+__all__ = ["Change", "Counterfactual", "Reply", "Respond", "RowCheck", "difference"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
@@ -40,6 +40,8 @@ _SHOWN_LETTERS = 1000
 # A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
 # gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
+# Of a score or a probability, unless more are needed to tell its side.
+_REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
@@ -125,6 +127,50 @@ class Change:
         return self.find_shown()
 
 
+# Name and value of the number behind a decision at a row, for a label, and its threshold.
+Respond = Callable[[Floats, Any], tuple[str, float, float | None] | None]
+
+
+@final
+@dataclass(frozen=True)
+class Reply:
+    """The number behind a decision, before and after: a score, a probability, a prediction.
+
+    Attributes
+    ----------
+    name : str
+    before, after : float
+        At the input, and at the row that is shown.
+    threshold : float or None
+        From which the decision is another one, where there is one.
+
+    Examples
+    --------
+    >>> Reply("score", 612.3, 640.0, threshold=640.0).text()
+    'score 612.3 -> 640'
+    """
+
+    name: str
+    before: float
+    after: float
+    threshold: float | None = None
+
+    def text(self) -> str:
+        """Write both values with digits enough to tell on which side of the threshold they are."""
+        return f"{self.name} {self._digits(self.before)} -> {self._digits(self.after)}"
+
+    def _digits(self, value: float) -> str:
+        for digits in range(_REPLY_DIGITS, 17):
+            text = f"{value:.{digits}g}"
+            if self.threshold is None:
+                near = abs(float(text) - value) <= abs(self.after - self.before) / 100
+            else:
+                near = (float(text) >= self.threshold) == (value >= self.threshold)
+            if near:
+                return text
+        return repr(value)
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Counterfactual:
@@ -199,10 +245,13 @@ class Counterfactual:
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
+    part: str = "prototype"  # what a prototype of the model is
+    respond: Respond | None = None  # the number behind a decision
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        return {**self.__dict__, "shown": self.shown, "check": None}
+        kept = {"shown": self.shown, "reply": self.reply, "check": None, "respond": None}
+        return {**self.__dict__, **kept}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -257,6 +306,20 @@ class Counterfactual:
             check = partial(self.check, self.original_values, self.target)
         return shown_row(self.features, self.original_values, self.values, self.cost, check)
 
+    @cached_property
+    def reply(self) -> Reply | None:
+        """The score or probability before and after; None where the model has none."""
+        if self.respond is None or not self.status.has_answer:
+            return None
+        before = self.respond(self.original_values, self.prediction)
+        after = self.respond(self.shown.values, self.prediction)
+        if before is None or after is None:
+            return None
+        name = before[0]
+        if name == "probability" and before[2] is None:
+            name = f"probability of {shown_text(self.prediction)}"
+        return Reply(name, before[1], after[1], before[2])
+
     @property
     def shown_changes(self) -> tuple[Change, ...]:
         """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
@@ -275,15 +338,20 @@ class Counterfactual:
         """Say the answer in one sentence, with the numbers of the row that is `shown`."""
         if self.status.has_answer and not self.changes:
             label = shown_text(self.prediction)
-            return f"The answer is {label} already; nothing needs to change."
+            return f"The {self._noun} is {label} already; nothing needs to change."
         if self.status.has_answer:
             parts = [change.text() for change in self.shown_changes]
             what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-            return f"The answer would have been {shown_text(self.prediction)} if {what}."
+            said = f"The {self._noun} would have been {shown_text(self.prediction)} if {what}"
+            return f"{said}{'' if self.reply is None else f' ({self.reply.text()})'}."
         wished = " or ".join(shown_text(label) for label in self.target)
         if self.status is Status.UNKNOWN:
             return f"No counterfactual for {wished} was found; that there is none is not proved."
         return f"There is no counterfactual for {wished}: {self._clash()}."
+
+    @property
+    def _noun(self) -> str:
+        return self.part if self.part in ("cluster", "component") else "answer"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the proof, as plain values that JSON can hold.
@@ -315,15 +383,19 @@ class Counterfactual:
             ],
             "conflict": [_words(item) for item in self.conflict],
             "reason": self.reason,
+            **({} if self.reply is None else {"response": asdict(self.reply)}),
         }
 
     def __str__(self) -> str:
         proof = visible(self._proof_line())
         if not self.status.has_answer:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
+        noun = "class" if self._noun == "answer" else self._noun
+        reply = [] if self.reply is None else [f"  {self.reply.text()}"]
         lines = [
             f"Counterfactual ({self.status})",
-            f"  class   {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            *reply,
             *self._table(),
             f"  cost    {cost_words(self.shown.cost, self.cost)}",
             f"  proof   {proof}",

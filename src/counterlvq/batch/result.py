@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, has_names, read_only
-from counterlvq.results import Counterfactual, RowCheck, difference
+from counterlvq.results import Counterfactual, Respond, RowCheck, difference
 from counterlvq.tables.encoding import as_cells, named_table, written
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, new_frame
@@ -108,6 +108,7 @@ class CounterfactualBatch:
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
     check: RowCheck | None = field(default=None, compare=False)
+    respond: Respond | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -149,11 +150,12 @@ class CounterfactualBatch:
             self.ask,
             self.given,
             self.check,
+            self.respond,
         )
 
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a table with names, with a row of the same kind."""
-        answer = replace(self.ask(row), check=self.check)
+        answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if not has_names(self.given.table):
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])

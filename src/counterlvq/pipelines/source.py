@@ -8,18 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
+from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.reading import is_pipeline, split
+from counterlvq.pipelines.responses import Responses
 from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.problem.coordinates import Coordinates, tied_columns
 from counterlvq.problem.costs import Cost
@@ -116,6 +119,7 @@ class ExplainedModel:
     coordinates: Coordinates  # of those that it sees
     behind: _Behind | None = None  # where there are levels: what the model was stated from
     rounding: Doubt | None = None  # of `says`, for rows of the user's columns
+    responds: Responses | None = None  # the number behind a decision, at such a row
 
     @property
     def features(self) -> Features:
@@ -210,17 +214,35 @@ def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Exp
         rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
         own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
         rounding = Doubt(own, table_map, slip_of(model, table_map))
-        return _behind(table_map, read, rows.labels, rows.images, rounding)
+        found = _behind(table_map, read, rows.labels, rows.images, rounding)
+        return replace(found, responds=Responses(read, table_map.image, model, rows.table))
     if isinstance(model, TableModel):
         known = model.table_map.described(model.features)
         table_map = _described(known, features, cost).taken_exactly()
         own = Arithmetic(model.model, by_products=False)
         rounding = Doubt(own, table_map, slip_of_map(table_map))
         says = _After(model.model.predict, table_map.image)
-        return _behind(table_map, model.model, says, rounding=rounding)
+        found = _behind(table_map, model.model, says, rounding=rounding)
+        return replace(found, responds=Responses(model.model, table_map.image))
     read, own_predict = as_prototype_model(model), predictor_of(model)
     arithmetic = arithmetic_of(model, read)
     bare = None if arithmetic is None else Doubt(arithmetic)
+    found = _described_model(read, own_predict, bare, features)
+    responds = Responses(read, _same, model, partial(named_rows, model))
+    return found if found.behind is not None else replace(found, responds=responds)
+
+
+def _same(rows: Floats) -> Floats:
+    return rows
+
+
+def _described_model(
+    read: PrototypeModel,
+    own_predict: Predictor | None,
+    bare: Doubt | None,
+    features: Any,
+) -> ExplainedModel:
+    """State a model without a pipeline, its columns as they are described."""
     if features is None:
         coordinates = Coordinates(read.features)
         return ExplainedModel(read, own_predict, read.features.names, coordinates, rounding=bare)
@@ -306,7 +328,7 @@ class _PipelineRows:
 
     def labels(self, rows: Floats) -> NDArray[Any]:
         """Say what the pipeline predicts, (n,)."""
-        table = self._table(rows)
+        table = self.table(rows)
         with in_turn():
             return np.asarray(self.pipeline.predict(table)).reshape(-1)
 
@@ -315,14 +337,15 @@ class _PipelineRows:
         steps, _ = split(self.pipeline)
         if not steps:
             return self.table_map.image(rows)
-        found = self._table(rows)
+        found = self.table(rows)
         with in_turn():
             for step in steps:
                 found = found if step is None or isinstance(step, str) else step.transform(found)
         dense = found.toarray() if hasattr(found, "toarray") else found
         return np.asarray(dense, dtype=np.float64)
 
-    def _table(self, rows: Floats) -> Any:
+    def table(self, rows: Floats) -> Any:
+        """Write rows as the pipeline wants to see them."""
         table_map, n = self.table_map, rows.shape[0]
         columns: dict[str, NDArray[Any]] = {
             name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns

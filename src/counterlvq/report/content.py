@@ -22,7 +22,7 @@ from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
-from counterlvq.types import Status
+from counterlvq.types import Scores, Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = [
@@ -103,6 +103,7 @@ class Answer:
     values: tuple[Value, ...]
     proof: tuple[str, ...]
     rivals: tuple[Rival, ...]
+    part: str  # what the rivals are: prototypes, clusters, classes
     pressures: tuple[Pressure, ...]
     check: str
     conflict: tuple[str, ...]
@@ -154,13 +155,14 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
         facts.append(Fact("features changed per answer", f"{changed:.2f}"))
     model = explainer.model
     features = explainer.features
-    metric = "a metric for each prototype" if model.is_local else "one metric"
+    part = model.meaning.part
+    metric = f"a metric for each {part}" if model.is_local else "one metric"
+    plural = "classes" if part == "class" else f"{part}s"
+    parts = f"{model.n_prototypes:,} {plural}"
+    if part in ("prototype", "training row"):
+        parts = f"{parts} of {len(model.classes)} classes"
     setting = (
-        Fact(
-            "Model",
-            f"{model.n_prototypes:,} prototypes of {len(model.classes)} classes, "
-            f"{len(features)} features, {metric}",
-        ),
+        Fact("Model", f"{parts}, {len(features)} features, {metric}"),
         Fact("Cost", _cost_words(explainer.cost)),
         Fact(
             "Constraints",
@@ -200,6 +202,7 @@ def read_answer(explainer: Explainer, cf: Counterfactual, name: str) -> Answer:
         values=_values(explainer, cf),
         proof=proof,
         rivals=rivals,
+        part=cf.part,
         pressures=_pressures(explainer, cf),
         check=_check(explainer, cf),
         conflict=tuple(words_of(item) for item in cf.conflict),
@@ -292,17 +295,18 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     own = next((proof for proof in proofs if proof.prototype == cf.prototype), None)
     if own is None or not own.rivals.size:
         return (), ()
-    labels = explainer.model.labels.tolist()
+    is_score = explainer.model.meaning.scores is Scores.SHIFTED
+    unit = "score" if is_score else "squared distance"
     distance = explainer.model.distances(cf.original_values[None, :])[0]
     leads = distance[own.prototype] - distance[own.rivals]
     rivals = tuple(
-        Rival(f"{k}, {shown_repr(labels[k])}", number(float(lead)), number(float(price)))
+        Rival(_named(explainer, k, ", {}"), number(float(lead)), number(float(price)))
         for k, lead, price in zip(own.rivals.tolist(), leads, own.rival_prices, strict=True)
     )
     words = [
-        f"The answer lies in the cell of prototype {own.prototype} "
-        f"({shown_repr(labels[own.prototype])}). "
-        f"The rivals below stand in the way; a price says what one unit of squared distance less "
+        f"The answer lies in the cell of {explainer.model.meaning.part} "
+        f"{_named(explainer, own.prototype, ' ({})')}. "
+        f"The rivals below stand in the way; a price says what one unit of {unit} less "
         f"between them would save."
     ]
     total = float(leads @ own.rival_prices)
@@ -313,6 +317,14 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     if others:
         words.append(f"{_count(others, 'other wished-for cell')} proved to be no closer alike.")
     return rivals, tuple(words)
+
+
+def _named(explainer: Explainer, k: int, more: str) -> str:
+    """Name a prototype: by its number and its label, or by the label alone where that is it."""
+    label = shown_repr(explainer.model.labels.tolist()[k])
+    if explainer.model.meaning.part in ("prototype", "training row"):
+        return f"{k}{more.format(label)}"
+    return label
 
 
 def _boxes(forest: BoxCertificate) -> str:
