@@ -343,7 +343,7 @@ class Counterfactual:
             parts = [change.text() for change in self.shown_changes]
             what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
             said = f"The {self._noun} would have been {shown_text(self.prediction)} if {what}"
-            return f"{said}{'' if self.reply is None else f' ({self.reply.text()})'}."
+            return f"{said}{'' if self.reply is None else f': {self.reply.text()}'}."
         wished = " or ".join(shown_text(label) for label in self.target)
         if self.status is Status.UNKNOWN:
             return f"No counterfactual for {wished} was found; that there is none is not proved."

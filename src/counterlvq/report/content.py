@@ -157,8 +157,7 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
     features = explainer.features
     part = model.meaning.part
     metric = f"a metric for each {part}" if model.is_local else "one metric"
-    plural = "classes" if part == "class" else f"{part}s"
-    parts = f"{model.n_prototypes:,} {plural}"
+    parts = f"{model.n_prototypes:,} {part}{_plural(part, model.n_prototypes)}"
     if part in ("prototype", "training row"):
         parts = f"{parts} of {len(model.classes)} classes"
     setting = (
@@ -251,7 +250,7 @@ def _proof(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[str, ...], t
         return ("The input has a wished-for label already, so that nothing is to be proved.",), ()
     if cf.status is Status.INFEASIBLE:
         return (
-            "That there is none is proved, not given up on: for every prototype with a wished-for "
+            f"That there is none is proved, not given up on: for every {cf.part} with a wished-for "
             "label there are prices at which the constraints and the rivals contradict each "
             "other, and adding them up again takes no solver.",
         ), ()
@@ -289,8 +288,10 @@ def _own_cost(cf: Counterfactual) -> str:
 def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
     """Say whom the certificate charges, for the cell that the answer lies in."""
     certificate = cf.certificate
+    if isinstance(certificate, BoxCertificate):
+        return (), (_boxes(certificate, cf.part),)
     if not isinstance(certificate, CellCertificate):
-        return (), (_boxes(certificate),) if isinstance(certificate, BoxCertificate) else ()
+        return (), ()
     proofs = certificate.proofs
     own = next((proof for proof in proofs if proof.prototype == cf.prototype), None)
     if own is None or not own.rivals.size:
@@ -327,13 +328,17 @@ def _named(explainer: Explainer, k: int, more: str) -> str:
     return label
 
 
-def _boxes(forest: BoxCertificate) -> str:
+def _boxes(forest: BoxCertificate, part: str) -> str:
     parts = sum(int((tree.feature < 0).sum()) for tree in forest.trees)
     return (
         f"The proof cuts all cheaper changes into {parts:,} box{'' if parts == 1 else 'es'} over "
-        f"{len(forest.trees)} wished-for prototype{'' if len(forest.trees) == 1 else 's'}, with "
+        f"{len(forest.trees)} wished-for {part}{_plural(part, len(forest.trees))}, with "
         f"prices for each."
     )
+
+
+def _plural(word: str, count: int) -> str:
+    return "" if count == 1 else "es" if word.endswith("s") else "s"
 
 
 def _count(number_of: int, what: str) -> str:
