@@ -302,7 +302,7 @@ class Explainer:
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
         view = self._view()
-        if isinstance(view.answers, Exact):
+        if isinstance(view.answers, Exact) and not self._source.coordinates.links:
             stated = view.answers.stated
             bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
@@ -331,6 +331,11 @@ class Explainer:
             check=self._check,
             respond=self._source.responds,
         )
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which the cost measures some columns, such as ``log1p(income)``."""
+        return self._source.scales
 
     def verify(self, counterfactual: Counterfactual) -> float:
         """Recompute the lower bound of an answer from its certificate, without any solver.
@@ -436,7 +441,7 @@ class Explainer:
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
-        if not self._source.coordinates.has_levels:
+        if not self._source.coordinates.has_levels and not self._source.coordinates.links:
             return self._view().rules.verdict(rows).prototype
         views = ((self._view(row), row) for row in rows)
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
@@ -505,7 +510,7 @@ class Explainer:
         status = verdict.status
         values = np.full(row.shape, np.nan)
         if find.y is not None:
-            values = view.source.coordinates.outer(find.y[None, :])[0]
+            values = view.outer(find.y, row)
         read_only(values)
         steps = list(find.engines)
         if status in (Status.FEASIBLE, Status.UNKNOWN) and judge.out_of_time():
@@ -540,6 +545,7 @@ class Explainer:
             conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
             part=self.model.meaning.part,
+            scales=self._source.scales,
         )
 
 

@@ -40,6 +40,8 @@ _SHOWN_LETTERS = 1000
 # A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
 # gap and bound are reported as they are.
 _CLOSED_GAP = 1e-6
+# Scales of columns that are named beside a cost.
+_SHOWN_SCALES = 3
 # Of a score or a probability, unless more are needed to tell its side.
 _REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
@@ -246,6 +248,7 @@ class Counterfactual:
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
     part: str = "prototype"  # what a prototype of the model is
+    scales: tuple[str, ...] = ()  # on which changes of some columns are measured
     respond: Respond | None = None  # the number behind a decision
 
     def __getstate__(self) -> dict[str, Any]:
@@ -397,12 +400,17 @@ class Counterfactual:
             f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *reply,
             *self._table(),
-            f"  cost    {cost_words(self.shown.cost, self.cost)}",
+            f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _scale_words(self) -> str:
+        shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
+        more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
+        return f", of changes in {', '.join(shown)}{more}" if shown else ""
 
     def _table(self) -> list[str]:
         changes = self.shown_changes

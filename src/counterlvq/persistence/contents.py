@@ -14,6 +14,8 @@
 ``table.units``         (m,) doubles    units in which changes of them count alike, if known
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
 ======================  ==============  ========================================================
+
+A column of numbers that is seen through a function, from version 3 on, names it in the document.
 """
 
 from __future__ import annotations
@@ -32,7 +34,12 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain, told
 from counterlvq.persistence.container import Contents
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
-from counterlvq.persistence.meanings import meaning_document, meaning_from
+from counterlvq.persistence.meanings import (
+    link_document,
+    link_from,
+    meaning_document,
+    meaning_from,
+)
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.tables.features import Feature, Features
@@ -92,6 +99,8 @@ def contents_of(
         arrays["offsets"] = inner.offsets
     if any(name in arrays and arrays[name].ndim == 1 for name in ("omega.0", "table.numbers")):
         document["version"] = _BEFORE_MEANINGS
+    if isinstance(model, TableModel) and any(model.table_map.links):
+        document["version"] = VERSION
     if inner.meaning != Meaning():
         document["version"] = VERSION
         document["model"]["meaning"] = meaning_document(inner.meaning)
@@ -166,7 +175,7 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
     for part in table_map.parts:
         if isinstance(part, NumericPart):
             numbers.append(part.weights if is_wide_diagonal else part.whole(width).weights)
-            parts.append({"column": part.column})
+            parts.append({"column": part.column, **link_document(part.link)})
         else:
             arrays[f"table.levels.{len(parts) - len(numbers)}"] = part.weights
             levels = _scalars(part.levels, f"a level of column {part.column!r}")
@@ -256,9 +265,7 @@ def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | Ta
         arrays.done()
         return model
     fields = Fields(table, "table")
-    table_map = _table_map(
-        fields, arrays, model.n_features, has_diagonals=version > _BEFORE_DIAGONALS
-    )
+    table_map = _table_map(fields, arrays, model.n_features, version)
     features = _features(fields.items("features", dict), "table.features")
     fields.done()
     arrays.done()
@@ -405,14 +412,16 @@ def _omegas(
     return [omegas[k] for k in places]
 
 
-def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bool) -> TableMap:
+def _table_map(fields: Fields, arrays: _Arrays, width: int, version: int) -> TableMap:
     columns = Features(fields.items("columns", str)).names
     named: bool = fields.take("named", bool)
     listed = [
         Fields(part, f"table.parts[{k}]") for k, part in enumerate(fields.items("parts", dict))
     ]
     constant = finite_vector("table.constant", arrays.doubles("table.constant"), width)
+    has_links, has_diagonals = version > _BEFORE_MEANINGS, version > _BEFORE_DIAGONALS
     read = [(part.take("column", str), part.levels()) for part in listed]
+    links = iter([link_from(part) if has_links else None for part in listed])
     for part in listed:
         part.done()
     _check_order([name for name, _ in read], columns)
@@ -428,10 +437,14 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bo
     parts: list[NumericPart | LevelsPart] = []
     numbered = itertools.count()
     for name, levels in read:
+        link = next(links)
         if levels is None:
             at = len(parts) if is_diagonal else None
-            parts.append(NumericPart(name, next(numbers), next(base), next(units), at=at))
+            own = next(numbers), next(base), next(units)
+            parts.append(NumericPart(name, *own, at=at, link=link))
             continue
+        if link is not None:
+            raise Refusal(f"the part {name[:80]!r} has levels and a link; expected one of them.")
         stored = f"table.levels.{next(numbered)}"
         weights = finite_matrix(stored, arrays.doubles(stored), width)
         if len(weights) != len(levels):

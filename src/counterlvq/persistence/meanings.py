@@ -5,14 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from counterlvq.errors import InvalidInputError
 from counterlvq.persistence.json_reading import Fields
 from counterlvq.persistence.refusals import Refusal
+from counterlvq.tables.links import Link
 from counterlvq.types import Meaning, Response, Scores
 
-__all__ = ["meaning_document", "meaning_from"]
+__all__ = ["link_document", "link_from", "meaning_document", "meaning_from"]
 
 # Letters of what a prototype or a response is called.
 _NAME_LETTERS = 80
+# Powers that transform anything lie between -10 and 10.
+_LARGEST_POWER = 1e3
 
 
 def meaning_document(meaning: Meaning) -> dict[str, Any]:
@@ -60,3 +64,24 @@ def _name(fields: Fields, key: str) -> str:
             f"{fields.where}.{key} has {len(name)} letters; expected 1 to {_NAME_LETTERS}."
         )
     return name
+
+
+def link_document(link: Link | None) -> dict[str, Any]:
+    """Write the function that a column is seen through, where there is one."""
+    return {} if link is None else {"link": {"name": link.name, "power": link.power}}
+
+
+def link_from(part: Fields) -> Link | None:
+    """Read the function that a column is seen through; None where there is none."""
+    told = part.take_if_there("link", dict)
+    if told is None:
+        return None
+    fields = Fields(told, f"{part.where}.link")
+    name, power = _name(fields, "name"), fields.take("power", float)
+    fields.done()
+    if not -_LARGEST_POWER <= power <= _LARGEST_POWER:
+        raise Refusal(f"{fields.where}.power is {power:g}; expected at most {_LARGEST_POWER:g}.")
+    try:
+        return Link(name, power)
+    except InvalidInputError as error:
+        raise Refusal(f"{fields.where}: {error}") from None

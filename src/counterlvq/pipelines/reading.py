@@ -168,7 +168,8 @@ def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsP
     if flow.is_diagonal:
         here = slice(j, j + 1)
         own, blur = flow.linear[here].copy(), flow.linear_blur[here].copy()
-        alone = NumericPart(name, own, float(flow.base[j]), float(units[j]), blur, at=j)
+        link = flow.links.get(j)
+        alone = NumericPart(name, own, float(flow.base[j]), float(units[j]), blur, j, link)
         return alone if own.any() else None
     slope = NumericPart(
         name,
@@ -176,6 +177,7 @@ def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsP
         float(flow.base[j]),
         float(units[j]),
         flow.linear_blur[:, j].copy(),
+        link=flow.links.get(j),
     )
     encoded = flow.encoded.get(j)
     if encoded is None:

@@ -68,7 +68,7 @@ class Doubt:
 
         Twice the blur: the lead that it is compared with is a computed one.
         """
-        slip = 0.0 if self.slip is None else self.slip.of(self._outer(rows))
+        slip = 0.0 if self.slip is None else self.slip.of(self._sizes(self._outer(rows)))
         return 2.0 * self.arithmetic.blur(self.images(rows), slip)
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
@@ -77,9 +77,22 @@ class Doubt:
             return self.arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
         outer = self._outer(rows)
         farther = self._outer_reach(reach)
-        slip = 0.0 if self.slip is None else self.slip.of(np.abs(outer) + farther)
+        slip = 0.0 if self.slip is None else self.slip.of(self._sizes(outer, farther))
         images, apart = self.images(rows), self.table_map.image_reach(farther)
         return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
+
+    def _sizes(self, outer: Floats, farther: Floats | None = None) -> Floats:
+        """Sizes of what steps round, at rows of the table and within a reach of them."""
+        if self.table_map is None:
+            return np.abs(outer) if farther is None else np.abs(outer) + farther
+        seen = self.table_map.seen(outer)
+        sizes = np.abs(seen) if farther is None else np.abs(seen) + farther
+        for j, link in enumerate(self.table_map.links):
+            if link is not None:
+                away = 0.0 if farther is None else farther[:, j]
+                ends = [link.pull(seen[:, j] + step) for step in (-away, 0.0, away)]
+                sizes[:, j] += np.max(ends, axis=0)
+        return np.asarray(sizes)
 
     def _outer_reach(self, reach: Floats) -> Floats:
         """How far the columns of the table may change; of levels it counts that they may."""
@@ -125,6 +138,12 @@ class ExplainedModel:
     def features(self) -> Features:
         """The columns that the model sees."""
         return self.coordinates.features
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which changes of some columns are measured, other than their own."""
+        pairs = zip(self.features, self.coordinates.links, strict=bool(self.coordinates.links))
+        return tuple(link.words(feature.name) for feature, link in pairs if link is not None)
 
     def row(self, x: Any) -> Floats:
         """Read one input: an array in column order, or by name whatever has names."""
@@ -179,11 +198,13 @@ class ExplainedModel:
     def predictor(self) -> Predictor | None:
         """Return the user's own `predict`, for points in coordinates."""
         says, outer = self.says, self.coordinates.outer
-        return says if says is None or not self.coordinates.has_levels else _After(says, outer)
+        is_same = not self.coordinates.has_levels and not self.coordinates.links
+        return says if says is None or is_same else _After(says, outer)
 
     def doubt(self) -> Doubt | None:
         """Return what rounding in that `predict` leaves open, for points in coordinates."""
-        if self.rounding is None or not self.coordinates.has_levels:
+        is_same = not self.coordinates.has_levels and not self.coordinates.links
+        if self.rounding is None or is_same:
             return self.rounding
         return replace(self.rounding, inner=self.coordinates)
 
@@ -264,7 +285,7 @@ def _behind(
     rounding: Doubt | None = None,
 ) -> ExplainedModel:
     """State a model that sits behind a map."""
-    coordinates = Coordinates(table_map.features)
+    coordinates = Coordinates(table_map.features, links=table_map.links)
     if table_map.parts and not coordinates.width:
         raise InvalidInputError(
             "every feature has one level only, so that nothing can change; expected one that can."

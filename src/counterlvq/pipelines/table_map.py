@@ -19,6 +19,7 @@ from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.links import Link
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
 
@@ -41,6 +42,7 @@ class NumericPart:
     unit: float = 0.0  # of changes that count alike among columns; 0 if that is not known
     blur: Floats | None = None  # like weights: how far they may be from what the steps say
     at: int | None = None
+    link: Link | None = None  # the column is seen through this function
 
     def whole(self, k: int) -> NumericPart:
         """Write the column of B out."""
@@ -177,17 +179,20 @@ class TableMap:
 
         Parameters
         ----------
-        features : Features
-            Of all columns or some, in any order.
+                features : Features
+                    Of all columns or some, in any order.
 
         Examples
         --------
-        >>> from counterlvq.tables.features import Feature, Features
-        >>> from sklearn.preprocessing import OneHotEncoder
-        >>> from counterlvq.pipelines import read_transformer
-        >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
-        >>> table_map.described(Features([Feature("x0", levels=["yes", "no"])])).parts[0].levels
-        ('yes', 'no')
+                >>> from counterlvq.tables.features import Feature, Features
+        from counterlvq.tables.links import Link
+                >>> from sklearn.preprocessing import OneHotEncoder
+                >>> from counterlvq.pipelines import read_transformer
+                >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
+                >>> table_map.described(Features([Feature("x0", levels=["yes", "no"])])).parts[
+                ...     0
+                ... ].levels
+                ('yes', 'no')
         """
         there = set(self.columns)
         strangers = [name for name in features.names if name not in there]
@@ -245,6 +250,31 @@ class TableMap:
         """Whether some column has levels."""
         return any(isinstance(part, LevelsPart) for part in self.parts)
 
+    @cached_property
+    def links(self) -> tuple[Link | None, ...]:
+        """The function that each part is seen through, None for most."""
+        return tuple(getattr(part, "link", None) for part in self.parts)
+
+    def seen(self, rows: Floats) -> Floats:
+        """Take each column through its function, (n, d)."""
+        if not any(link is not None for link in self.links):
+            return rows
+        out = np.array(rows)
+        for j, link in enumerate(self.links):
+            if link is not None:
+                out[:, j] = link.of(out[:, j])
+        return out
+
+    def given(self, rows: Floats) -> Floats:
+        """Undo `seen`, up to rounding, (n, d)."""
+        if not any(link is not None for link in self.links):
+            return rows
+        out = np.array(rows)
+        for j, link in enumerate(self.links):
+            if link is not None:
+                out[:, j] = link.back(out[:, j])
+        return out
+
     def transform(self, table: Any) -> Floats:
         """Take rows of the user's table to the space of the model.
 
@@ -261,6 +291,7 @@ class TableMap:
 
     def image(self, rows: Floats) -> Floats:
         """As `transform`, for rows of numbers and codes that `rows_of` has read, (n, k)."""
+        rows = self.seen(rows)
         if self.diagonal is not None:
             return np.asarray(self.offset + (rows - self.diagonal.base) * self.diagonal.slopes)
         z = np.tile(self.offset, (len(rows), 1))
@@ -331,7 +362,7 @@ class TableMap:
         array([[10.],
                [30.]])
         """
-        coordinates = Coordinates(self.features) if seen is None else seen
+        coordinates = Coordinates(self.features, links=self.links) if seen is None else seen
         affine = self._affine(model, coordinates)
         width = coordinates.width
         start = affine.base if near is None else finite_vector("near", near, width)
@@ -394,11 +425,16 @@ def _or_zeros(blur: Floats | None, like: Floats) -> Floats:
 def levels_of_numbers(part: NumericPart, levels: tuple[Any, ...]) -> LevelsPart:
     """Take a column of numbers that has a few values only as one of levels."""
     numbers = finite_vector(f"the levels of column {part.column!r}", levels)
+    pulled = np.zeros_like(numbers)
+    if part.link is not None:
+        numbers = part.link.of(numbers)
+        pulled = 8.0 * UNIT * part.link.pull(numbers)
     away, blur = numbers - part.base, _or_zeros(part.blur, part.weights)
     weights = np.outer(away, part.weights)
     # The difference and the product are rounded once each.
     is_exact = (weights == 0) | ((part.base == 0) & (np.abs(part.weights) == 1))
     rounding = np.where(is_exact, 0.0, 2.0 * UNIT * np.abs(weights) + TINY)
+    rounding = rounding + np.outer(pulled, np.abs(part.weights))
     return LevelsPart(
         part.column, levels, weights, SAFE * (np.outer(np.abs(away), blur) + rounding)
     )
