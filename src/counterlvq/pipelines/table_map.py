@@ -184,15 +184,12 @@ class TableMap:
 
         Examples
         --------
-                >>> from counterlvq.tables.features import Feature, Features
-        from counterlvq.tables.links import Link
-                >>> from sklearn.preprocessing import OneHotEncoder
-                >>> from counterlvq.pipelines import read_transformer
-                >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
-                >>> table_map.described(Features([Feature("x0", levels=["yes", "no"])])).parts[
-                ...     0
-                ... ].levels
-                ('yes', 'no')
+        >>> from counterlvq.tables.features import Feature, Features
+        >>> from sklearn.preprocessing import OneHotEncoder
+        >>> from counterlvq.pipelines import read_transformer
+        >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))
+        >>> table_map.described(Features([Feature("x0", levels=["yes", "no"])])).parts[0].levels
+        ('yes', 'no')
         """
         there = set(self.columns)
         strangers = [name for name in features.names if name not in there]
