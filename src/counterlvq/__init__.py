@@ -39,12 +39,13 @@ if TYPE_CHECKING:
         Linear,
         MaxChange,
         OneOf,
-        Quadratic,
     )
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.problem.quadratic import Quadratic
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
+    from counterlvq.tables.reference import Reference
     from counterlvq.types import Status
 
 __version__ = "0.1.0"
@@ -83,6 +84,7 @@ __all__ = [
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
     "Thresholded",
@@ -123,12 +125,13 @@ _HOMES = {
     "pipelines": ("TableModel",),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange", "OneOf",
-        "Quadratic",
     ),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "problem.quadratic": ("Quadratic",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
+    "tables.reference": ("Reference",),
     "types": ("Status",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -40,7 +40,7 @@ def saved(given: clvq.PrototypeModel) -> tuple[bytes, dict[str, Any]]:
 @pytest.mark.parametrize("meaning", MEANINGS)
 def test_meaning_comes_back(meaning: Meaning) -> None:
     whole, document = saved(model(meaning))
-    assert document["version"] == 3
+    assert document["version"] == 4
     assert clvq.load(io.BytesIO(whole)).meaning == meaning
 
 

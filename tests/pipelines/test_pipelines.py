@@ -379,6 +379,9 @@ def test_polars_in() -> None:
     try:
         step = mixed().fit(table)
     except AttributeError as error:
+        # scikit-learn 1.6 and 1.7 ask a frame of polars for its `size`, beside a sparse part.
+        if "'size'" not in str(error):
+            raise
         pytest.skip(f"this scikit-learn cannot fit mixed columns of polars: {error}")
     table_map = read_transformer(step, probe=table)
     assert close(table_map.transform(table), dense(step.transform(table)))

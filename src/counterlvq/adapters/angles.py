@@ -16,10 +16,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix
+from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Meaning, Scores
 
 __all__ = ["AngleArithmetic", "angle_model", "refuse_without_angle"]
@@ -120,7 +121,7 @@ class AngleArithmetic(Arithmetic):
         """Bound the rounding of each score, up to what all scores of a row share, (n, p)."""
         farther = np.zeros(rows.shape) if reach is None else reach
         d = rows.shape[1]
-        share = (4 * d + _OTHER_ROUNDINGS) * DOUBLE
+        share = (4 * d + _OTHER_ROUNDINGS) * EPSILON
         slips = np.broadcast_to(slip, rows.shape)
         sizes = np.abs(rows) + farther
         lengths = self._lengths(sizes)

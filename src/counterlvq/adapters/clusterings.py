@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, unit_of
+from counterlvq.adapters.arithmetic import Arithmetic, unit_of
 from counterlvq.adapters.attributes import feature_names, fitted_array
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Meaning
 
 __all__ = [
@@ -51,4 +52,4 @@ _CENTRES = {"Birch": "subcluster_centers_"}
 def arithmetic_of_clusterings(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
     """Describe how `predict` finds the nearest centre: by products, in the precision of `fit`."""
     unit = unit_of(fitted_array(fitted, _CENTRES.get(kind, "cluster_centers_")))
-    return Arithmetic(model, unit, casts=unit != DOUBLE)
+    return Arithmetic(model, unit, casts=unit != EPSILON)

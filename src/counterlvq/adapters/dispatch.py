@@ -21,10 +21,11 @@ from counterlvq.adapters import (
     sklvq,
     thresholds,
 )
-from counterlvq.adapters.arithmetic import DOUBLE, SINGLE, Arithmetic, unit_of
+from counterlvq.adapters.arithmetic import Arithmetic, unit_of
 from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.tolerances import EPSILON, SINGLE_EPSILON
 
 __all__ = ["LIBRARIES", "Library", "as_prototype_model", "recognised"]
 
@@ -41,7 +42,7 @@ def _from_differences(fitted: Any, kind: str, model: PrototypeModel) -> Arithmet
     """Describe arithmetic with differences of rows and prototypes, row by row."""
     fields = [value for value in vars(fitted).values() if isinstance(value, np.ndarray)]
     unit = unit_of(*fields)
-    return Arithmetic(model, unit, by_products=False, casts=unit != DOUBLE)
+    return Arithmetic(model, unit, by_products=False, casts=unit != EPSILON)
 
 
 @final
@@ -57,7 +58,7 @@ class Library:
     kinds: tuple[str, ...]
     read: Callable[[Any, str], PrototypeModel]
     predict: Callable[[Any, Any], Any] = _predict
-    epsilon: float = DOUBLE
+    epsilon: float = EPSILON
     arithmetic: Callable[[Any, str, PrototypeModel], Arithmetic] = _from_differences
 
     def owns(self, cls: type) -> bool:
@@ -124,7 +125,7 @@ LIBRARIES = (
         prosemble.KINDS,
         prosemble.model_from_prosemble,
         prosemble.predict_with_jax,
-        epsilon=SINGLE,
+        epsilon=SINGLE_EPSILON,
         arithmetic=prosemble.arithmetic_of_prosemble,
     ),
     Library("sklvq", sklvq.PACKAGE, sklvq.KINDS, sklvq.model_from_sklvq),
@@ -134,7 +135,7 @@ LIBRARIES = (
         prototorch.KINDS,
         prototorch.model_from_prototorch,
         _predict_with_tensors,
-        epsilon=SINGLE,  # tensors are single precision
+        epsilon=SINGLE_EPSILON,  # tensors are single precision
         arithmetic=prototorch.arithmetic_of_prototorch,
     ),
 )

@@ -15,11 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import digamma
 
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.attributes import feature_names, fitted_array, fitted_attribute
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix
+from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Meaning, Response, Scores
 
 __all__ = [
@@ -106,7 +107,7 @@ class GaussianScores:
         """Describe how scores are computed."""
         possible = np.isfinite(self.constants)
         roundings = model.n_features + _ROUNDINGS_OF_LOGS
-        offsets = roundings * DOUBLE * (self.sizes + np.abs(self.constants))[possible]
+        offsets = roundings * EPSILON * (self.sizes + np.abs(self.constants))[possible]
         return Arithmetic(model, by_products=self.by_products, offsets=offsets + offsets.max())
 
 

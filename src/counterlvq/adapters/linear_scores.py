@@ -22,18 +22,15 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import EPSILON, SAFE, SCORE_RANK
 from counterlvq.types import Meaning, Response, Scores
-from counterlvq.vicinity import SAFE
 
 __all__ = ["LinearArithmetic", "LinearScores"]
 
-# Singular values below this share of the largest are rounding of the decomposition. What is left
-# out by it is part of the bound on what was read wrongly.
-_RANK = 2.0**-50
 # Products up to which the model is compared with what was read in rational arithmetic.
 _MOST_EXACT = 1 << 15
 # Roundings beside the sums of d and r terms: centring, scaling, one product, the intercept.
@@ -101,7 +98,7 @@ class LinearScores:
             )
         d, place = W.shape[1], np.flatnonzero(seen)
         U, S, V = np.linalg.svd(W[:, place] / units[place], full_matrices=False)
-        kept = _RANK * S[0] < S
+        kept = SCORE_RANK * S[0] < S
         U, S, V = U[:, kept], S[kept], V[kept]
         middle = np.zeros(d) if self.near is None else self.near
         here = W @ middle + b
@@ -151,7 +148,7 @@ class LinearScores:
         k, d = self.coef.shape
         if 2 * k * d * len(model.shared_factor) <= _MOST_EXACT:
             return self._missed_exactly(model)
-        share = 4 * (2 * d + k + _OTHER_ROUNDINGS) * DOUBLE
+        share = 4 * (2 * d + k + _OTHER_ROUNDINGS) * EPSILON
         own, F = model.prototypes[0], model.shared_factor
         away = model.prototypes - own
         images, image_sizes = away @ F.T, np.abs(away) @ np.abs(F).T
@@ -211,7 +208,7 @@ class LinearArithmetic(Arithmetic):
         """Bound the rounding of each score, up to what all scores of a row share, (n, k)."""
         farther = np.zeros(rows.shape) if reach is None else reach
         slips = np.broadcast_to(slip, rows.shape)
-        count = (rows.shape[1] + self.extra + _OTHER_ROUNDINGS) * DOUBLE
+        count = (rows.shape[1] + self.extra + _OTHER_ROUNDINGS) * EPSILON
         gamma = count / (1.0 - count)
         own = _each(np.abs(rows) + farther, gamma * self.sizes) + gamma * self.constants
         away = np.abs(rows - self.model.prototypes[0]) + farther
@@ -244,4 +241,4 @@ def _dot(a: list[Fraction], b: list[Fraction]) -> Fraction:
 
 
 def _upwards(value: Fraction) -> float:
-    return float(value) * (1.0 + 2.0**-50)
+    return float(value) * SAFE

@@ -8,11 +8,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import SINGLE, Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.attributes import fitted_array, fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import SINGLE_EPSILON
 from counterlvq.vicinity import score_limits
 
 __all__ = [
@@ -134,10 +135,12 @@ def arithmetic_of_prosemble(fitted: Any, kind: str, model: PrototypeModel) -> Ar
         sizes = tuple(np.eye(len(omega)) + omega @ omega.T for omega in each)
     offsets: Floats | float = 0.0
     if model.offsets is not None:
-        offsets = (_ROUNDINGS_OF_LOGS + model.n_features) * SINGLE * model.offsets
+        offsets = (_ROUNDINGS_OF_LOGS + model.n_features) * SINGLE_EPSILON * model.offsets
     if kind in _KERNEL:
-        return _KernelArithmetic(model, SINGLE, by_products, casts=True)
-    return Arithmetic(model, SINGLE, by_products, casts=True, factor_sizes=sizes, offsets=offsets)
+        return _KernelArithmetic(model, SINGLE_EPSILON, by_products, casts=True)
+    return Arithmetic(
+        model, SINGLE_EPSILON, by_products, casts=True, factor_sizes=sizes, offsets=offsets
+    )
 
 
 @final
@@ -157,7 +160,7 @@ class _KernelArithmetic(Arithmetic):
         farther = np.zeros(rows.shape) if reach is None else reach
         _, largest = score_limits(self.model, rows, farther)
         with np.errstate(over="ignore"):  # then nothing is known
-            return np.asarray(plain + 8.0 * SINGLE * np.exp(largest / 2.0))
+            return np.asarray(plain + 8.0 * SINGLE_EPSILON * np.exp(largest / 2.0))
 
 
 def _refuse_other_distances(fitted: Any, kind: str) -> None:

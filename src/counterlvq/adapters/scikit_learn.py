@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters.angles import AngleArithmetic, angle_model, refuse_without_angle
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, radii_of
+from counterlvq.adapters.arithmetic import Arithmetic, radii_of
 from counterlvq.adapters.attributes import (
     feature_names,
     fitted_array,
@@ -19,16 +19,12 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain
 from counterlvq.numeric.definiteness import metric_factor
+from counterlvq.numeric.tolerances import EPSILON, PRIOR_TOLERANCE, UNIT
 
 __all__ = ["KINDS", "PACKAGE", "arithmetic_of_scikit_learn", "model_from_scikit_learn"]
 
 PACKAGE = "sklearn.neighbors"
 KINDS = ("NearestCentroid", "KNeighborsClassifier")
-
-# Priors move boundaries; how far, relative to what the priors ask for, the moved prototypes may
-# miss it. Rounding stays far below, a system without solution far above. It decides whether a model
-# is refused; what the prototypes do miss is part of the blur, from which bounds are taken.
-_PRIOR_TOLERANCE = 1e-9
 
 
 def model_from_scikit_learn(fitted: Any, kind: str) -> PrototypeModel:
@@ -78,7 +74,7 @@ def _with_priors(fitted: Any, model: PrototypeModel) -> Arithmetic:
     differences = anchors - anchors[0]
     missed = np.abs(2 * differences @ shift - (bonus[0] - bonus))
     terms = 2 * (np.abs(anchors) + np.abs(anchors[0])) @ np.abs(shift) + 4 * np.abs(bonus).max()
-    missed += (len(scale) + 16) * DOUBLE * terms
+    missed += (len(scale) + 16) * EPSILON * terms
     # The prototypes read are rounded, so that both they and the centroids count.
     sizes = np.abs(centroids) + np.abs(model.prototypes) + np.abs(shift * scale)
     return Arithmetic(model, prototype_sizes=sizes, offsets=missed)
@@ -140,8 +136,8 @@ def _common_shift(anchors: Floats, bonus: NDArray[Any]) -> Floats:
     size = float(np.abs(wanted).max())
     missed = float(np.abs(differences @ shift - wanted).max())
     # What rounding will do to distances from anchors that were moved this far.
-    missed = max(missed, float(np.finfo(np.float64).eps * (shift @ shift)))
-    if missed > _PRIOR_TOLERANCE * size:
+    missed = max(missed, float(UNIT * (shift @ shift)))
+    if missed > PRIOR_TOLERANCE * size:
         raise NotSupportedError(
             f"NearestCentroid has unequal priors, and its {len(anchors)} centroids in "
             f"{anchors.shape[1]} dimension(s) cannot be moved so that nearest-centroid alone says "
@@ -224,7 +220,7 @@ def _miss(omega: Floats, wanted: Floats) -> Floats:
     Rounding of sums with the matrix itself is included: they are of products of its entries.
     Both may be diagonals, (d,).
     """
-    rounding = 4 * (len(wanted) + 8) * DOUBLE
+    rounding = 4 * (len(wanted) + 8) * EPSILON
     if wanted.ndim == 1:
         squares = omega * omega
         return np.asarray(np.abs(squares - wanted) + rounding * (squares + np.abs(wanted)))

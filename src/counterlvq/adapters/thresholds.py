@@ -14,13 +14,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters import gaussians, linear
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.adapters.gaussians import GaussianScores
 from counterlvq.adapters.linear_scores import LinearScores
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, told
+from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Response
 
 __all__ = [
@@ -284,10 +285,10 @@ def arithmetic_of_thresholds(fitted: Any, kind: str, model: PrototypeModel) -> A
     size = abs(cut.threshold)
     if cut.response == "probability":
         # A share of p and of 1 - p, in log odds.
-        blur = _ROUNDINGS_OF_PROBABILITY * DOUBLE / min(size, 1 - size)
+        blur = _ROUNDINGS_OF_PROBABILITY * EPSILON / min(size, 1 - size)
     else:
         offset, factor = cut.points or (0.0, 1.0)
-        blur = _ROUNDINGS_OF_PROBABILITY * DOUBLE * (size + abs(offset)) / factor
+        blur = _ROUNDINGS_OF_PROBABILITY * EPSILON * (size + abs(offset)) / factor
     return replace(inner, offsets=inner.offsets + 2.0 * blur)
 
 

@@ -19,7 +19,7 @@ from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
+from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.grids import Ticks
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
@@ -32,9 +32,6 @@ __all__ = ["BoxQuestion"]
 _GRID_SWEEPS = 4
 # Values that are on the grid but for their last digit, of which all choices are asked about.
 _MOST_OFF = 4
-# How near the scores of two prototypes have to be, as a share of them, to be compared exactly. It
-# decides whether the comparison is worth its time; what it says is exact.
-_CLOSE = 2.0**-40
 
 
 @final
@@ -126,7 +123,7 @@ class BoxQuestion:
             self._problems[prototype, applying] = known
         if box is None or self.template.is_continuous or isinstance(self.cells, SharedCells):
             return known
-        # Sides of a box that was tampered with may overflow; such prices are worth nothing.
+        # Sides of a box that was tampered with may overflow; such multipliers are worth nothing.
         with np.errstate(over="ignore", invalid="ignore"):
             return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
 
@@ -326,7 +323,7 @@ class BoxQuestion:
         point = self.ticks.values(np.where(is_open, 0.0, box.lower))
         forms = self.problem(prototype).forms
         delta = np.where(is_open, 0.0, box.lower)
-        near = np.abs(forms.r - forms.q @ delta) <= _CLOSE * forms.size
+        near = np.abs(forms.r - forms.q @ delta) <= CLOSE_SCORES * forms.size
         near &= (np.abs(forms.q[:, is_open]) <= forms.q_blur[:, is_open]).all(axis=1)
         earlier = self.cells.rivals < prototype
         return any(

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import shell_complete
 
 import counterlvq as clvq
+from counterlvq.cli.columns import columns
 from counterlvq.cli.completion import completion
 from counterlvq.cli.conventions import (
     BROKEN_PIPE,
@@ -38,7 +39,7 @@ __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    train, import_, explain, report, inspect, reproduce, demo, completion,
+    columns, train, import_, explain, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 
@@ -62,7 +63,6 @@ def app(ctx: click.Context) -> None:
     """Smallest changes to an input that change the decision, with a proof.
 
     \b
-    Train a prototype model from a table, and explain rows with it:
       counterlvq train loans.csv --label granted --output loans.clvq
       counterlvq explain loans.clvq rejected.csv --target yes --freeze age
     """  # noqa: D301 - click reads the control character

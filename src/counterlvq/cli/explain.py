@@ -12,16 +12,23 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
-from counterlvq.cli.options import explainer_from, question_options, targets_from
+from counterlvq.cli.options import (
+    defaults_told,
+    explainer_from,
+    question_options,
+    targets_from,
+)
 from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
 from counterlvq.cli.text_table import listing
+from counterlvq.cli.wording import wording_from, wording_options
+from counterlvq.presentation.progress import working
+from counterlvq.presentation.wording import Wording
 from counterlvq.visible import encodable_cells
 
 __all__ = ["explain"]
 
-FORMATS = ("table", "csv", "parquet", "json")
+FORMATS = ("table", "text", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
 # Endings that promise something else than text for people.
 _NOT_WRITTEN = (
@@ -37,6 +44,7 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @click.argument("model")
 @click.argument("table")
 @question_options
+@wording_options
 @table_options
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
 @click.option(
@@ -82,10 +90,14 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
-    wish = targets_from(loaded, target)
+    wish, wording = targets_from(loaded, target), wording_from(loaded)
     batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
     with working("writing"):
-        told = _told(batch, kind, escape)
+        told = (
+            listing(batch, defaults_told(explainer), wording)
+            if kind == "table"
+            else _told(batch, kind, escape, wording)
+        )
     _put(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
 
@@ -101,10 +113,12 @@ def _kind_by_ending(output: str) -> str:
     return _ENDINGS.get(ending, "table")
 
 
-def _told(batch: clvq.CounterfactualBatch, kind: str, escape: bool) -> bytes | str:
-    """Put answers into bytes for programs, or into words for people."""
-    if kind == "table":
-        return listing(batch)
+def _told(
+    batch: clvq.CounterfactualBatch, kind: str, escape: bool, wording: Wording
+) -> bytes | str:
+    """Put answers into bytes for programs, or into sentences for people."""
+    if kind == "text":
+        return _texts(batch, wording)
     return _json(batch) if kind == "json" else _columns(batch, kind, escape)
 
 
@@ -118,6 +132,12 @@ def _put(told: bytes | str, output: str) -> None:
         say(told.decode().removesuffix("\n"))
     else:
         write_whole(output, told)
+
+
+def _texts(batch: clvq.CounterfactualBatch, wording: Wording) -> str:
+    """Write a line for each row, or a paragraph where a template has several lines."""
+    texts = [cf.text(**vars(wording)).rstrip("\n") for cf in batch]
+    return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
 
 
 def _json(batch: clvq.CounterfactualBatch) -> bytes:

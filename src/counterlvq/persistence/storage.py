@@ -22,7 +22,10 @@ __all__ = ["load", "save"]
 
 
 def save(
-    model: Any, path: str | os.PathLike[str] | BinaryIO, features: Features | None = None
+    model: Any,
+    path: str | os.PathLike[str] | BinaryIO,
+    features: Features | None = None,
+    reference: Any = None,
 ) -> None:
     """Save a model in one file, which holds numbers and names and nothing that could be run.
 
@@ -38,6 +41,11 @@ def save(
     features : Features, optional
         What the columns are, where the model itself does not know: units, ranges, whole numbers.
         For a pipeline, of all columns or some, in any order.
+    reference : DataFrame or array-like of shape (n, d), optional
+        The training table, of which a summary goes into the file: per column the median, the
+        median absolute and the standard deviation, quantiles and the shares of levels. No row of
+        it does, and the extreme quantiles are those of at least ten rows. The command
+        `counterlvq explain` takes its cost and its ranges from there.
 
     Examples
     --------
@@ -48,7 +56,7 @@ def save(
     >>> load(io.BytesIO(file.getvalue())).predict([[3.0, 1.0]]).tolist()
     ['yes']
     """
-    packed = pack(contents_of(_storable(model), _made_by(), features))
+    packed = pack(contents_of(_storable(model), _made_by(), features, reference))
     if isinstance(path, str | os.PathLike):
         with whole_file(path) as file:
             file.write(packed)

@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import EPSILON, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.rounding import (
-    SAFE,
-    TINY,
-    UNIT,
     Doubled,
     difference,
     product_blur,
@@ -344,11 +342,11 @@ def _on_one_base(flows: list[Flow]) -> list[Flow]:
 
 def _sum_blur(a: Floats, b: Floats) -> Floats:
     """Bound the rounding of ``a + b``; a sum with 0 is exact."""
-    return np.where((a == 0) | (b == 0), 0.0, UNIT * np.abs(a + b))
+    return np.where((a == 0) | (b == 0), 0.0, EPSILON * np.abs(a + b))
 
 
 def _divided_blur(values: Floats, blur: Floats, by: Floats) -> Floats:
     """Bound on the error of ``values / by`` where `by` is exact."""
     exact = (np.abs(by) == 1) | (values == 0)
-    rounding = np.where(exact, 0.0, UNIT * np.abs(values / by) + TINY)
+    rounding = np.where(exact, 0.0, EPSILON * np.abs(values / by) + SUM_UNDERFLOW)
     return np.asarray(SAFE * (blur / np.abs(by) + rounding))

@@ -1,4 +1,4 @@
-"""Fitted pipelines in, the map that they are out."""
+"""Read a fitted pipeline as a map from the table to the space of the model."""
 
 from __future__ import annotations
 

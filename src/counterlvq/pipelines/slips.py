@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.steps import passed
@@ -24,9 +25,6 @@ from counterlvq.tables.links import Link
 
 __all__ = ["Slip", "slip_of", "slip_of_map"]
 
-# Unit of rounding of the steps of a pipeline, which compute in double precision. A slip that is
-# too large asks for more of a lead: a dearer answer, never one that is not confirmed.
-_UNIT = 2.0**-53
 # Roundings when rows are read, encoded, shifted and scaled, that no step is counted for.
 _OTHER_ROUNDINGS = 4
 
@@ -119,7 +117,7 @@ def slip_of_map(table_map: TableMap) -> Slip:
 
 
 def _gamma(roundings: int) -> float:
-    return roundings * _UNIT / (1.0 - roundings * _UNIT)
+    return roundings * EPSILON / (1.0 - roundings * EPSILON)
 
 
 @final

@@ -26,9 +26,9 @@ from counterlvq.pipelines.responses import Responses
 from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.problem.coordinates import Coordinates, tied_columns
 from counterlvq.problem.costs import Cost
-from counterlvq.tables.encoding import like, rows_of
+from counterlvq.tables.encoding import as_table, like, rows_of
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import as_frame, new_frame, settled
+from counterlvq.tables.frames import TableView, as_frame, new_frame, settled
 from counterlvq.types import Scores
 
 __all__ = ["Doubt", "ExplainedModel", "source_of"]
@@ -145,9 +145,15 @@ class ExplainedModel:
         pairs = zip(self.features, self.coordinates.links, strict=bool(self.coordinates.links))
         return tuple(link.words(feature.name) for feature, link in pairs if link is not None)
 
+    def seen(self, given: Any, *, is_row: bool = False) -> Any:
+        """See rows as a table, once; numbers in column order stay as they are."""
+        by_position = not has_names(given) or (is_row and isinstance(given, Mapping))
+        return given if self._is_plain and by_position else as_table(given, self.columns)
+
     def row(self, x: Any) -> Floats:
         """Read one input: an array in column order, or by name whatever has names."""
-        if self._is_plain and (isinstance(x, Mapping) or not has_names(x)):
+        x = self.seen(x, is_row=True)
+        if not isinstance(x, TableView):
             return self.features.vector("x", x)
         rows = rows_of(x, self.features, self.columns)
         if rows.shape[0] != 1:
@@ -158,7 +164,8 @@ class ExplainedModel:
 
     def rows(self, X: Any) -> Floats:
         """Read many inputs; columns that have names are found by name, in any order."""
-        if self._is_plain and not has_names(X):
+        X = self.seen(X)
+        if not isinstance(X, TableView):
             return finite_matrix("X", X, len(self.features))
         rows = rows_of(X, self.features, self.columns)
         if not rows.size:
@@ -184,7 +191,8 @@ class ExplainedModel:
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
-        if self._is_plain and not has_names(given):
+        given = self.seen(given)
+        if not isinstance(given, TableView):
             return rows if np.ndim(given) > 1 else rows[0]
         return like(given, rows, self.features, self.columns)
 
@@ -207,14 +215,6 @@ class ExplainedModel:
         if self.rounding is None or is_same:
             return self.rounding
         return replace(self.rounding, inner=self.coordinates)
-
-    def least_margin(self, points: Floats) -> Floats:
-        """Lead with which the user's own `predict` is certain to label points in coordinates.
-
-        Alone and among any others, (n,). Zero where it is the model's own, which is exact.
-        """
-        doubt = self.doubt()
-        return np.zeros(len(points)) if doubt is None else doubt.least_margin(points)
 
     @property
     def _is_plain(self) -> bool:
@@ -318,8 +318,8 @@ def _told(table_map: TableMap, features: Any) -> TableMap:
         return table_map.described(features)
     # What an encoder has seen it knows better than the dtype of a column.
     numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
-    table = settled(features)
-    if as_frame(table) is None:
+    table = as_frame(settled(features))
+    if table is None:
         raise InvalidInputError(
             f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
             f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."

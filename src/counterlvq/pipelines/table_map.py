@@ -14,18 +14,14 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import EPSILON, FAINT_SLOPE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.restated import Affine, restated
-from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.links import Link
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
-
-# Which slopes are taken for rounding when units are guessed. It chooses among prototypes that are
-# equally right; the blur bounds what is wrong with any of them.
-_FAINT = 2.0**-40
 
 
 @final
@@ -393,9 +389,9 @@ class TableMap:
                 continue
             own, others = int(seen.levels[j]), seen.others(j)
             columns.append(part.weights[others] - part.weights[own])
-            blurs.append(SAFE * (blur[others] + blur[own] + UNIT * np.abs(columns[-1])))
+            blurs.append(SAFE * (blur[others] + blur[own] + EPSILON * np.abs(columns[-1])))
             offset += part.weights[own]
-            offset_blur = SAFE * (offset_blur + blur[own] + UNIT * np.abs(offset))
+            offset_blur = SAFE * (offset_blur + blur[own] + EPSILON * np.abs(offset))
         B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
         return Affine(B, base, units, offset, B_blur, offset_blur)
 
@@ -406,7 +402,7 @@ class TableMap:
         lengths = np.array([float(np.linalg.norm(part.weights)) for part in self.parts])
         # Of a map that does not say, a slope that is fainter than this beside the others is taken
         # for rounding, so that no prototype is carried out along it.
-        faint = lengths <= _FAINT * lengths.max()
+        faint = lengths <= FAINT_SLOPE * lengths.max()
         guessed = 1.0 / np.where(faint, lengths.max(), lengths)
         return np.where(known > 0, known, guessed)
 
@@ -425,12 +421,12 @@ def levels_of_numbers(part: NumericPart, levels: tuple[Any, ...]) -> LevelsPart:
     pulled = np.zeros_like(numbers)
     if part.link is not None:
         numbers = part.link.of(numbers)
-        pulled = 8.0 * UNIT * part.link.pull(numbers)
+        pulled = 8.0 * EPSILON * part.link.pull(numbers)
     away, blur = numbers - part.base, _or_zeros(part.blur, part.weights)
     weights = np.outer(away, part.weights)
     # The difference and the product are rounded once each.
     is_exact = (weights == 0) | ((part.base == 0) & (np.abs(part.weights) == 1))
-    rounding = np.where(is_exact, 0.0, 2.0 * UNIT * np.abs(weights) + TINY)
+    rounding = np.where(is_exact, 0.0, 2.0 * EPSILON * np.abs(weights) + SUM_UNDERFLOW)
     rounding = rounding + np.outer(pulled, np.abs(part.weights))
     return LevelsPart(
         part.column, levels, weights, SAFE * (np.outer(np.abs(away), blur) + rounding)

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
+from counterlvq.numeric.tolerances import LIMIT_ROUNDING
 from counterlvq.problem.costs import Cost, stated_form, stated_weights
 from counterlvq.programs.conditions import (
     Conditional,
@@ -76,6 +77,15 @@ class Coordinates:
         if not self.has_levels:
             return self
         return Coordinates(self.features, tuple(float(value) for value in row), self.links)
+
+    def holds(self, row: object) -> bool:
+        """Whether something is a row of the table: finite numbers and positions of levels."""
+        if not isinstance(row, np.ndarray) or row.shape != (len(self.features),):
+            return False
+        if row.dtype != np.float64 or not np.isfinite(row).all():
+            return False
+        pairs = zip(self.features, row.tolist(), strict=True)
+        return all(f.is_number or at in range(len(f.levels)) for f, at in pairs)
 
     def others(self, column: int) -> list[int]:
         """Positions of the levels that a feature could take up."""
@@ -369,7 +379,7 @@ def _seen(link: Link, limit: float, side: int) -> float:
     if not np.isfinite(limit):
         return limit
     found = float(link.of(np.array([limit]))[0])
-    return found + side * 2.0**-50 * abs(found)
+    return found + side * LIMIT_ROUNDING * abs(found)
 
 
 @final
@@ -482,7 +492,8 @@ def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) ->
 def _switch_prices(cost: Cost, feature: Feature, usual: float) -> Floats:
     """Price of each switch, from the level of the row to that of the column."""
     count = len(feature.levels)
-    stated = cost.switches.get(feature.name, usual)
+    said = usual if feature.switches is None else feature.switches
+    stated = cost.switches.get(feature.name, said)
     if not isinstance(stated, Mapping):
         return np.full((count, count), float(stated))
     pairs = {}

@@ -14,12 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import GRID_ROUNDING
 
 __all__ = ["Grid", "Ticks"]
-
-# A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal. Points
-# that are off by less count as answers; boxes are widened by as much before anything is claimed.
-_NEAR = 2.0**-44
 
 
 @final
@@ -77,7 +74,8 @@ class Grid:
         return np.asarray(number * self.step[self.columns] / self.parts[self.columns])
 
     def _slack(self, values: Floats) -> Floats:
-        return np.asarray(_NEAR * np.maximum(np.abs(values), self._value(np.ones(values.size))))
+        sizes = np.maximum(np.abs(values), self._value(np.ones(values.size)))
+        return np.asarray(GRID_ROUNDING * sizes)
 
 
 @final

@@ -15,8 +15,10 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLEAR_OF_TIES, DIVING, ON_GRID
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.search.exact import Search
@@ -29,16 +31,8 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["MixedBranching"]
 
 _GRID = "branch and bound over whole numbers, decimals and levels"
-# The numbers below steer the search, as those of `branch_and_bound` do; no claim rests on them.
-#
-# A relaxed value this near to the grid, in steps, counts as on it.
-_ON_GRID = 1e-6
-# A way to the grid that costs less than this share of the gap can wait.
+# A way to the grid that costs less than this share of the gap can wait. No claim rests on it.
 _LITTLE = 0.1
-# The margin that keeps a first search off ties, as a share of the distances.
-_CLEAR = 2.0**-18
-# How exactly the searches on the way to the grid are worth finishing.
-_DIVING = 1e-6
 
 
 @final
@@ -60,7 +54,7 @@ class MixedBranching(Branching):
         """Begin where nothing on the grid changes, and with what the target prototypes have."""
         x, model = self.question.x, self.question.cells.model
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 return
             if from_input:
                 self._complete(prototype, np.zeros_like(x))
@@ -69,6 +63,9 @@ class MixedBranching(Branching):
                 self._dive(prototype)
             elif self._best is None:
                 self._dive_straight(prototype)
+
+    def _relax_flat(self, problem: NonconvexProgram, box: Box) -> Relaxed:
+        return relax_flat(problem, self._loosened(problem, box), self.context.deadline)
 
     def _dive_straight(self, prototype: int) -> None:
         """Solve the convex program without a grid, then hold one feature after another on it.
@@ -79,23 +76,23 @@ class MixedBranching(Branching):
         box = question.root(np.inf)
         problem = question.problem(prototype, box)
         problem = problem.tightened(
-            self.margin or _CLEAR * float(problem.forms.size.max(initial=0))
+            self.margin or CLEAR_OF_TIES * float(problem.forms.size.max(initial=0))
         )
-        relaxed = relax_flat(problem, self._loosened(problem, box))
+        relaxed = self._relax_flat(problem, box)
         for _ in range(ticks.columns.size):
-            if relaxed.outcome is not Outcome.SOLVED or self.judge.out_of_time():
+            if relaxed.outcome is not Outcome.SOLVED or self.context.out_of_time():
                 return
             point = relaxed.prices.point
             miss = ticks.miss(point)
-            if not (miss > _ON_GRID).any():
+            if not (miss > ON_GRID).any():
                 break
-            j = int(ticks.columns[np.where(miss > _ON_GRID, miss, np.inf).argmin()])
+            j = int(ticks.columns[np.where(miss > ON_GRID, miss, np.inf).argmin()])
             below = ticks.below(point)
             choices = [below[j], ticks.next_above(below)[j]]
             for change in sorted(choices, key=self._away(point[j])):
                 part = Box(box.lower.copy(), box.upper.copy())
                 part.lower[j] = part.upper[j] = change
-                relaxed = relax_flat(problem, self._loosened(problem, part))
+                relaxed = self._relax_flat(problem, part)
                 if relaxed.outcome is Outcome.SOLVED:
                     box = part
                     break
@@ -115,7 +112,7 @@ class MixedBranching(Branching):
             if delta is None or question.convex.cost(delta) >= self._cost:
                 return
             miss = ticks.miss(delta)
-            off = np.flatnonzero(miss > _ON_GRID)
+            off = np.flatnonzero(miss > ON_GRID)
             if not off.size:
                 break
             j = int(ticks.columns[off[miss[off].argmin()]])
@@ -142,15 +139,15 @@ class MixedBranching(Branching):
         program = replace(program, upper=program.upper.copy())
         for j, change in held.items():
             program.lower[j] = program.upper[j] = change
-        if program.has_empty_box() or self.judge.out_of_time():
+        if program.has_empty_box() or self.context.out_of_time():
             return None
         scores = Scores(*question.view.distances(prototype))
         descent = Descent.of(program, scores, question.spread, self._grid_frames)
-        margin, seconds = self._margin(prototype), self.judge.seconds_left()
-        inside = descent.into_cell(start, margin, _DIVING, seconds)
+        margin, seconds = self._margin(prototype), self.context.seconds_left()
+        inside = descent.into_cell(start, margin, DIVING, seconds)
         if inside is None:
             return None
-        return descent.downhill(inside, margin, _DIVING, seconds)
+        return descent.downhill(inside, margin, DIVING, seconds)
 
     @cached_property
     def _grid_frames(self) -> Frames:
@@ -171,9 +168,9 @@ class MixedBranching(Branching):
         if key in self._tried or self._costs_too_much(decided):
             return
         self._tried.add(key)
-        found, cost = self._rest(prototype, decided, point)
-        if found is not None and cost < self._cost:
-            self._best, self._cost = found, cost
+        found = self._rest(prototype, decided, point)
+        if found is not None and found.cost < self._cost:
+            self._best = found
 
     def _costs_too_much(self, decided: Floats) -> bool:
         """Whether a choice on the grid alone costs as much as the best answer so far."""
@@ -181,28 +178,26 @@ class MixedBranching(Branching):
         at = self.question.ticks.columns
         return float(program.w[at] @ np.abs((decided - self.question.x)[at])) >= self._cost
 
-    def _rest(self, prototype: int, decided: Floats, point: Floats) -> tuple[Floats | None, float]:
+    def _rest(self, prototype: int, decided: Floats, point: Floats) -> Accepted | None:
         """Answer the question that a choice on the grid leaves, in one cell."""
         question, cells = self.question, self.question.cells
         if question.ticks.columns.size == decided.size:
-            valid = self.judge.is_valid(decided, False)
-            return (decided, self.judge.price(decided)) if valid else (None, np.inf)
+            return self.context.accepted(decided, False)
         template = question.template.decided(decided)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
-            find = Search(Question(template, one, question.x), self.margin, self.judge).run()
-            return find.y, find.cost
+            return Search(Question(template, one, question.x), self.context).answer()
         only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
         rest = replace(question, template=template, cells=only)
-        return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
+        return Branching(rest, self.context, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
-        if box.equals(Box(box.lower, box.lower)) and self._is_valid(box.lower):
+        if box.equals(Box(box.lower, box.lower)) and self._is_answer(box.lower):
             # One point is left, and it is an answer: its cost is its own bound.
             nothing = replace(LiftedMultipliers.none(problem), point=box.lower)
             return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
-            relaxed = relax_flat(problem, self._loosened(problem, box))
+            relaxed = self._relax_flat(problem, box)
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
 
@@ -210,8 +205,8 @@ class MixedBranching(Branching):
         """Part of a box that is relaxed and cut: a convex program needs no end."""
         return box if self._is_shared else super()._near(box)
 
-    def _is_valid(self, delta: Floats) -> bool:
-        return self.judge.is_valid(self.question.ticks.values(delta), False)
+    def _is_answer(self, delta: Floats) -> bool:
+        return self.context.accepted(self.question.ticks.values(delta), False) is not None
 
     def _loosened(self, problem: NonconvexProgram, box: Box) -> Box:
         """Keep the sides across the grid; all others follow from the conditions or the cost.
@@ -238,7 +233,7 @@ class MixedBranching(Branching):
         at = ticks.columns
         is_open = box.lower[at] < box.upper[at]
         miss = np.where(is_open, ticks.miss(np.clip(point, box.lower, box.upper)), 0.0)
-        worth = np.where(miss > _ON_GRID, miss * self._step_prices, 0.0)
+        worth = np.where(miss > ON_GRID, miss * self._step_prices, 0.0)
         j, most = int(at[worth.argmax()]), float(worth.max())
         is_local = not self._is_shared
         if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):

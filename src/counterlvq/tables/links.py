@@ -16,6 +16,7 @@ from scipy.special import inv_boxcox1p
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import UNIT
 
 __all__ = ["NAMES", "Link"]
 
@@ -25,13 +26,15 @@ _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], Callable[..., Any], float, fl
     "log": (np.log, np.exp, _TINY, _HUGE),
     "log2": (np.log2, np.exp2, _TINY, _HUGE),
     "log10": (np.log10, lambda u: np.power(10.0, u), _TINY, _HUGE),
-    "log1p": (np.log1p, np.expm1, -1.0 + 2.0**-52, _HUGE),
+    "log1p": (np.log1p, np.expm1, -1.0 + UNIT, _HUGE),
     "sqrt": (np.sqrt, np.square, 0.0, _HUGE),
     "cbrt": (np.cbrt, lambda u: u * u * u, -_HUGE, _HUGE),
     "exp": (np.exp, np.log, -700.0, 700.0),
     "expm1": (np.expm1, np.log1p, -36.0, 700.0),
     "arcsinh": (np.arcsinh, np.sinh, -_HUGE, _HUGE),
 }
+# Over which part of x slopes are taken.
+_PARTS = 1024.0
 _POWERS = ("box-cox", "yeo-johnson")
 NAMES = tuple(_FUNCTIONS)
 
@@ -112,9 +115,9 @@ class Link:
         By a difference quotient over a thousandth of x, times two: these functions bend slowly.
         """
         x = self.back(u)
-        step = 2.0**-10 * np.abs(x) + _TINY
+        step = np.abs(x) / _PARTS + _TINY
         moved = np.abs(self.of(x + step) - self.of(x - step))
-        return np.asarray(2.0**10 * moved + np.abs(u))
+        return np.asarray(_PARTS * moved + np.abs(u))
 
     def words(self, column: str) -> str:
         """Name the scale."""
@@ -125,7 +128,7 @@ class Link:
 
 def _powered(logs: Floats, power: float) -> Floats:
     """``(exp(power logs) - 1) / power``, which is `logs` itself for the power 0."""
-    if abs(power) < 2.0**-52:
+    if abs(power) < UNIT:
         return logs
     with np.errstate(over="ignore"):
         return np.asarray(np.expm1(power * logs) / power)
