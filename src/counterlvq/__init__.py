@@ -6,7 +6,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from counterlvq.adapters import as_prototype_model, load_exported
+    from counterlvq.adapters import (
+        Thresholded,
+        angle_model,
+        as_prototype_model,
+        import_prototypes,
+        load_exported,
+    )
     from counterlvq.batch.result import BatchSummary, CounterfactualBatch
     from counterlvq.certified.saving import save_certificate
     from counterlvq.certified.verifying import LineVerdict, verify_certificates
@@ -84,12 +90,15 @@ __all__ = [
     "Reference",
     "Status",
     "TableModel",
+    "Thresholded",
     "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
     "WorkerLostError",
     "__version__",
+    "angle_model",
     "as_prototype_model",
+    "import_prototypes",
     "load",
     "load_exported",
     "mad_weights",
@@ -101,7 +110,13 @@ __all__ = [
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
 # does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
 _HOMES = {
-    "adapters": ("as_prototype_model", "load_exported"),
+    "adapters": (
+        "Thresholded",
+        "angle_model",
+        "as_prototype_model",
+        "import_prototypes",
+        "load_exported",
+    ),
     "batch.result": ("BatchSummary", "CounterfactualBatch"),
     "certified.saving": ("save_certificate",),
     "certified.verifying": ("LineVerdict", "verify_certificates"),

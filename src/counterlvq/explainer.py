@@ -208,9 +208,13 @@ class Explainer:
         """
         with told_if_too_large("a row was explained"):
             given = self._source.seen(x, is_row=True)
-            answer = self._answer(self._source.row(given), target, progress=progress)
+            row = self._source.row(given)
+            self._source.refuse_without_angle(row[None, :])
+            answer = self._answer(row, target, progress=progress)
             answered = self._source.like(given, answer.values[None, :])
-            return replace(answer, as_given=answered, check=self._check)
+            return replace(
+                answer, as_given=answered, check=self._check, respond=self._source.responds
+            )
 
     def _answer(
         self,
@@ -294,6 +298,7 @@ class Explainer:
     ) -> CounterfactualBatch:
         given = self._source.seen(X)
         rows = self._source.rows(given)
+        self._source.refuse_without_angle(rows)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once
@@ -301,7 +306,7 @@ class Explainer:
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
         view = self._view()
-        if isinstance(view.answers, Exact):
+        if isinstance(view.answers, Exact) and not self._source.coordinates.links:
             stated = view.answers.stated
             bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
@@ -333,7 +338,13 @@ class Explainer:
             given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
             certify=partial(save_lines, explainer=self),
+            respond=self._source.responds,
         )
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which the cost measures some columns, such as ``log1p(income)``."""
+        return self._source.scales
 
     def verify(self, counterfactual: Counterfactual) -> float:
         """Recompute the lower bound of an answer from its certificate, without any solver.
@@ -447,7 +458,7 @@ class Explainer:
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
-        if not self._source.coordinates.has_levels:
+        if not self._source.coordinates.has_levels and not self._source.coordinates.links:
             return self._view().rules.verdict(rows).prototype
         views = ((self._view(row), row) for row in rows)
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
@@ -532,6 +543,7 @@ class Explainer:
             features=self.features,
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
+            part=self.model.meaning.part,
         )
 
     def _result(
@@ -548,7 +560,7 @@ class Explainer:
         status = verdict.status
         values = np.full(row.shape, np.nan)
         if find.answer is not None:
-            values = view.source.coordinates.outer(find.answer.y[None, :])[0]
+            values = view.outer(find.answer.y, row)
         read_only(values)
         steps = list(find.engines)
         if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
@@ -583,6 +595,8 @@ class Explainer:
             conflict=tuple(self.constraints[k] for k in why.clashing),
             conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
+            part=self.model.meaning.part,
+            scales=self._source.scales,
         )
 
 

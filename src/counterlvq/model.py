@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.errors import InvalidInputError
+from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
     key_of,
+    plain,
     read_only,
+    told,
 )
 from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.exact import squared_distance
@@ -29,6 +31,7 @@ from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
 from counterlvq.tables.labels import checked_labels, distinct_labels
 from counterlvq.tables.reference import Reference
+from counterlvq.types import Meaning, Response, Scores
 
 __all__ = ["PrototypeModel"]
 
@@ -69,7 +72,10 @@ class PrototypeModel:
         One name per column; x0, x1, ... by default.
     offsets : array-like of shape (p,), optional
         Added to the squared distance of each prototype, at least 0: how far off the prototype
-        lies in directions that no input moves in. None by default.
+        lies in directions that no input moves in, or a score, see `meaning`. None by default.
+    meaning : Meaning, optional
+        What the prototypes stand for, and whether distances are genuine ones or scores of which
+        only differences count. Prototypes and distances by default.
 
     Attributes
     ----------
@@ -98,6 +104,7 @@ class PrototypeModel:
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
+    meaning: Meaning
     blur: Blur | None
     reference: Reference | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
@@ -109,6 +116,7 @@ class PrototypeModel:
         omegas: ArrayLike | Sequence[ArrayLike] | None = None,
         feature_names: Sequence[str] | None = None,
         offsets: ArrayLike | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         points = finite_matrix("prototypes", prototypes)
         count, width = points.shape
@@ -123,6 +131,7 @@ class PrototypeModel:
         object.__setattr__(self, "offsets", checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
         object.__setattr__(self, "classes", read_only(distinct_labels(checked)))
+        object.__setattr__(self, "meaning", _checked_meaning(meaning, len(self.classes)))
         object.__setattr__(self, "blur", None)
         object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
@@ -269,6 +278,46 @@ class PrototypeModel:
         out = copy.copy(self)
         object.__setattr__(out, "blur", by)
         return out
+
+    def responding(
+        self, response: Response | None, labels: NDArray[Any] | None = None
+    ) -> PrototypeModel:
+        """Return a model with a response, whose `label` is a position in `labels`.
+
+        In `classes` by default.
+        """
+        if response is not None and labels is not None:
+            keys = [key_of(label) for label in self.classes.tolist()]
+            at = keys.index(key_of(plain(labels[response.label])))
+            response = replace(response, label=at)
+        out = copy.copy(self)
+        meaning = replace(self.meaning, response=response)
+        object.__setattr__(out, "meaning", _checked_meaning(meaning, len(self.classes)))
+        return out
+
+    def require_distances(self, what: str) -> None:
+        """Refuse `what`, which needs squared distances, if the scores of this model are none.
+
+        Examples
+        --------
+        >>> from counterlvq.types import Meaning, Response, Scores
+        >>> scores = Meaning("class", Scores.SHIFTED)
+        >>> model = PrototypeModel([[0.0], [4.0]], ["no", "yes"], meaning=scores)
+        >>> model.require_distances("relative similarity")
+        Traceback (most recent call last):
+        counterlvq.errors.NotSupportedError: relative similarity needs squared distances, ...
+        """
+        if self.meaning.scores is Scores.ANGLE:
+            raise NotSupportedError(
+                f"{what} needs squared distances, and this model compares angles; expected a "
+                f"model of prototypes with distances. Ask for a margin instead."
+            )
+        if self.meaning.scores is Scores.SHIFTED:
+            raise NotSupportedError(
+                f"{what} needs squared distances, and the scores of this model are known up to a "
+                f"common shift only, so that their differences mean something and their sizes do "
+                f"not; expected a model of prototypes. Ask for a margin between scores instead."
+            )
 
     @property
     def is_refereed(self) -> bool:
@@ -456,3 +505,18 @@ def _checked_features(names: Sequence[str] | None, width: int) -> Features:
             f"prototypes."
         )
     return features
+
+
+def _checked_meaning(meaning: Meaning | None, classes: int) -> Meaning:
+    if meaning is None:
+        return Meaning()
+    if not isinstance(meaning, Meaning):
+        raise InvalidInputError(
+            f"meaning is {told(meaning)}; expected a Meaning of counterlvq.types, or None."
+        )
+    if meaning.response is not None and (classes != 2 or meaning.response.label not in (0, 1)):
+        raise InvalidInputError(
+            f"meaning has a response for label {meaning.response.label} of {classes} classes; "
+            f"expected 0 or 1 of two classes. With more, no single number decides."
+        )
+    return meaning

@@ -79,6 +79,41 @@ class Prepared:
         found: Floats = self.source.coordinates.inner(row[None, :])[0]
         return found
 
+    def outer(self, y: Floats, row: Floats) -> Floats:
+        """Features of a point; what has not changed, or has reached a bound, to the last digit."""
+        coordinates = self.source.coordinates
+        found: Floats = coordinates.outer(y[None, :])[0]
+        if not coordinates.links:
+            return found
+        same = coordinates.inner(row[None, :])[0] == y
+        low, high = self._limits
+        for j, (link, span) in enumerate(zip(coordinates.links, coordinates.spans, strict=True)):
+            if link is not None:
+                moved = min(max(float(found[j]), low[j]), high[j])
+                found[j] = row[j] if same[span.start] else moved
+        return found
+
+    @cached_property
+    def _limits(self) -> tuple[Floats, Floats]:
+        """Bounds of single features, in the units of the user, (d,) each."""
+        features = self.asked.features
+        low = np.array([feature.lower for feature in features])
+        high = np.array([feature.upper for feature in features])
+        for k, item in enumerate(self.asked.constraints):
+            for part in stated(as_constraint(item), self.outside.get(k)).conditions(features):
+                if not isinstance(part, LinearConditions):
+                    continue
+                for a, r, v in zip(part.A, part.R, part.v, strict=True):
+                    at = np.flatnonzero(a)
+                    if len(at) != 1 or r.any():
+                        continue
+                    j, limit = int(at[0]), v / a[at[0]]
+                    if a[j] > 0 or part.equality:
+                        high[j] = min(high[j], limit)
+                    if a[j] < 0 or part.equality:
+                        low[j] = max(low[j], limit)
+        return low, high
+
     def template_with(self, kept: Sequence[int]) -> ProgramTemplate:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates

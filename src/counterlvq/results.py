@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -30,7 +30,7 @@ from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind, Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
-__all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
+__all__ = ["Change", "Counterfactual", "Reply", "Respond", "RowCheck", "difference"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
@@ -39,6 +39,10 @@ RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]
 _SHOWN_CHANGES = 20
 # Of one constraint, where several are named in a sentence.
 _SHOWN_LETTERS = 1000
+# Scales of columns that are named beside a cost.
+_SHOWN_SCALES = 3
+# Of a score or a probability, unless more are needed to tell its side.
+_REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
@@ -162,6 +166,54 @@ class Change:
         return self.find_shown()
 
 
+# Name and value of the number behind a decision at a row, for a label, and its threshold.
+Respond = Callable[[Floats, Any], tuple[str, float, float | None] | None]
+
+
+@final
+@dataclass(frozen=True)
+class Reply:
+    """The number behind a decision, before and after: a score, a probability, a prediction.
+
+    Attributes
+    ----------
+    name : str
+    before, after : float
+        At the input, and at the row that is shown.
+    threshold : float or None
+        From which the decision is another one, where there is one.
+
+    Examples
+    --------
+    >>> Reply("score", 612.3, 640.0, threshold=640.0).text()
+    'score 612.3 -> 640'
+    """
+
+    name: str
+    before: float
+    after: float
+    threshold: float | None = None
+
+    def text(self, number: Callable[[str], str] = str) -> str:
+        """Write both values with digits enough to tell on which side of the threshold they are.
+
+        `number` writes a number in another way.
+        """
+        before, after = (number(self._digits(value)) for value in (self.before, self.after))
+        return f"{self.name} {before} -> {after}"
+
+    def _digits(self, value: float) -> str:
+        for digits in range(_REPLY_DIGITS, 17):
+            text = f"{value:.{digits}g}"
+            if self.threshold is None:
+                near = abs(float(text) - value) <= abs(self.after - self.before) / 100
+            else:
+                near = (float(text) >= self.threshold) == (value >= self.threshold)
+            if near:
+                return text
+        return repr(value)
+
+
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Counterfactual:
@@ -244,10 +296,14 @@ class Counterfactual:
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
+    part: str = "prototype"  # what a prototype of the model is
+    scales: tuple[str, ...] = ()  # on which changes of some columns are measured
+    respond: Respond | None = None  # the number behind a decision
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        return {**self.__dict__, "shown": self.shown, "check": None}
+        kept = {"shown": self.shown, "reply": self.reply, "check": None, "respond": None}
+        return {**self.__dict__, **kept}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -308,6 +364,20 @@ class Counterfactual:
             check = partial(self.check, self.original_values, self.target)
         return shown_row(self.features, self.original_values, self.values, self.cost, check)
 
+    @cached_property
+    def reply(self) -> Reply | None:
+        """The score or probability before and after; None where the model has none."""
+        if self.respond is None or not self.status.has_answer:
+            return None
+        before = self.respond(self.original_values, self.prediction)
+        after = self.respond(self.shown.values, self.prediction)
+        if before is None or after is None:
+            return None
+        name = before[0]
+        if name == "probability" and before[2] is None:
+            name = f"probability of {shown_text(self.prediction)}"
+        return Reply(name, before[1], after[1], before[2])
+
     @property
     def shown_changes(self) -> tuple[Change, ...]:
         """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
@@ -363,6 +433,7 @@ class Counterfactual:
         >>> print(cf.text(template="To be {outcome}: {changes}.", numbers="1.234,5"))
         To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
         """
+        subject = f"The {self._noun}" if subject == "The answer" else subject
         wording = Wording(subject, outcome or {}, most, numbers, template)
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
@@ -421,7 +492,8 @@ class Counterfactual:
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
-        said = "{subject} would have been {outcome} if {changes}.".format_map(places)
+        reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
+        said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
         return f"{said} {places['others']}" if others else said
 
     def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
@@ -435,6 +507,10 @@ class Counterfactual:
             row[j] = self.original_values[j]
             left[change.feature] = self.check(self.original_values, self.target, row, np.inf)[1]
         return sorted(changes, key=lambda change: left[change.feature])
+
+    @property
+    def _noun(self) -> str:
+        return self.part if self.part in ("cluster", "component") else "answer"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the proof, as plain values that JSON can hold.
@@ -469,23 +545,32 @@ class Counterfactual:
             "broken": [_words(item) for item in self.broken],
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
+            **({} if self.reply is None else {"response": asdict(self.reply)}),
         }
 
     def __str__(self) -> str:
         proof = visible(self._proof_line())
         if not self.status.has_answer:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
+        noun = "class" if self._noun == "answer" else self._noun
+        reply = [] if self.reply is None else [f"  {self.reply.text()}"]
         lines = [
             f"Counterfactual ({self.status})",
-            f"  class   {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            *reply,
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *self._table(),
-            f"  cost    {cost_words(self.shown.cost, self.cost)}",
+            f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _scale_words(self) -> str:
+        shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
+        more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
+        return f", of changes in {', '.join(shown)}{more}" if shown else ""
 
     def _table(self) -> list[str]:
         changes = self.shown_changes

@@ -16,6 +16,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate as checker
@@ -441,3 +444,20 @@ def test_rows_outside_what_was_seen_are_refused(tmp_path: Path) -> None:
     with pytest.raises(clvq.NotSupportedError, match="income from 0 to 5 as seen in the data"):
         clvq.save_certificate(explainer.explain([9.0]), tmp_path / "outside.jsonl", explainer)
     assert not (tmp_path / "outside.jsonl").exists()
+
+
+def test_scores_and_scales_are_told_apart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 4.0
+    y = np.where(X @ [1.0, -2.0, 0.5] + rng.normal(size=60) > -2.0, "yes", "no")
+    explainer = clvq.Explainer(LogisticRegression().fit(X, y))
+    file = tmp_path / "scores.jsonl"
+    explainer.explain_batch(X[:5]).save_certificates(file)
+    header = json.loads(file.read_text().splitlines()[0])
+    assert header["model"]["offsets"]["kind"] == "score up to a common shift"
+    assert all(line.verified for line in clvq.verify_certificates(file))
+    assert all(line.startswith("VERIFIED") for line in told(file))
+    curved = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()).fit(abs(X), y)
+    explainer = clvq.Explainer(curved)
+    with pytest.raises(clvq.NotSupportedError, match="sees columns through log1p"):
+        clvq.save_certificate(explainer.explain(abs(X[0])), tmp_path / "no.jsonl", explainer)

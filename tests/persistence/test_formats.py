@@ -53,6 +53,18 @@ def test_stored_pipeline_still_reads_its_table(path: Path) -> None:
     assert clvq.Explainer(table).explain(rows.iloc[0], target="dear").status == "optimal"
 
 
+def test_stored_scores_mean_what_they_meant() -> None:
+    path = FORMATS / "scores_4.clvq"
+    model = clvq.load(path)
+    assert version(path) == 4
+    assert model.meaning.part == "class"
+    assert model.meaning.scores == "shifted"
+    assert model.meaning.response.threshold == 640.0
+    assert model.meaning.response.slope == 20.0
+    assert model.offsets.tolist() == [0.25, 0.0]
+    assert model.predict([[0.0, 0.0], [4.0, -1.0]]).tolist() == ["no", "yes"]
+
+
 def test_stored_summary_is_the_one_that_was_saved() -> None:
     pd = pytest.importorskip("pandas")
     path = FORMATS / "summary_3.clvq"

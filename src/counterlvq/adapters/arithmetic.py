@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,7 +59,6 @@ def unit_of(*arrays: Any) -> float:
     return SINGLE_EPSILON if any(coarse) else EPSILON
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
     """The arithmetic of a foreign `predict`, and the prototypes that were read from its model."""
@@ -109,6 +108,10 @@ class Arithmetic:
         found = 2.0 * SAFE * competing(self.model, rows, reach, errors)
         return np.asarray(np.where(limited, found, np.inf))
 
+    def scores(self, rows: Floats) -> Floats:
+        """Scores of each row up to what they share, (n, p), with a rounding within `errors`."""
+        return self.model.distances(rows)
+
     def errors(
         self, rows: Floats, slip: Floats | float = 0.0, reach: Floats | None = None
     ) -> Floats:
@@ -146,7 +149,7 @@ class Arithmetic:
         return np.asarray(~(sizes * sizes.min(axis=1, keepdims=True) < largest / 64))
 
     def _blur(self, rows: Floats, slip: Floats) -> Floats:
-        scores, errors = self.model.distances(rows), self.errors(rows, slip)
+        scores, errors = self.scores(rows), self.errors(rows, slip)
         at = np.arange(len(rows))
         nearest = scores.argmin(axis=1)
         own = errors[at, nearest][:, None]

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.adapters.angles import AngleArithmetic, angle_model, refuse_without_angle
 from counterlvq.adapters.arithmetic import Arithmetic, radii_of
 from counterlvq.adapters.attributes import (
     feature_names,
@@ -42,6 +43,8 @@ def arithmetic_of_scikit_learn(fitted: Any, kind: str, model: PrototypeModel) ->
     if kind == "NearestCentroid":
         return _with_priors(fitted, model) if _has_priors(fitted) else Arithmetic(model)
     metric, given = fitted.effective_metric_, fitted.effective_metric_params_
+    if metric == "cosine":
+        return AngleArithmetic(model)
     if fitted._fit_method == "brute" and metric in ("euclidean", "l2", "sqeuclidean"):
         # Products of blocks of rows with blocks of training rows.
         return Arithmetic(model)
@@ -159,6 +162,11 @@ def _from_one_neighbour(fitted: Any) -> PrototypeModel:
     points = finite_matrix("the training rows", dense)
     positions = fitted_array(fitted, "_y").reshape(-1)
     labels = labels_at(fitted, positions, "_y")
+    if fitted.effective_metric_ == "cosine":
+        refuse_without_angle("this KNeighborsClassifier", points)
+        model = angle_model(points, labels, None, feature_names(fitted), "training row")
+        _refuse_contradictions(model.prototypes, labels)
+        return model
     omega = _neighbour_omega(fitted, points.shape[1])
     _refuse_contradictions(_images(points, omega), labels)
     return PrototypeModel(points, labels, omega, feature_names(fitted))
@@ -187,9 +195,9 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
         return metric_factor("the inverse of metric_params['V']", np.linalg.inv(given["V"]), width)
     raise NotSupportedError(
         f"KNeighborsClassifier has the metric {metric!r}"
-        f"{_in_words(given)}; expected 'euclidean', 'minkowski' with p=2, 'seuclidean' with V or "
-        f"'mahalanobis' with VI. Only a distance that is quadratic in the input, or orders "
-        f"points like one, can be read."
+        f"{_in_words(given)}; expected 'euclidean', 'cosine', 'minkowski' with p=2, 'seuclidean' "
+        f"with V or 'mahalanobis' with VI. Only a distance that is quadratic in the input, or "
+        f"orders points like one, can be read."
     )
 
 

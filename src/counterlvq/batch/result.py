@@ -15,7 +15,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.numbers import cost_text
-from counterlvq.results import Counterfactual, RowCheck, difference
+from counterlvq.results import Counterfactual, Respond, RowCheck, difference
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, TableView, new_frame
@@ -116,6 +116,7 @@ class CounterfactualBatch:
     given: GivenTable = field(compare=False)
     check: RowCheck | None = field(default=None, compare=False)
     certify: Callable[..., None] | None = field(default=None, compare=False)
+    respond: Respond | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -160,11 +161,12 @@ class CounterfactualBatch:
             self.given,
             self.check,
             self.certify,
+            self.respond,
         )
 
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a table with names, with a row of the same kind."""
-        answer = replace(self.ask(row), check=self.check)
+        answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if self.given.named is None:
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])

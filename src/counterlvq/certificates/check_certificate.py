@@ -252,7 +252,8 @@ class Model:
         if item is None:
             return [ZERO] * self.count
         part = fields(item, "offsets", "kind values")
-        if part["kind"] != "added to the squared distance":
+        # Both are added to squared distances; of the second kind only differences mean something.
+        if part["kind"] not in ("added to the squared distance", "score up to a common shift"):
             raise Refused(f"offsets of the kind {str(part['kind'])[:40]!r} are not known")
         return numbers(part["values"], "offsets", self.count)
 

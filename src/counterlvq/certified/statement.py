@@ -23,7 +23,7 @@ from counterlvq.programs.conditions import (
     QuadraticCondition,
 )
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind
+from counterlvq.types import Kind, Scores
 
 __all__ = ["model_values", "numbering_of", "question_values"]
 
@@ -32,17 +32,28 @@ Values = dict[str, Any]
 
 def model_values(view: Prepared) -> Values:
     """Say what the model computes: prototypes, labels, metrics, offsets, and the map in front."""
+    if view.source.scales:
+        raise NotSupportedError(
+            f"the pipeline sees columns through {', '.join(view.source.scales)}, and certificate "
+            f"files have no kind for that yet. Verify such answers with `explainer.verify`."
+        )
     table_map, model = _behind(view)
     return {
         "classes": [_word(label) for label in model.classes.tolist()],
         "labels": model.class_index.tolist(),
         "prototypes": model.prototypes.tolist(),
         "metric": _metric(model),
-        "offsets": None
-        if model.offsets is None
-        else {"kind": "added to the squared distance", "values": model.offsets.tolist()},
+        "offsets": _offsets(model),
         "map": None if table_map is None else _map(table_map),
     }
+
+
+def _offsets(model: PrototypeModel) -> Values | None:
+    if model.offsets is None:
+        return None
+    is_shifted = model.meaning.scores is Scores.SHIFTED
+    kind = "score up to a common shift" if is_shifted else "added to the squared distance"
+    return {"kind": kind, "values": model.offsets.tolist()}
 
 
 def _behind(view: Prepared) -> tuple[TableMap | None, PrototypeModel]:

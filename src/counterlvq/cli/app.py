@@ -27,6 +27,7 @@ from counterlvq.cli.conventions import (
 from counterlvq.cli.demo import demo
 from counterlvq.cli.ending import ENDING
 from counterlvq.cli.explain import explain
+from counterlvq.cli.importing import import_
 from counterlvq.cli.inspecting import inspect
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
@@ -39,7 +40,7 @@ __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    columns, train, explain, verify, report, inspect, reproduce, demo, completion,
+    columns, train, import_, explain, verify, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 

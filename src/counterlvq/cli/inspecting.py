@@ -40,6 +40,8 @@ def _told(loaded: Model) -> dict[str, Any]:
     return {
         "kind": type(loaded).__name__,
         "prototypes": inner.n_prototypes,
+        "part": inner.meaning.part,
+        "scores": str(inner.meaning.scores),
         "dimensions": inner.n_features,
         "metric": _metric(inner),
         "classes": [
@@ -95,8 +97,9 @@ def _text(told: dict[str, Any]) -> str:
     classes = ", ".join(
         f"{shown_text(one['label'])} ({one['prototypes']})" for one in told["classes"]
     )
+    parts = "scores" if told["part"] == "class" else f"{told['part']}s"
     lines = [
-        f"prototypes  {told['prototypes']} in {told['dimensions']} dimensions, "
+        f"{parts:<10}  {told['prototypes']} in {told['dimensions']} dimensions, "
         f"{told['metric']} metric",
         f"classes     {classes}",
         f"columns     {len(told['features'])}"

@@ -8,6 +8,7 @@ here and nowhere else.
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import json
 import re
@@ -194,6 +195,19 @@ def _decoded(whole: bytes, name: str, how: Reading) -> str:
             f"{whole[error.start]:#04x}); expected UTF-8. Other text, as Excel writes it, is read "
             f"with --encoding cp1252 or --encoding latin-1."
         ) from None
+
+
+def cells_of(whole: bytes, name: str, how: Reading) -> list[list[str]]:
+    """Read the cells of CSV as text, line by line; blank lines are left out."""
+    text = _decoded(whole, name, how)
+    sign = how.delimiter or (_delimiter(text, name) if text.strip() else ",")
+    try:
+        rows = list(csv.reader(text.splitlines(), delimiter=sign))
+    except csv.Error as error:
+        raise clvq.InvalidInputError(
+            f"{name} cannot be read as CSV ({error}); expected rows of numbers."
+        ) from None
+    return [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
 
 
 def _delimiter(text: str, name: str) -> str:

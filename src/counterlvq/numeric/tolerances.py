@@ -141,6 +141,12 @@ PROBE_ROUNDING_ON_THE_WAY = 2.0**-42
 # Directions that a decomposition shrinks by more than this, once rows and columns have one size,
 # are its rounding: prototypes are not moved along them.
 RANK_TOLERANCE = 2.0**-46
+# Singular values of linear scores below this share of the largest are rounding of a decomposition.
+# What is left out by it is part of the bound on what was read wrongly.
+SCORE_RANK = 2.0**-50
+# How far a limit that is taken through a function is moved outwards, as a share of itself. It makes
+# the region larger, so that bounds hold.
+LIMIT_ROUNDING = 2.0**-50
 # Slopes below this share are taken for rounding when units are guessed.
 FAINT_SLOPE = 2.0**-40
 

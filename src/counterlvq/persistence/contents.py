@@ -5,7 +5,7 @@
 ``labels``              (p,) whole      position of each label among the values in the document
 ``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once; (d,) for the
                                         diagonal of one, from version 2 on
-``offsets``             (p,) doubles    if the model has any
+``offsets``             (p,) doubles    if the model has any; what they are says the document
 ``table.constant``      (k,) doubles    c in ``z = B (x - base) + c``; k is d, the columns of the
                                         model
 ``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one;
@@ -14,6 +14,8 @@
 ``table.units``         (m,) doubles    units in which changes of them count alike, if known
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
 ======================  ==============  ========================================================
+
+A column of numbers that is seen through a function, from version 3 on, names it in the document.
 """
 
 from __future__ import annotations
@@ -40,18 +42,27 @@ from counterlvq.persistence.descriptions import (
     scalars,
 )
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
+from counterlvq.persistence.meanings import (
+    link_document,
+    link_from,
+    meaning_document,
+    meaning_from,
+)
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.tables.features import Features
 from counterlvq.tables.reference import Reference
+from counterlvq.types import Meaning
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
 # A file has the lowest version that can say it: versions before 2 had no diagonals, versions before
-# 3 no summary of the training table, and less to say of columns.
-VERSION = 3
+# 3 no summary of the training table, and less to say of columns, and versions before 4 knew
+# prototypes with distances only, and no functions of columns.
+VERSION = 4
 _BEFORE_DIAGONALS = 1
 _BEFORE_SUMMARIES = 2
+_BEFORE_MEANINGS = 3
 # Columns up to which the diagonal of a map is written as a matrix.
 _NARROW = 1 << 10
 # How often labels stand in memory while a model is made of them: sorting takes copies.
@@ -110,7 +121,12 @@ def contents_of(
     if summary is not None:
         document["reference"] = reference_document(summary)
     if summary is not None or says_more(known):
+        document["version"] = _BEFORE_MEANINGS
+    if isinstance(model, TableModel) and any(model.table_map.links):
         document["version"] = VERSION
+    if inner.meaning != Meaning():
+        document["version"] = VERSION
+        document["model"]["meaning"] = meaning_document(inner.meaning)
     return Contents(document, arrays)
 
 
@@ -182,7 +198,7 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
     for part in table_map.parts:
         if isinstance(part, NumericPart):
             numbers.append(part.weights if is_wide_diagonal else part.whole(width).weights)
-            parts.append({"column": part.column})
+            parts.append({"column": part.column, **link_document(part.link)})
         else:
             arrays[f"table.levels.{len(parts) - len(numbers)}"] = part.weights
             levels = scalars(part.levels, f"a level of column {part.column!r}")
@@ -227,9 +243,7 @@ def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | Ta
             else model.with_reference(reference_from(summary, model.features))
         )
     fields = Fields(table, "table")
-    table_map = _table_map(
-        fields, arrays, model.n_features, has_diagonals=version > _BEFORE_DIAGONALS
-    )
+    table_map = _table_map(fields, arrays, model.n_features, version)
     features = features_from(fields.items("features", dict), "table.features", says_more=later)
     fields.done()
     arrays.done()
@@ -302,12 +316,13 @@ def _model(fields: Fields, arrays: _Arrays, room: _Room, version: int) -> Protot
         raise Refusal("it has offsets and no omegas; expected both.")
     entries = fields.items("features", dict)
     features = features_from(entries, "model.features", says_more=later)
+    meaning = meaning_from(fields) if version > _BEFORE_MEANINGS else None
     fields.done()
     if not all(feature.is_number for feature in features):
         raise Refusal("a column of the model itself has levels; expected numbers.")
     # A model takes fields columns where it takes names.
     names = cast(Sequence[str], features.columns)
-    return PrototypeModel(prototypes, labels, omegas, names, offsets)
+    return PrototypeModel(prototypes, labels, omegas, names, offsets, meaning)
 
 
 def _labels(fields: Fields, arrays: _Arrays, count: int, room: int) -> NDArray[Any]:
@@ -372,14 +387,16 @@ def _omegas(
     return [omegas[k] for k in places]
 
 
-def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bool) -> TableMap:
+def _table_map(fields: Fields, arrays: _Arrays, width: int, version: int) -> TableMap:
     columns = Features(fields.items("columns", str)).names
     named: bool = fields.take("named", bool)
     listed = [
         Fields(part, f"table.parts[{k}]") for k, part in enumerate(fields.items("parts", dict))
     ]
     constant = finite_vector("table.constant", arrays.doubles("table.constant"), width)
+    has_links, has_diagonals = version > _BEFORE_MEANINGS, version > _BEFORE_DIAGONALS
     read = [(part.take("column", str), part.levels()) for part in listed]
+    links = iter([link_from(part) if has_links else None for part in listed])
     for part in listed:
         part.done()
     _check_order([name for name, _ in read], columns)
@@ -395,10 +412,14 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bo
     parts: list[NumericPart | LevelsPart] = []
     numbered = itertools.count()
     for name, levels in read:
+        link = next(links)
         if levels is None:
             at = len(parts) if is_diagonal else None
-            parts.append(NumericPart(name, next(numbers), next(base), next(units), at=at))
+            own = next(numbers), next(base), next(units)
+            parts.append(NumericPart(name, *own, at=at, link=link))
             continue
+        if link is not None:
+            raise Refusal(f"the part {name[:80]!r} has levels and a link; expected one of them.")
         stored = f"table.levels.{next(numbered)}"
         weights = finite_matrix(stored, arrays.doubles(stored), width)
         if len(weights) != len(levels):

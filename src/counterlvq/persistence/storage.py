@@ -15,7 +15,7 @@ from counterlvq.persistence.container import pack, unpack
 from counterlvq.persistence.contents import contents_of, model_from
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import TableModel
-from counterlvq.pipelines.steps import is_kind
+from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.tables.features import Features
 
 __all__ = ["load", "save"]
@@ -133,9 +133,7 @@ def _loaded(file: BinaryIO, name: str, max_bytes: int | None) -> PrototypeModel 
 def _storable(model: Any) -> PrototypeModel | TableModel:
     if isinstance(model, TableModel):
         return model
-    return (
-        TableModel.from_pipeline(model) if is_kind(model, "Pipeline") else as_prototype_model(model)
-    )
+    return TableModel.from_pipeline(model) if is_pipeline(model) else as_prototype_model(model)
 
 
 def _made_by() -> str:

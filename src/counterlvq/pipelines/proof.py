@@ -28,7 +28,7 @@ def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], prob
 
     Columns that do not matter hold the value that `unseen` has for them, or zero.
     """
-    made = _made_rows(table_map)
+    made = table_map.given(_made_rows(table_map))
     try:
         told = _transformed(steps, _table(table_map, made, unseen))
     except InvalidInputError:
@@ -83,6 +83,7 @@ def _transformed(steps: list[Any], table: Any) -> Floats:
 def _allowed(table_map: TableMap, rows: Floats) -> Floats:
     """Say how far each output may be off by rounding: a share of the absolute values behind it."""
     sizes = np.tile(np.abs(table_map.offset), (len(rows), 1))
+    rows = table_map.seen(rows)
     along = table_map.diagonal
     if along is not None:
         sizes += (np.abs(rows) + np.abs(along.base)) * np.abs(along.slopes)

@@ -100,7 +100,9 @@ def _put_together(
     names: Sequence[str],
 ) -> PrototypeModel:
     offsets, constant = _offsets(model, each)
-    out = PrototypeModel(points, model.labels, factors, names, offsets=offsets)
+    out = PrototypeModel(
+        points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
+    )
     return out.blurred(
         Blur(
             out.prototypes,

@@ -21,6 +21,7 @@ from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.steps import passed
 from counterlvq.pipelines.table_map import NumericPart, TableMap
+from counterlvq.tables.links import Link
 
 __all__ = ["Slip", "slip_of", "slip_of_map"]
 
@@ -100,7 +101,8 @@ def slip_of_map(table_map: TableMap) -> Slip:
         # A difference, a product and a sum, whatever the number of columns.
         offset = offset + np.abs(along.slopes * along.base)
         every = np.arange(len(along.slopes))
-        return Slip(every, np.abs(along.slopes), offset, _gamma(1 + _OTHER_ROUNDINGS))
+        more = 8 if any(link is not None for link in table_map.links) else 0
+        return Slip(every, np.abs(along.slopes), offset, _gamma(1 + _OTHER_ROUNDINGS + more))
     for j, part in enumerate(table_map.parts):
         if isinstance(part, NumericPart):
             numbers.append(j)
@@ -109,6 +111,8 @@ def slip_of_map(table_map: TableMap) -> Slip:
         else:
             offset = offset + np.abs(part.weights).max(axis=0)
     at, roundings = np.array(numbers, dtype=np.intp), len(table_map.parts) + _OTHER_ROUNDINGS
+    if any(link is not None for link in table_map.links):
+        roundings += 8
     return Slip(at, np.concatenate(columns).T, offset, _gamma(roundings))
 
 
@@ -151,6 +155,10 @@ class _Sizes:
 
     def shifted(self, by: NDArray[Any]) -> _Sizes:
         return self._after(lambda flow: flow.shifted(np.abs(by)), 1)
+
+    def linked(self, links: Sequence[Link | None], what: str) -> _Sizes:
+        # Rounding of the function and of what undoes it, in units of `Link.pull`.
+        return self._after(lambda flow: flow.linked(links, what), 8)
 
     def mixed(self, matrix: NDArray[Any]) -> _Sizes:
         # The image of a mean may be taken off afterwards: as many roundings, and one more.

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from counterlvq.errors import NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import DRAWN_ROUNDING
@@ -72,6 +73,12 @@ class Slice:
 
 def slice_of(explainer: Explainer, cf: Counterfactual, features: PlaneAxes = None) -> Slice:
     """Compute what `plot_plane` draws."""
+    if explainer.scales:
+        raise NotSupportedError(
+            f"the model sees {', '.join(explainer.scales[:3])}, so that its cells are curved in "
+            f"the columns of the table; expected columns that it sees as they are. Use "
+            f"plot_changes, or transform the table before the pipeline."
+        )
     plane = plane_of(explainer, cf, features)
     answer = plane.places((cf.x if cf.status.has_answer else cf.original)[None, :])[0]
     ball = _outline(plane, explainer.cost, cf.original, cf.lower_bound, answer)

@@ -30,7 +30,7 @@ from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
-from counterlvq.types import Status
+from counterlvq.types import Scores, Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = [
@@ -108,6 +108,7 @@ class Answer:
     values: tuple[Value, ...]
     proof: tuple[str, ...]
     rivals: tuple[Rival, ...]
+    part: str  # what the rivals are: prototypes, clusters, classes
     pressures: tuple[Pressure, ...]
     check: str
     conflict: tuple[str, ...]
@@ -167,13 +168,13 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
         facts.append(Fact("features changed per answer", f"{changed:.2f}"))
     model = explainer.model
     features = explainer.features
-    metric = "a metric for each prototype" if model.is_local else "one metric"
+    part = model.meaning.part
+    metric = f"a metric for each {part}" if model.is_local else "one metric"
+    parts = f"{model.n_prototypes:,} {part}{_plural(part, model.n_prototypes)}"
+    if part in ("prototype", "training row"):
+        parts = f"{parts} of {len(model.classes)} classes"
     setting = (
-        Fact(
-            "Model",
-            f"{model.n_prototypes:,} prototypes of {len(model.classes)} classes, "
-            f"{len(features)} features, {metric}",
-        ),
+        Fact("Model", f"{parts}, {len(features)} features, {metric}"),
         Fact("Cost", _cost_words(explainer.cost)),
         Fact("Constraints", _constraints_words(explainer)),
     )
@@ -230,6 +231,7 @@ def read_answer(
         values=_values(explainer, cf, wording),
         proof=proof,
         rivals=rivals,
+        part=cf.part,
         pressures=_pressures(explainer, cf, wording),
         check=_check(explainer, cf),
         conflict=tuple(words_of(item) for item in cf.conflict),
@@ -280,7 +282,7 @@ def _proof(
         return ("The input has a wished-for label already, so that nothing is to be proved.",), ()
     if cf.status is Status.INFEASIBLE:
         return (
-            "That there is none is proved, not given up on: for every prototype with a wished-for "
+            f"That there is none is proved, not given up on: for every {cf.part} with a wished-for "
             "label there are prices at which the constraints and the rivals contradict each "
             "other, and adding them up again takes no solver.",
         ), ()
@@ -318,23 +320,27 @@ def _own_cost(cf: Counterfactual, wording: Wording) -> str:
 def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
     """Say whom the certificate charges, for the cell that the answer lies in."""
     certificate = cf.certificate
+    if isinstance(certificate, BoxCertificate):
+        return (), (_boxes(certificate, cf.part),)
     if not isinstance(certificate, CellCertificate):
-        return (), (_boxes(certificate),) if isinstance(certificate, BoxCertificate) else ()
+        return (), ()
     proofs = certificate.proofs
     own = next((proof for proof in proofs if proof.prototype == cf.prototype), None)
     if own is None or not own.rivals.size:
         return (), ()
-    labels = explainer.model.labels.tolist()
-    distance = explainer.model.distances(cf.original_values[None, :])[0]
+    is_score = explainer.model.meaning.scores is Scores.SHIFTED
+    unit = "score" if is_score else "squared distance"
+    view = explainer._view(cf.original_values)
+    distance = view.model.distances(view.inner(cf.original_values)[None, :])[0]
     leads = distance[own.prototype] - distance[own.rivals]
     rivals = tuple(
-        Rival(f"{k}, {shown_repr(labels[k])}", rough_text(float(lead)), rough_text(float(price)))
+        Rival(_named(explainer, k, ", {}"), rough_text(float(lead)), rough_text(float(price)))
         for k, lead, price in zip(own.rivals.tolist(), leads, own.rival_prices, strict=True)
     )
     words = [
-        f"The answer lies in the cell of prototype {own.prototype} "
-        f"({shown_repr(labels[own.prototype])}). "
-        f"The rivals below stand in the way; a price says what one unit of squared distance less "
+        f"The answer lies in the cell of {explainer.model.meaning.part} "
+        f"{_named(explainer, own.prototype, ' ({})')}. "
+        f"The rivals below stand in the way; a price says what one unit of {unit} less "
         f"between them would save."
     ]
     total = float(leads @ own.rival_prices)
@@ -347,13 +353,25 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     return rivals, tuple(words)
 
 
-def _boxes(forest: BoxCertificate) -> str:
+def _named(explainer: Explainer, k: int, more: str) -> str:
+    """Name a prototype: by its number and its label, or by the label alone where that is it."""
+    label = shown_repr(explainer.model.labels.tolist()[k])
+    if explainer.model.meaning.part in ("prototype", "training row"):
+        return f"{k}{more.format(label)}"
+    return label
+
+
+def _boxes(forest: BoxCertificate, part: str) -> str:
     parts = sum(int((tree.feature < 0).sum()) for tree in forest.trees)
     return (
         f"The proof cuts all cheaper changes into {parts:,} box{'' if parts == 1 else 'es'} over "
-        f"{len(forest.trees)} wished-for prototype{'' if len(forest.trees) == 1 else 's'}, with "
+        f"{len(forest.trees)} wished-for {part}{_plural(part, len(forest.trees))}, with "
         f"prices for each."
     )
+
+
+def _plural(word: str, count: int) -> str:
+    return "" if count == 1 else "es" if word.endswith("s") else "s"
 
 
 def _count(number_of: int, what: str) -> str:

@@ -283,9 +283,10 @@ def _certificate(answer: Answer) -> Safe | None:
         return None
     rivals = pressures = None
     if answer.rivals:
+        near = "ahead at" if answer.part in ("class", "component") else "nearer to"
         rivals = _table(
             "Rivals that are charged for",
-            ("prototype", "nearer to the input by", "price"),
+            (answer.part, f"{near} the input by", "price"),
             [
                 tag(
                     "tr",

@@ -149,7 +149,8 @@ def report_html(
 
 def _has_plane(explainer: Explainer) -> bool:
     features = explainer.features
-    return len(features) > 1 and all(feature.is_number for feature in features)
+    plain = all(feature.is_number for feature in features) and not explainer.scales
+    return len(features) > 1 and plain
 
 
 def _answers_of(
