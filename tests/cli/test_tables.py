@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import random
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from pyarrow import parquet as pq
 
 import counterlvq as clvq
 from counterlvq.cli.csv_lines import first_lines
-from counterlvq.cli.tables import Reading, table_from
+from counterlvq.cli.tables import Reading, needed, table_from
 from tests.support.shell import counterlvq, one_line
 
 
@@ -83,6 +85,21 @@ def test_first_lines_are_those_of_pandas(delimiter: str) -> None:
         compared += 1
         assert len(first_lines(text, delimiter)[0]) == frame.shape[1], repr(text)
     assert compared > 500
+
+
+@pytest.mark.parametrize("cell", ["x", "'x", "'=x"])
+def test_time_grows_with_the_number_of_columns(cell: str) -> None:
+    """Ten times the columns take about ten times as long, and far from a hundred times."""
+
+    def seconds(columns: int) -> float:
+        names = ",".join(f"c{j}" for j in range(columns))
+        start = time.process_time()
+        table = read(f"{names}\n{','.join([cell] * columns)}\n".encode())
+        assert table.iloc[0].tolist() == [cell.removeprefix("'") if "=" in cell else cell] * columns
+        return time.process_time() - start
+
+    few = min(seconds(2_000) for _ in range(3))
+    assert seconds(20_000) < 40 * few
 
 
 # --- Parquet --------------------------------------------------------------------------------------
@@ -235,6 +252,13 @@ def test_halves_of_surrogate_pairs_are_kept() -> None:
 
 
 # --- at the shell ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_hints_name_what_can_be_installed(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(clvq.NotSupportedError, match=f"install it with pip install {library}.$"):
+        needed(library)
 
 
 def test_missing_columns_speak_of_the_delimiter(tmp_path: Path) -> None:

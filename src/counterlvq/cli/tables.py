@@ -53,6 +53,7 @@ _COLUMN = 256
 # As many cells as a value takes while it is none of a column yet.
 _OBJECTS = 4
 _MOST_NAMELESS = 1000
+_FEW_LINES = 16
 _MOST_WHOLE = 1 << 63
 _SHOWN = 60
 
@@ -153,10 +154,16 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
     pandas = needed("pandas")
     read = partial(pandas.read_csv, sep=delimiter, decimal=how.decimal)
     encoded = text.encode("utf-8")
-    begin = read(io.BytesIO(encoded), nrows=1)  # so that pandas, too, says how wide the table is
-    if begin.shape[1] != len(names) or not isinstance(begin.index, pandas.RangeIndex):
-        raise ValueError(f"{len(names)} names of columns, and {begin.shape[1]} columns")
-    return restored(read(io.BytesIO(encoded)))
+    if lines > _FEW_LINES:  # have pandas, too, say how wide the table is, before it makes room
+        _check_width(pandas, read(io.BytesIO(encoded), nrows=1, dtype=object), names)
+    table = read(io.BytesIO(encoded))
+    _check_width(pandas, table, names)
+    return restored(table) if "'" in text else table
+
+
+def _check_width(pandas: Any, table: Any, names: list[str]) -> None:
+    if table.shape[1] != len(names) or not isinstance(table.index, pandas.RangeIndex):
+        raise ValueError(f"{len(names)} names of columns, and {table.shape[1]} columns")
 
 
 def _check_row(row: list[str], names: list[str], name: str) -> None:
