@@ -52,10 +52,21 @@ def good() -> tuple[bytes, ...]:
         (clvq.PrototypeModel(points, np.array([1, "1", None, True], dtype=object)), None),
         (pipeline, None),
     ]
+    words = clvq.Features(
+        [
+            clvq.Feature("pay", label="net pay", change="increase"),
+            clvq.Feature("job", levels=["nurse", "clerk"], price={("clerk", "nurse"): 2.0}),
+            clvq.Feature("owner", "boolean", true="with a house"),
+        ]
+    )
+    many = pd.concat([table] * 3)
     out = []
-    for model, features in models:
+    for model, features, reference in [
+        *((*pair, None) for pair in models),
+        (pipeline, words, many),
+    ]:
         file = io.BytesIO()
-        clvq.save(model, file, features)
+        clvq.save(model, file, features, reference)
         out.append(file.getvalue())
     return tuple(out)
 

@@ -121,8 +121,10 @@ def _other_parquet(rng: random.Random) -> bytes:
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    way = rng.randrange(4)
+    way = rng.randrange(6)
     file = io.BytesIO()
+    if way >= 4:
+        return _wide_parquet(rng) if way == 4 else _dense_parquet(rng)
     if way < 2:
         table = pq.read_table(io.BytesIO(rng.choice(parquet())))
         told = dict(table.schema.metadata)
@@ -148,6 +150,74 @@ def _other_parquet(rng: random.Random) -> bytes:
         table = pa.table({"a": column, "b": column})
     # Without Arrow's own schema, repeated text comes back written out.
     pq.write_table(table, file, compression=rng.choice(("none", "zstd")), store_schema=way < 2)
+    return file.getvalue()
+
+
+# Types that pandas might be told to make of a column, or of the names of columns.
+_TOLD_TYPES = (
+    "string[python]", "string[pyarrow]", "object", "category", "period[D]", "timedelta64[ns]",
+    "U99999999", "S99999999", "V10000000", "Int64", "boolean", "Sparse[float64]", "complex128",
+    "datetime64[ns, Mars/Phobos]", "i4,i4", "(999999,)f8", "interval[int64]", "nonsense", "",
+)  # fmt: skip
+
+
+def _about(rng: random.Random, names: list[str]) -> bytes:
+    """Metadata of pandas about some columns, with types of all kinds."""
+
+    def told(name: str | None) -> dict[str, Any]:
+        kinds = ("unicode", "categorical", "datetimetz", "int64", "bytes", "mixed")
+        return {"name": name, "field_name": name, "pandas_type": rng.choice(kinds),
+                "numpy_type": rng.choice(_TOLD_TYPES), "metadata": None}  # fmt: skip
+
+    index: list[Any] = [{"kind": "range", "name": None, "start": 0, "stop": 10**12, "step": 1}]
+    about = {"index_columns": rng.choice((index, names[:1], names * 2, [])),
+             "column_indexes": [told(None)] * rng.choice((0, 1, 2)),
+             "columns": [told(name) for name in names], "pandas_version": "2.2"}  # fmt: skip
+    return json.dumps(about).encode()
+
+
+def _wide_parquet(rng: random.Random) -> bytes:
+    """Thousands of columns, which take memory each, whatever they hold."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    file, value = io.BytesIO(), rng.choice((1.0, "x", True, None))
+    names = [f"c{j}" for j in range(rng.choice((10, 1000, 5000)))]
+    table = pa.table({name: [value] for name in names})
+    if rng.random() < 0.5:
+        table = table.replace_schema_metadata({b"pandas": _about(rng, names)})
+    pq.write_table(table, file, compression="none", write_statistics=False)
+    return file.getvalue()
+
+
+def _dense_parquet(rng: random.Random) -> bytes:
+    """One value so many times that it is close to what may be read, on either side."""
+    import pyarrow as pa
+    from pyarrow import parquet as pq
+
+    value, kind, size = rng.choice((
+        ("ab", pa.string(), 28), ("x" * 300, pa.string(), 640), ("x" * 300, pa.large_string(), 640),
+        ("x" * 300, pa.string_view(), 640), ("ab", pa.string_view(), 28), (None, pa.string(), 24),
+        (1, pa.int64(), 16), (1, pa.int8(), 16), (True, pa.bool_(), 16), (b"ab", pa.binary(), 68),
+        (1, pa.timestamp("ns", "UTC"), 16), (1, pa.duration("s"), 16), (1, pa.date32(), 64),
+    ))  # fmt: skip
+    rows = int((128 << 20) / size * rng.uniform(0.7, 1.1))
+    plain = pa.string() if pa.types.is_string_view(kind) else kind  # views are not taken
+    numbers = np.zeros(rows, np.int32)
+    missing = np.arange(rows) < rng.choice((0, 1, rows // 2))
+    column: Any = pa.array([value], plain).take(pa.array(numbers, mask=missing)).cast(kind)
+    table = pa.table({"a": column})
+    if rng.random() < 0.7:
+        table = table.replace_schema_metadata({b"pandas": _about(rng, ["a"])})
+    file, ways = io.BytesIO(), [None, "PLAIN"]
+    if pa.types.is_string(column.type):
+        ways += ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"]
+    way = rng.choice(ways)
+    pq.write_table(
+        table, file, compression="zstd", use_dictionary=way is None,
+        column_encoding=None if way is None else {"a": way},
+        row_group_size=rng.choice((10**5, rows)),
+    )  # fmt: skip
     return file.getvalue()
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import counterlvq as clvq
+from counterlvq.numeric import tolerances
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
@@ -30,30 +31,32 @@ ROOMS = {
     "datasets": "",
     "numeric": "errors",
     "tables": "visible errors types numeric",
-    "model": "errors numeric tables",
+    "model": "errors types numeric tables",
     "vicinity": "numeric model",
     "cells": "numeric model",
     "programs": "numeric model cells",
     "certificates": "numeric model vicinity cells programs",
     "solvers": "errors numeric programs",
-    "search": "visible types numeric model cells programs certificates solvers",
+    "search": "visible types numeric cells programs certificates solvers",
     "problem": "visible errors types numeric tables model programs",
-    "adapters": "errors files numeric tables model vicinity",
-    "pipelines": "errors numeric tables model problem adapters",
+    "adapters": "errors types files numeric tables model vicinity",
+    "pipelines": "errors types numeric tables model problem adapters",
     "persistence": "errors types files numeric tables model adapters pipelines",
     "lvq": "errors numeric model",
-    "presentation": "types numeric tables",
+    "presentation": "visible errors types numeric tables search",
     "results": "visible types numeric tables certificates problem presentation",
     "batch": "visible errors types numeric tables model programs certificates solvers search"
     " problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
+    "certified": "errors types files numeric tables model programs certificates problem pipelines"
+    " results prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " results batch prepared",
+    " presentation results batch prepared certified",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
     " results batch explainer plots",
-    "counterlvq_paper": "visible errors datasets",
+    "counterlvq_paper": "visible errors datasets presentation",
     "cli": "visible files datasets presentation report counterlvq_paper",
     "__main__": "cli",
 }
@@ -251,12 +254,14 @@ def test_compiler_is_imported_in_one_place() -> None:
 def test_compiled_code_draws_on_compiled_files_only() -> None:
     """What is stored on disk is keyed by these files; see `numeric.jit`."""
     jit = "counterlvq.numeric.jit"
+    constants = "counterlvq.numeric.tolerances"
     compiled = {name for name, others in imports().items() if jit in others}
     assert len(compiled) > 5
     for name in compiled:
         text = modules()[name].read_text(encoding="utf-8")
         assert f"from {jit} import" in text, name
-        assert imports()[name] <= compiled | {jit}, name
+        assert imports()[name] <= compiled | {jit, constants}, name
+    assert not imports()[constants]
 
 
 def test_tests_mirror_the_rooms() -> None:
@@ -286,6 +291,7 @@ PUBLIC = {
     "If",
     "Increase",
     "InvalidInputError",
+    "LineVerdict",
     "Linear",
     "Mahalanobis",
     "Manhattan",
@@ -297,18 +303,24 @@ PUBLIC = {
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
+    "Thresholded",
     "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
     "WorkerLostError",
     "__version__",
+    "angle_model",
     "as_prototype_model",
+    "import_prototypes",
     "load",
     "load_exported",
     "mad_weights",
     "save",
+    "save_certificate",
+    "verify_certificates",
 }
 ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
 PUBLIC |= ESTIMATORS
@@ -417,6 +429,71 @@ def test_source_has_no_effects_and_runs_no_text(path: Path) -> None:
     assert not outside_imports(path) & (FORBIDDEN_IMPORTS - processes)
 
 
+# Small numbers that are no constants of rounding, by file and as they are written.
+NO_ROUNDING = {
+    ("adapters/prosemble.py", "1e-6"): "what `predict` itself does",
+    ("batch/confirmation.py", "2.0**-6"): "the next lead that is tried",
+    ("explainer.py", "1e-4"): "a default of the user's",
+    ("lvq/glvq.py", "1e-4"): "a default of the user's",
+    ("lvq/rslvq.py", "1e-3"): "a default of the user's",
+    ("lvq/objective.py", "1e-3"): "when an optimiser stops, in units of the user's `tol`",
+    ("pipelines/affine.py", "np.finfo(spread.dtype).eps"): "what `transform` itself does",
+    ("plots/slices.py", "1e-3"): "a gap that is wide enough to be drawn",
+    ("plots/slices.py", "1e-12"): "the first length of a ray, which is doubled",
+    ("presentation/numbers.py", "1e-4"): "the last digit that is shown of a gap",
+    ("certificates/check_certificate.py", "1e-15"): "the first shift that is tried",
+    ("certificates/quadratic_bounds.py", "2.0**20"): "how far a point is looked for",
+    ("programs/template.py", "2.0**16"): "how far a search looks",
+    ("search/branch_and_bound.py", "3e-9"): "seconds",
+    ("solvers/clarabel_guard.py", "1e-3"): "seconds",
+    ("solvers/patience.py", "1e-3"): "seconds",
+    ("tables/encoding.py", "2.0**53"): "whole numbers that floats hold exactly",
+    ("tables/features.py", "2.0**52"): "from where on floats are whole numbers",
+}
+
+
+def small_numbers(path: Path) -> Iterator[str]:
+    """Numbers below 1/200, powers of two and machine epsilons, as they are written."""
+    text = path.read_text(encoding="utf-8")
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.Constant(value=float(value)):
+                is_small = 0.0 < value < 0.005
+            case ast.BinOp(left=ast.Constant(value=float(two)), op=ast.Pow(), right=power):
+                is_small = two == 2.0 and isinstance(power, ast.Constant | ast.UnaryOp)
+            case ast.Attribute(attr=name):
+                is_small = name == "eps"
+            case _:
+                is_small = False
+        if is_small:
+            yield ast.get_source_segment(text, node) or ""
+
+
+def test_constants_of_rounding_stand_in_one_place() -> None:
+    """With what each may turn into what; the rim sees the public surface alone."""
+    home = PACKAGE / "numeric" / "tolerances.py"
+    found = {
+        (path.relative_to(PACKAGE).as_posix(), number)
+        for path in PACKAGE.rglob("*.py")
+        if path != home
+        for number in small_numbers(path)
+    }
+    assert found == set(NO_ROUNDING)
+    assert len([*small_numbers(home)]) > 60
+
+
+def test_every_constant_of_rounding_is_used() -> None:
+    names = set(tolerances.__all__)
+    used = {
+        alias.name
+        for path in source_files()
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.ImportFrom) and node.module == tolerances.__name__
+        for alias in node.names
+    }
+    assert used == names
+
+
 def project_files() -> list[Path]:
     """What belongs to the project: all that git does not ignore, else all that is not hidden."""
     listed = subprocess.run(
@@ -473,3 +550,16 @@ def test_what_the_last_two_tests_look_for_would_be_found() -> None:
     for home in HOMES:
         assert machine_paths(f"cd {home}somebody") == [home]
         assert machine_paths(f"https://example.org{home}page") == []
+
+
+@each_file
+def test_marks_survive_copies(path: Path) -> None:
+    """Pickles and deep copies of `object()` are other objects; a class or a member is itself."""
+    bare = [
+        node.lineno
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "object"
+    ]
+    assert not bare

@@ -6,8 +6,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from counterlvq.adapters import as_prototype_model, load_exported
+    from counterlvq.adapters import (
+        Thresholded,
+        angle_model,
+        as_prototype_model,
+        import_prototypes,
+        load_exported,
+    )
     from counterlvq.batch.result import BatchSummary, CounterfactualBatch
+    from counterlvq.certified.saving import save_certificate
+    from counterlvq.certified.verifying import LineVerdict, verify_certificates
     from counterlvq.errors import (
         ConstraintSyntaxError,
         CounterlvqError,
@@ -34,13 +42,14 @@ if TYPE_CHECKING:
         MaxChange,
         MinChange,
         OneOf,
-        Quadratic,
     )
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
     from counterlvq.problem.implications import If
+    from counterlvq.problem.quadratic import Quadratic
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
+    from counterlvq.tables.reference import Reference
     from counterlvq.types import Status
 
 __version__ = "0.1.0"
@@ -70,6 +79,7 @@ __all__ = [
     "If",
     "Increase",
     "InvalidInputError",
+    "LineVerdict",
     "Linear",
     "Mahalanobis",
     "Manhattan",
@@ -81,25 +91,39 @@ __all__ = [
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
+    "Thresholded",
     "TooLargeError",
     "UnknownFeatureError",
     "UnknownLabelError",
     "WorkerLostError",
     "__version__",
+    "angle_model",
     "as_prototype_model",
+    "import_prototypes",
     "load",
     "load_exported",
     "mad_weights",
     "save",
+    "save_certificate",
+    "verify_certificates",
 ]
 
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
 # does, before it can answer to Ctrl-C, and much of it is not needed for a single question.
 _HOMES = {
-    "adapters": ("as_prototype_model", "load_exported"),
+    "adapters": (
+        "Thresholded",
+        "angle_model",
+        "as_prototype_model",
+        "import_prototypes",
+        "load_exported",
+    ),
     "batch.result": ("BatchSummary", "CounterfactualBatch"),
+    "certified.saving": ("save_certificate",),
+    "certified.verifying": ("LineVerdict", "verify_certificates"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
         "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",
@@ -112,13 +136,15 @@ _HOMES = {
     "pipelines": ("TableModel",),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
-        "MinChange", "OneOf", "Quadratic",
+        "MinChange", "OneOf",
     ),
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "problem.quadratic": ("Quadratic",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
+    "tables.reference": ("Reference",),
     "types": ("Status",),
 }  # fmt: skip
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

@@ -28,15 +28,10 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import SCORE_ROUNDING, UNIT
 
 __all__ = ["Forms", "Halfspaces", "LocalCells", "LocalView", "SharedCells"]
 
-# Twice the unit roundoff: a sum of n products is off by less than n times this of their sizes.
-# The errors of conditions are rounded up with it: weak bounds, never wrong ones.
-_UNIT = 2.0**-52
-# Share of the scores that meet in `predict` which its rounding can blur. It moves answers away
-# from the boundary; no bound and no exclusion rests on it.
-_ROUNDING_MARGIN = 2.0**-48
 # How many times the rounding of a distance a default margin is at least, for shared metrics.
 _MARGIN_SHARE = 4.0
 
@@ -109,6 +104,11 @@ class SharedCells:
         # Without rivals all cells are the whole space; one is enough.
         return cls(model, targets if rivals.size else targets[:1], rivals)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self.targets.nbytes + self.rivals.nbytes
+
     def halfspaces(
         self, prototype: int, x: Floats, rivals: NDArray[np.intp] | None = None
     ) -> Halfspaces:
@@ -155,7 +155,7 @@ class SharedCells:
             F = model.diagonal
             steps, lifted = 4, ahead * F
             normals = 2.0 * lifted * F
-            normals_blur = (steps + 4) * _UNIT * np.abs(normals)
+            normals_blur = (steps + 4) * UNIT * np.abs(normals)
             leads = np.einsum("ij,ij->i", lifted, both * F)
             leads_size = np.einsum("ij,ij->i", np.abs(lifted), both_size * np.abs(F))
         else:
@@ -163,10 +163,10 @@ class SharedCells:
             steps, lifted = d + len(F) + 2, ahead @ F.T
             normals = 2.0 * lifted @ F
             sizes = np.abs(ahead) @ np.abs(F).T
-            normals_blur = (steps + 4) * _UNIT * 2.0 * sizes @ np.abs(F)
+            normals_blur = (steps + 4) * UNIT * 2.0 * sizes @ np.abs(F)
             leads = np.einsum("ij,ij->i", lifted, both @ F.T)
             leads_size = np.einsum("ij,ij->i", sizes, both_size @ np.abs(F).T)
-        leads_blur = (2 * (steps + d) + 8) * _UNIT * (leads_size + more_size)
+        leads_blur = (2 * (steps + d) + 8) * UNIT * (leads_size + more_size)
         flat = np.broadcast_to(0.0, (leads.size, d, d))
         return Forms(
             flat, normals, leads + more, flat, normals_blur, leads_blur, leads_size + more_size
@@ -252,13 +252,19 @@ class LocalCells:
                 seen.add(key)
         rivals = np.flatnonzero(~target_mask & alive)
         targets = np.flatnonzero(target_mask & alive)
-        matrices = 3 * model.n_prototypes + 2 * targets.size * rivals.size
+        cells = cls(model, targets if rivals.size else targets[:1], rivals)
         refuse_too_large(
             f"local metrics of {model.n_prototypes:,} prototypes and {model.n_features:,} features",
-            FLOAT * matrices * model.n_features**2,
+            cells.nbytes,
             "leave out features, or take a model with one metric for all",
         )
-        return cls(model, targets if rivals.size else targets[:1], rivals)
+        return cells
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its matrices take once they have been asked for."""
+        matrices = 3 * self.model.n_prototypes + 2 * self.targets.size * self.rivals.size
+        return FLOAT * matrices * self.model.n_features**2
 
     @cached_property
     def _differences(self) -> dict[int, tuple[Floats, Floats]]:
@@ -266,7 +272,7 @@ class LocalCells:
         return {
             int(i): (
                 self.metrics[i] - self.metrics[self.rivals],
-                self.steps * _UNIT * (self.sizes[i] + self.sizes[self.rivals]),
+                self.steps * UNIT * (self.sizes[i] + self.sizes[self.rivals]),
             )
             for i in self.targets
         }
@@ -321,7 +327,7 @@ class LocalView:
     @property
     def rounding_margin(self) -> float:
         """Least lead over a rival that rounding in `predict` cannot undo."""
-        return _ROUNDING_MARGIN * self.scale
+        return SCORE_ROUNDING * self.scale
 
     @cached_property
     def _pulls(self) -> Floats:
@@ -366,8 +372,8 @@ class LocalView:
             2.0 * (pulls[prototype] - pulls[k]),
             scores[k] - scores[prototype],
             Q_blur,
-            2.0 * steps * _UNIT * (sizes[prototype] + sizes[k]),
-            2.0 * steps * _UNIT * met,
+            2.0 * steps * UNIT * (sizes[prototype] + sizes[k]),
+            2.0 * steps * UNIT * met,
             scores[k] + scores[prototype],
         )
 

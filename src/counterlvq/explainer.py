@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -14,35 +14,36 @@ from numpy.typing import ArrayLike, NDArray
 from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
 from counterlvq.batch.engine import BatchRun, Table
 from counterlvq.batch.processes import answer_rows
-from counterlvq.batch.progress import reporter
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
+from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, plain_copy
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.questions import Question
+from counterlvq.certified.saving import save_lines
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, plain, read_only, told
-from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.numeric.memory import Kept, told_if_too_large
 from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared
+from counterlvq.presentation.numbers import cost_text
+from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
+from counterlvq.problem.seen import constraints_of, outside_of, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import (
-    Exact,
-    conflict,
-    judge_by,
-)
+from counterlvq.search.strategies import Exact, conflict
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import settled
+from counterlvq.tables.frames import TableView
 from counterlvq.types import Method, Status
 
 __all__ = ["Explainer"]
@@ -65,7 +66,8 @@ class Explainer:
         column selection, ...) or encode categories, is explained in the columns and units of
         the table that it takes: cost, constraints and answers are stated there.
     cost : Cost, default Manhattan()
-        What a change costs.
+        What a change costs; plain sums of changes by default. ``Manhattan(mad_weights(table))``
+        measures each feature by how much it usually varies.
     constraints : sequence of Constraint or str
         What every counterfactual must respect. A string is a linear comparison such as
         ``"second_floor <= first_floor"``; ``original(f)`` in it is the factual value.
@@ -80,15 +82,17 @@ class Explainer:
         does the same with a small budget, so that most answers are proved and every answer
         has an honest gap.
     time_limit : float, optional
-        Seconds per answer, proof and conflict included, looked at between programs; one that is
-        running is waited for, as is a compiled kernel. What is not shown by then is not claimed.
+        Seconds per answer, proof and conflict included. An iteration of a cone program that is
+        running is waited for. What is not shown by then is not claimed.
     gap : float, default 1e-4
         Relative gap at which an answer counts as OPTIMAL under local metrics; below about
         1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
     features : Features or DataFrame, optional
-        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table
-        whose dtypes say so. Without it, columns that a pipeline encodes have the levels that
-        the encoder knows, and all others are real numbers.
+        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table,
+        typically the training table, whose dtypes say so and whose values say in which ranges
+        numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
+        columns that a pipeline encodes have the levels that the encoder knows, and all others
+        are real numbers.
 
     Examples
     --------
@@ -96,7 +100,12 @@ class Explainer:
     >>> model = clvq.PrototypeModel(
     ...     [[1.0, 1.0], [3.0, 2.0]], ["rejected", "accepted"], feature_names=["income", "savings"]
     ... )
-    >>> explainer = clvq.Explainer(model, constraints=["savings <= original(savings)"])
+    >>> table = [[1.0, 1.0], [2.0, 1.5], [3.0, 2.0]]
+    >>> explainer = clvq.Explainer(
+    ...     model,
+    ...     cost=clvq.Manhattan(clvq.mad_weights(table)),
+    ...     constraints=["savings <= original(savings)"],
+    ... )
     >>> cf = explainer.explain([1.0, 1.0], target="accepted")
     >>> print(cf)
     Counterfactual (optimal)
@@ -118,7 +127,7 @@ class Explainer:
     features: Features
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
-    _views: dict[tuple[float, ...], Prepared]
+    _views: Kept[Hashable, Prepared]
 
     def __init__(
         self,
@@ -148,15 +157,17 @@ class Explainer:
         put = partial(object.__setattr__, self)
         put("cost", _checked_cost(cost))
         put("_source", source_of(model, features, self.cost))
+        if isinstance(self.cost, Manhattan):
+            put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)
         put("features", self._source.features)
-        put("constraints", _checked_constraints(constraints))
+        put("constraints", _with_those_of(self.features, _checked_constraints(constraints)))
         put("margin", None if margin is None else _at_least_zero("margin", margin))
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
-        put("_views", {})
+        put("_views", Kept(_MOST_VIEWS))
         _ = self._view().template  # what is wrong with the constraints is said at once
         self._refuse_unpriced()
 
@@ -205,10 +216,14 @@ class Explainer:
         The answer would have been yes if x0 were 1.001 higher (2.001 instead of 1).
         """
         with told_if_too_large("a row was explained"):
-            x = settled(x)
-            answer = self._answer(self._source.row(x), target, progress=progress)
-            given = self._source.like(x, answer.values[None, :])
-            return replace(answer, as_given=given, check=self._check)
+            given = self._source.seen(x, is_row=True)
+            row = self._source.row(given)
+            self._source.refuse_without_angle(row[None, :])
+            answer = self._answer(row, target, progress=progress)
+            answered = self._source.like(given, answer.values[None, :])
+            return replace(
+                answer, as_given=answered, check=self._check, respond=self._source.responds
+            )
 
     def _answer(
         self,
@@ -228,24 +243,15 @@ class Explainer:
         nearest = int(now.prototype[0])
         target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
-        judge = judge_by(view.rules, factual, target_mask, self.time_limit)
+        context = SearchContext.begun(view.rules, factual, target_mask, self.time_limit)
         if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
             return self._unchanged(row, nearest, target_mask)
+        question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
-                view.rules,
-                factual,
-                target_mask,
-                judge,
-                lambda asked: view.answers.find(factual, target_mask, asked, report),
-                lambda found: found.certificate.excludes_all(
-                    view.answers.question(factual, target_mask),
-                    self.margin or 0.0,
-                    stop=judge.too_late,
-                ),
-                push,
+                question, context, lambda asked: view.answers.find(question, asked, report), push
             )
-        return self._result(row, view, find, prototype, nearest, target_mask, judge)
+        return self._result(row, view, question, context, find, prototype, nearest)
 
     def explain_batch(
         self,
@@ -299,8 +305,9 @@ class Explainer:
     def _explain_rows(
         self, X: ArrayLike, target: Any, jobs: int, progress: bool
     ) -> CounterfactualBatch:
-        X = settled(X)
-        rows = self._source.rows(X)
+        given = self._source.seen(X)
+        rows = self._source.rows(given)
+        self._source.refuse_without_angle(rows)
         wishes = targets_per_row(self.model, target, rows.shape[0])
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once
@@ -308,10 +315,12 @@ class Explainer:
         ask: Callable[[int], Counterfactual]
         ask = asker = _Asker(self, rows, target, wishes)
         view = self._view()
-        if isinstance(view.answers, Exact):
+        if isinstance(view.answers, Exact) and not self._source.coordinates.links:
             stated = view.answers.stated
             bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
             table = bulk.run(wishes, jobs, progress)
+            for i in rows_outside(self.constraints, self.features, rows).tolist():
+                table.put(i, asker.again(i, 1.0))
         else:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
             table = Table.of(rows, kept, self._nearest(rows))
@@ -332,10 +341,19 @@ class Explainer:
             labels=self.model.labels,
             features=self.features,
             rows=np.arange(rows.shape[0]),
+            has_target=self._has_target(table.nearest, target, wishes),
+            breaks_rules=self._breaks_rules(rows),
             ask=ask,
-            given=GivenTable(X, self._source.like),
+            given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
+            certify=partial(save_lines, explainer=self),
+            respond=self._source.responds,
         )
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which the cost measures some columns, such as ``log1p(income)``."""
+        return self._source.scales
 
     def verify(self, counterfactual: Counterfactual) -> float:
         """Recompute the lower bound of an answer from its certificate, without any solver.
@@ -366,6 +384,8 @@ class Explainer:
             )
         target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
+        if not self._source.coordinates.holds(row):
+            return 0.0
         view = self._view(row)
         question = view.answers.question(view.inner(row), target_mask)
         certificate, cost = counterfactual.certificate, counterfactual.cost
@@ -400,13 +420,20 @@ class Explainer:
                 f"constraint is {constraint!r}; expected a position in the list of "
                 f"{len(self.constraints)} constraints."
             )
-        other = copy(self)
-        put = partial(object.__setattr__, other)
-        put("constraints", self.constraints[:constraint] + self.constraints[constraint + 1 :])
-        put("_views", {})
+        changes: dict[str, Any] = {
+            "constraints": self.constraints[:constraint] + self.constraints[constraint + 1 :]
+        }
         if time_limit is not None:
-            put("time_limit", _at_least_zero("time_limit", time_limit))
+            changes["time_limit"] = _at_least_zero("time_limit", time_limit)
+        other = self._asking(**changes)
         other._refuse_unpriced()
+        return other
+
+    def _asking(self, **changes: Any) -> Explainer:
+        """Return an explainer that asks something else."""
+        other = copy(self)
+        for name, value in {**changes, "_views": Kept(_MOST_VIEWS)}.items():
+            object.__setattr__(other, name, value)
         return other
 
     def _check(
@@ -420,33 +447,62 @@ class Explainer:
         x, y = view.inner(row), view.inner(shown)
         judged = view.rules.judged(y[None, :], x[None, :])
         cost = float(judged.cost[0])
-        if not judged.good[0] or not cost <= most:
+        if not cost <= most:
             return False, cost
         target_mask = wished_prototypes(view.model, target, -1)
-        return view.rules.accepts(y, x, target_mask) and view.rules.confirms(y, target_mask), cost
+        answer = view.rules.accepts(y, x, target_mask, judged=judged)
+        confirms = view.rules.confirms
+        return answer is not None and confirms(answer, target_mask) is not None, cost
+
+    def prepared_for(self, row: Floats | None = None) -> Prepared:
+        """Everything that does not depend on a row beyond its levels; for writers of proofs."""
+        return self._view(row)
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
-        key = self._source.coordinates.levels
-        if row is not None:
-            key = self._source.coordinates.seen_from(row).levels
-        known = self._views.get(key)
-        if known is None:
-            source = self._source if row is None else self._source.seen_from(row)
-            known = Prepared(self, source)
-            # The oldest leave first. A list is made in one go, whatever other threads do.
-            for old in list(self._views)[: len(self._views) + 1 - _MOST_VIEWS]:
-                self._views.pop(old, None)
-            self._views[key] = known
-        return known
+        source, coordinates = self._source, self._source.coordinates
+        if row is None:
+            return self._views.get((coordinates.levels, ()), lambda: (Prepared(self, source), 1))
+        outside = outside_of(self.constraints, self.features, row)
+        return self._views.get(
+            (coordinates.seen_from(row).levels, outside),
+            lambda: (Prepared(self, source.seen_from(row), dict(outside)), 1),
+        )
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
-        if not self._source.coordinates.has_levels:
+        if not self._source.coordinates.has_levels and not self._source.coordinates.links:
             return self._view().rules.verdict(rows).prototype
         views = ((self._view(row), row) for row in rows)
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
         return np.array(told)
+
+    def _has_target(
+        self, nearest: NDArray[np.int64], target: Any, wishes: RowTargets | None
+    ) -> NDArray[np.bool_]:
+        """Which rows have a wished-for label as they are, (n,)."""
+        out = np.zeros(len(nearest), dtype=bool)
+        listed = (target,) if wishes is None else wishes.wishes
+        codes = np.zeros(len(nearest), dtype=np.int64) if wishes is None else wishes.codes
+        for code, wish in enumerate(listed):
+            if wish is not None:  # any other label than the present one
+                mine = codes == code
+                out[mine] = wished_prototypes(self.model, wish, -1)[nearest[mine]]
+        return out
+
+    def _breaks_rules(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows break the constraints, or the ranges of features, as they are, (n,)."""
+        if not self.constraints and not self._view().source.coordinates.own_conditions:
+            return np.zeros(len(rows), dtype=bool)
+        if self._source.coordinates.has_levels:
+            views = map(self._view, rows)
+            kept = [view.holds(view.inner(row)) for view, row in zip(views, rows, strict=True)]
+            return ~np.array(kept, dtype=bool)
+        out = ~self._view().rules.judged(rows, rows).good
+        for i in rows_outside(self.constraints, self.features, rows).tolist():
+            view = self._view(rows[i])
+            out[i] = not view.holds(view.inner(rows[i]))
+        return out
 
     def _family_for(self, target_mask: NDArray[np.bool_]) -> KernelData | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
@@ -456,22 +512,30 @@ class Explainer:
         return answers.prepared(target_mask)[1]
 
     def _without_margin(
-        self, row: Floats, target_mask: NDArray[np.bool_], reason: str, judge: SearchContext
+        self, row: Floats, reason: str, context: SearchContext
     ) -> tuple[float, str]:
         """Say what there is without the margin that cannot be had: a bound, and words.
 
         In the time that is left.
         """
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
+        found = other._answer(row, list(labels_of(self.model, context.target_mask)))
+        if found.status is Status.INFEASIBLE:
+            return np.inf, reason
+        cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
+        return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
+
+    def _within_rules(self, row: Floats, context: SearchContext) -> Counterfactual | None:
+        """Find the closest row that meets the constraints, whatever the model says of it."""
+        if context.target_mask.all():
+            return None
         other = copy(self)
         object.__setattr__(other, "margin", None)
         if self.time_limit is not None:
-            object.__setattr__(other, "time_limit", max(0.0, judge.seconds_left()))
-        object.__setattr__(other, "_views", {})
-        found = other._answer(row, list(labels_of(self.model, target_mask)))
-        if found.status is Status.INFEASIBLE:
-            return np.inf, reason
-        cost = f"; without it one costs {found.cost:.6g}" if found.status.has_answer else ""
-        return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
+            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
+        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
 
     def _unchanged(
         self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
@@ -492,39 +556,37 @@ class Explainer:
             features=self.features,
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
+            part=self.model.meaning.part,
         )
 
     def _result(
         self,
         row: Floats,
         view: Prepared,
+        question: Question | BoxQuestion,
+        context: SearchContext,
         find: SearchResult,
         prototype: int,
         nearest: int,
-        target_mask: NDArray[np.bool_],
-        judge: SearchContext,
     ) -> Counterfactual:
-        x = view.inner(row)
-        question = view.answers.question(x, target_mask)
-        verdict = view.verdict(question, find, judge.too_late)
+        verdict = view.verdict(question, find, context)
         status = verdict.status
         values = np.full(row.shape, np.nan)
-        if find.y is not None:
-            values = view.source.coordinates.outer(find.y[None, :])[0]
+        if find.answer is not None:
+            values = view.outer(find.answer.y, row)
         read_only(values)
         steps = list(find.engines)
-        if status in (Status.FEASIBLE, Status.UNKNOWN) and judge.out_of_time():
+        if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
             steps.append("the time limit was reached")
         why = Reason((), True, "; ".join(steps))
         bound, reason = verdict.bound, why.words
         if status is Status.INFEASIBLE:
             count = len(self.constraints)
-            why = conflict(
-                view.answers, view.rules, x, target_mask, find, count, view.template_with, judge
-            )
+            why = conflict(view.answers, question, context, find, count, view.template_with)
             reason = why.words
             if self.margin:
-                bound, reason = self._without_margin(row, target_mask, reason, judge)
+                bound, reason = self._without_margin(row, reason, context)
+        broken = view.broken_by(question.x)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -534,9 +596,11 @@ class Explainer:
             gap=verdict.gap,
             resolution=verdict.resolution,
             margin=self.margin or 0.0,
+            broken=broken,
+            within_rules=self._within_rules(row, context) if broken else None,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
-            target=labels_of(self.model, target_mask),
+            target=labels_of(self.model, context.target_mask),
             prototype=prototype,
             features=self.features,
             reason=reason,
@@ -544,6 +608,8 @@ class Explainer:
             conflict=tuple(self.constraints[k] for k in why.clashing),
             conflict_is_irreducible=why.is_irreducible,
             certificate=find.certificate,
+            part=self.model.meaning.part,
+            scales=self._source.scales,
         )
 
 
@@ -601,6 +667,13 @@ def _checked_constraints(
         raise InvalidInputError(
             f"constraints is {constraints!r}; expected a list of constraints and strings."
         ) from None
+
+
+def _with_those_of(
+    features: Features, given: tuple[Constraint | str, ...]
+) -> tuple[Constraint | str, ...]:
+    """Add what the columns ask for, unless it has been said."""
+    return given + tuple(item for item in constraints_of(features) if item not in given)
 
 
 def _checked_method(method: str) -> Method:

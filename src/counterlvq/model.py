@@ -1,10 +1,10 @@
-"""The winner-takes-all model that everything else is about."""
+"""The classifier that is explained: the label of the nearest prototype wins."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, final
@@ -13,24 +13,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
-from counterlvq.errors import InvalidInputError
+from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
-    finite_vector,
     key_of,
-    once,
     plain,
     read_only,
-    refuse_masked,
     told,
 )
 from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.metrics import checked_offsets, checked_omegas, with_blank_row
+from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import is_missing
+from counterlvq.tables.labels import checked_labels, distinct_labels
+from counterlvq.tables.reference import Reference
+from counterlvq.types import Meaning, Response, Scores
 
 __all__ = ["PrototypeModel"]
 
@@ -44,20 +45,6 @@ _PRODUCT = 1 << 18
 _ROWS_ENOUGH = 256
 # Up to so many rows, local distances are taken of all prototypes at once.
 _FEW_ROWS = 4
-# Twice the unit of rounding: errors are bounded by multiples of it, with room to spare for the
-# second-order terms that the bounds leave out. Too large an error bound sends more rows to exact
-# arithmetic, which decides the same.
-_UNIT = 2.0**-52
-# Squares below this lose digits or vanish; no bound on rounding is taken to be smaller. It sends
-# distances that are tiny to exact arithmetic, and changes no label.
-_TINY = 2.0**-1000
-# What two roundings of the root of a sum of such squares lose, at the most.
-_ROOT_TINY = 2.0**-560
-# Between two models that are the same up to rounding, distances that differ by less than this
-# share of themselves are a close call: the model behind is asked, and nothing is claimed.
-_CLOSE = 2.0**-30
-# Python writes no whole number of more than 4,300 digits, and nobody reads one of a thousand.
-_LABEL_BITS = 1 << 12
 
 
 @final
@@ -85,7 +72,10 @@ class PrototypeModel:
         One name per column; x0, x1, ... by default.
     offsets : array-like of shape (p,), optional
         Added to the squared distance of each prototype, at least 0: how far off the prototype
-        lies in directions that no input moves in. None by default.
+        lies in directions that no input moves in, or a score, see `meaning`. None by default.
+    meaning : Meaning, optional
+        What the prototypes stand for, and whether distances are genuine ones or scores of which
+        only differences count. Prototypes and distances by default.
 
     Attributes
     ----------
@@ -96,6 +86,8 @@ class PrototypeModel:
     blur : Blur or None
         For a model that states another one in other coordinates: how far its distances may be
         from that one's.
+    reference : Reference or None
+        A summary of the training table, where one was saved with the model.
 
     Examples
     --------
@@ -112,7 +104,9 @@ class PrototypeModel:
     features: Features
     classes: NDArray[Any]
     offsets: Floats | None  # (p,)
+    meaning: Meaning
     blur: Blur | None
+    reference: Reference | None
     _referee: Callable[[Floats], NDArray[np.intp]] | None
 
     def __init__(
@@ -122,21 +116,24 @@ class PrototypeModel:
         omegas: ArrayLike | Sequence[ArrayLike] | None = None,
         feature_names: Sequence[str] | None = None,
         offsets: ArrayLike | None = None,
+        meaning: Meaning | None = None,
     ) -> None:
         points = finite_matrix("prototypes", prototypes)
         count, width = points.shape
-        checked = _checked_labels(labels, count)
+        checked = checked_labels(labels, count)
         features = _checked_features(feature_names, width)
         object.__setattr__(self, "prototypes", points)
         object.__setattr__(self, "labels", checked)
-        factors = _checked_omegas(omegas, count, width)
+        factors = checked_omegas(omegas, count, width)
         if offsets is not None and not isinstance(factors, tuple):
-            factors = _with_blank_row(factors, width)
+            factors = with_blank_row(factors, width)
         object.__setattr__(self, "omegas", factors)
-        object.__setattr__(self, "offsets", _checked_offsets(offsets, count))
+        object.__setattr__(self, "offsets", checked_offsets(offsets, count))
         object.__setattr__(self, "features", features)
-        object.__setattr__(self, "classes", read_only(_distinct(checked)))
+        object.__setattr__(self, "classes", read_only(distinct_labels(checked)))
+        object.__setattr__(self, "meaning", _checked_meaning(meaning, len(self.classes)))
         object.__setattr__(self, "blur", None)
+        object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
 
     def __repr__(self) -> str:
@@ -270,11 +267,57 @@ class PrototypeModel:
         object.__setattr__(out, "_referee", by)
         return out
 
+    def with_reference(self, reference: Reference | None) -> PrototypeModel:
+        """Return the same model with a summary of its training table."""
+        out = copy.copy(self)
+        object.__setattr__(out, "reference", reference)
+        return out
+
     def blurred(self, by: Blur) -> PrototypeModel:
         """Return a model that says how far its distances may be from those that are meant."""
         out = copy.copy(self)
         object.__setattr__(out, "blur", by)
         return out
+
+    def responding(
+        self, response: Response | None, labels: NDArray[Any] | None = None
+    ) -> PrototypeModel:
+        """Return a model with a response, whose `label` is a position in `labels`.
+
+        In `classes` by default.
+        """
+        if response is not None and labels is not None:
+            keys = [key_of(label) for label in self.classes.tolist()]
+            at = keys.index(key_of(plain(labels[response.label])))
+            response = replace(response, label=at)
+        out = copy.copy(self)
+        meaning = replace(self.meaning, response=response)
+        object.__setattr__(out, "meaning", _checked_meaning(meaning, len(self.classes)))
+        return out
+
+    def require_distances(self, what: str) -> None:
+        """Refuse `what`, which needs squared distances, if the scores of this model are none.
+
+        Examples
+        --------
+        >>> from counterlvq.types import Meaning, Response, Scores
+        >>> scores = Meaning("class", Scores.SHIFTED)
+        >>> model = PrototypeModel([[0.0], [4.0]], ["no", "yes"], meaning=scores)
+        >>> model.require_distances("relative similarity")
+        Traceback (most recent call last):
+        counterlvq.errors.NotSupportedError: relative similarity needs squared distances, ...
+        """
+        if self.meaning.scores is Scores.ANGLE:
+            raise NotSupportedError(
+                f"{what} needs squared distances, and this model compares angles; expected a "
+                f"model of prototypes with distances. Ask for a margin instead."
+            )
+        if self.meaning.scores is Scores.SHIFTED:
+            raise NotSupportedError(
+                f"{what} needs squared distances, and the scores of this model are known up to a "
+                f"common shift only, so that their differences mean something and their sizes do "
+                f"not; expected a model of prototypes. Ask for a margin between scores instead."
+            )
 
     @property
     def is_refereed(self) -> bool:
@@ -286,7 +329,7 @@ class PrototypeModel:
         nearest: NDArray[np.intp] = scores.argmin(axis=1)
         if self._referee is not None:
             two = np.partition(scores, 1, axis=1)
-            close = two[:, 1] - two[:, 0] <= _CLOSE * two[:, 1]
+            close = two[:, 1] - two[:, 0] <= CLOSE_CALL * two[:, 1]
             if close.any():
                 nearest[close] = self._referee(rows[close])
             return nearest
@@ -342,29 +385,29 @@ class PrototypeModel:
         """
         d = self.n_features
         if self.omegas is None:
-            return (d + 8) * _UNIT * scores + _TINY
+            return (d + 8) * UNIT * scores + TINY_SQUARE
         if isinstance(self.omegas, tuple):
             blur = np.empty_like(scores)
             for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
                 blur[:, k] = np.abs(rows - prototype) @ _column_lengths(omega)
-            blur *= (d + 4) * _UNIT
+            blur *= (d + 4) * UNIT
             r = max(len(omega) for omega in self.omegas)
         else:
             r = self.anchors.shape[1]
             blur = self.projection_errors(rows)[:, None] + self.anchor_errors
         with np.errstate(over="ignore", invalid="ignore"):  # then all of them are looked at
-            rest = (r + 8) * _UNIT * scores + _TINY
+            rest = (r + 8) * UNIT * scores + TINY_SQUARE
             return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest)
 
     def projection_errors(self, rows: Floats) -> Floats:
         """Bound the length of the rounding of `project`, (n,)."""
         if self.diagonal is None:
             away = np.abs(rows - self.center) @ self.column_lengths
-            return np.asarray((self.n_features + 4) * _UNIT * away)
+            return np.asarray((self.n_features + 4) * UNIT * away)
         images = (rows - self.center) * self.diagonal
         lengths = np.sqrt(np.einsum("ij,ij->i", images, images))
-        share = 2.0 * (1.0 + (self.n_features + 8) * _UNIT) * _UNIT
-        return np.asarray(share * lengths + _ROOT_TINY)
+        share = 2.0 * (1.0 + (self.n_features + 8) * UNIT) * UNIT
+        return np.asarray(share * lengths + TINY_ROOT)
 
     @cached_property
     def column_lengths(self) -> Floats:
@@ -380,7 +423,7 @@ class PrototypeModel:
         """Bound the length of the rounding of each of the `anchors`, (p,)."""
         errors = self.projection_errors(self.prototypes)
         if self.offsets is not None:
-            errors = errors + _UNIT * np.sqrt(self.offsets)
+            errors = errors + UNIT * np.sqrt(self.offsets)
         return read_only(errors)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -445,71 +488,7 @@ class PrototypeModel:
 def _column_lengths(factor: Floats) -> Floats:
     """Length of each column, rounded up, (d,)."""
     lengths: Floats = np.sqrt(np.einsum("ij,ij->j", factor, factor))
-    return lengths * (1.0 + (len(factor) + 8) * _UNIT)
-
-
-def _checked_labels(labels: ArrayLike, count: int) -> NDArray[Any]:
-    refuse_masked("labels", labels)
-    try:
-        array = np.array(labels)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(
-            f"labels cannot be read as an array ({error}); expected one label per prototype."
-        ) from None
-    if array.shape != (count,):
-        raise InvalidInputError(
-            f"labels has shape {array.shape}; expected ({count},), one label per prototype."
-        )
-    if array.dtype.kind in "Mm" and np.isnat(array).any():
-        k = int(np.isnat(array).argmax())
-        raise InvalidInputError(f"labels[{k}] is NaT; expected a label for each prototype.")
-    if array.dtype.kind in "fO":
-        _refuse_unusable_labels(array.tolist())
-    if len(_distinct(array)) < 2:
-        raise InvalidInputError(
-            f"every prototype carries the label {told(plain(array[0]))}; expected at least two "
-            f"classes. With one class no decision can change."
-        )
-    return read_only(array)
-
-
-def _refuse_unusable_labels(labels: list[Any]) -> None:
-    for k, label in enumerate(labels):
-        if not _hashes(label):
-            raise InvalidInputError(
-                f"labels[{k}] is {told(label)} of type {type(label).__name__}; expected labels "
-                f"that hash, such as numbers or strings."
-            )
-        if isinstance(label, float) and np.isnan(label):
-            raise InvalidInputError(f"labels[{k}] is NaN; expected a label for each prototype.")
-        if label is not None and (is_missing(label) or label != label):  # noqa: PLR0124
-            raise InvalidInputError(
-                f"labels[{k}] is {told(label)}, which stands for none; expected a label for each "
-                f"prototype."
-            )
-        if isinstance(label, int) and label.bit_length() > _LABEL_BITS:
-            raise InvalidInputError(
-                f"labels[{k}] is {told(label)}; expected labels that can be written out. Convert "
-                f"them to text that is shorter."
-            )
-
-
-def _hashes(value: Any) -> bool:
-    try:
-        hash(value)
-    except TypeError:  # a tuple may hold a list
-        return False
-    return True
-
-
-def _distinct(labels: NDArray[Any]) -> NDArray[Any]:
-    if labels.dtype != object:
-        return np.unique(labels)
-    # Objects need not have an order; they keep the one in which they first appear.
-    seen = once(labels.tolist())
-    out = np.empty(len(seen), dtype=object)
-    out[:] = seen
-    return out
+    return lengths * (1.0 + (len(factor) + 8) * UNIT)
 
 
 def _checked_features(names: Sequence[str] | None, width: int) -> Features:
@@ -528,88 +507,16 @@ def _checked_features(names: Sequence[str] | None, width: int) -> Features:
     return features
 
 
-def _checked_omegas(
-    omegas: ArrayLike | Sequence[ArrayLike] | None, count: int, width: int
-) -> Floats | tuple[Floats, ...] | None:
-    if omegas is None:
-        return None
-    if isinstance(omegas, np.ndarray) and omegas.ndim == 3:
-        return _checked_stack(omegas, count, width)
-    parts = list(omegas) if isinstance(omegas, Sequence) else None
-    if parts is None or not parts or not _is_matrix(parts[0]):
-        if _is_vector(omegas):
-            return finite_vector("omegas", omegas, width)  # type: ignore[arg-type]
-        return finite_matrix("omegas", omegas, width)  # type: ignore[arg-type]
-    _check_count(len(parts), count)
-    # A matrix that many prototypes share is looked at once, and shared here too.
-    read: dict[int, Floats] = {}
-    for k, part in enumerate(parts):
-        if id(part) not in read:
-            read[id(part)] = finite_matrix(f"omegas[{k}]", part, width)
-    if all(np.array_equal(read[id(parts[0])], other) for other in read.values()):
-        return read[id(parts[0])]
-    return tuple(read[id(part)] for part in parts)
-
-
-def _checked_stack(omegas: NDArray[Any], count: int, width: int) -> Floats | tuple[Floats, ...]:
-    """As `_checked_omegas`, for an array (p, r, d): as a whole, without a step per matrix."""
-    _check_count(len(omegas), count)
-    rank = omegas.shape[1]
-    if rank == 0 or omegas.shape[2] != width:
-        finite_matrix("omegas[0]", omegas[0], width)  # says what is wrong with its shape
-    if omegas.dtype.kind == "f" and not np.isfinite(omegas).all():
-        k = int(np.isfinite(omegas).all(axis=(1, 2)).argmin())
-        finite_matrix(f"omegas[{k}]", omegas[k], width)  # says where
-    matrix = finite_matrix("omegas", omegas.reshape(count * rank, width), width)
-    stack = matrix.reshape(count, rank, width)
-    return read_only(stack[0].copy()) if (stack == stack[0]).all() else tuple(stack)
-
-
-def _check_count(found: int, count: int) -> None:
-    if found != count:
+def _checked_meaning(meaning: Meaning | None, classes: int) -> Meaning:
+    if meaning is None:
+        return Meaning()
+    if not isinstance(meaning, Meaning):
         raise InvalidInputError(
-            f"omegas holds {found} matrices; expected {count}, one per prototype, or a single "
-            f"matrix shared by all. Repeat a matrix per class for each prototype of it."
+            f"meaning is {told(meaning)}; expected a Meaning of counterlvq.types, or None."
         )
-
-
-def _with_blank_row(omega: Floats | None, width: int) -> Floats:
-    """Add the direction in which prototypes have their offset and inputs do not move.
-
-    Where features are seen one by one, it goes without saying.
-    """
-    if omega is None:
-        return read_only(np.ones(width))
-    return omega if omega.ndim == 1 else read_only(np.vstack([omega, np.zeros((1, width))]))
-
-
-def _checked_offsets(offsets: ArrayLike | None, count: int) -> Floats | None:
-    if offsets is None:
-        return None
-    values = finite_vector("offsets", offsets)
-    if len(values) != count:
+    if meaning.response is not None and (classes != 2 or meaning.response.label not in (0, 1)):
         raise InvalidInputError(
-            f"offsets has {len(values)} values; expected {count}, one per prototype."
+            f"meaning has a response for label {meaning.response.label} of {classes} classes; "
+            f"expected 0 or 1 of two classes. With more, no single number decides."
         )
-    if values.min() < 0:
-        k = int(values.argmin())
-        raise InvalidInputError(
-            f"offsets[{k}] is {values[k]:g}; expected numbers of at least 0. Add the same number "
-            f"to all of them: only differences decide."
-        )
-    return values
-
-
-def _is_matrix(part: ArrayLike) -> bool:
-    try:
-        return np.ndim(part) >= 2
-    except ValueError:
-        # Rows of unequal length: nested, and refused by name once it is read.
-        return True
-
-
-def _is_vector(omegas: Any) -> bool:
-    try:
-        return np.ndim(omegas) == 1 and len(omegas) > 0
-    except ValueError:  # rows of unequal length
-        return False
+    return meaning

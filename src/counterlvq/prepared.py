@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, final
 
@@ -11,22 +11,18 @@ import numpy as np
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
-from counterlvq.certificates.certificate import Stop
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.source import ExplainedModel
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.programs.template import ProgramTemplate
-from counterlvq.search.result import SearchResult
-from counterlvq.search.strategies import (
-    BranchAndBound,
-    Exact,
-    MixedInteger,
-    Strategy,
-)
+from counterlvq.problem.seen import stated
+from counterlvq.programs.conditions import LinearConditions
+from counterlvq.programs.template import ProgramTemplate, Stated
+from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -68,6 +64,8 @@ class Prepared:
 
     asked: Asked
     source: ExplainedModel
+    # Ranges that rows lie outside of, by position of the constraint, and whether above.
+    outside: Mapping[int, bool] = field(default_factory=dict)
 
     @property
     def model(self) -> PrototypeModel:
@@ -79,16 +77,54 @@ class Prepared:
         found: Floats = self.source.coordinates.inner(row[None, :])[0]
         return found
 
+    def outer(self, y: Floats, row: Floats) -> Floats:
+        """Features of a point; what has not changed, or has reached a bound, to the last digit."""
+        coordinates = self.source.coordinates
+        found: Floats = coordinates.outer(y[None, :])[0]
+        if not coordinates.links:
+            return found
+        same = coordinates.inner(row[None, :])[0] == y
+        low, high = self._limits
+        for j, (link, span) in enumerate(zip(coordinates.links, coordinates.spans, strict=True)):
+            if link is not None:
+                moved = min(max(float(found[j]), low[j]), high[j])
+                found[j] = row[j] if same[span.start] else moved
+        return found
+
+    @cached_property
+    def _limits(self) -> tuple[Floats, Floats]:
+        """Bounds of single features, in the units of the user, (d,) each."""
+        features = self.asked.features
+        low = np.array([feature.lower for feature in features])
+        high = np.array([feature.upper for feature in features])
+        for k, item in enumerate(self.asked.constraints):
+            for part in stated(as_constraint(item), self.outside.get(k)).conditions(features):
+                if not isinstance(part, LinearConditions):
+                    continue
+                for a, r, v in zip(part.A, part.R, part.v, strict=True):
+                    at = np.flatnonzero(a)
+                    if len(at) != 1 or r.any():
+                        continue
+                    j, limit = int(at[0]), v / a[at[0]]
+                    if a[j] > 0 or part.equality:
+                        high[j] = min(high[j], limit)
+                    if a[j] < 0 or part.equality:
+                        low[j] = max(low[j], limit)
+        return low, high
+
     def template_with(self, kept: Sequence[int]) -> ProgramTemplate:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates
-        chosen = [as_constraint(asked.constraints[k]) for k in kept]
-        stated = [part for item in chosen for part in item.conditions(asked.features)]
-        conditions = [part for item in stated for part in coordinates.spread(item)]
-        conditions += coordinates.own_conditions
+        conditions = [*self._conditions_of(kept), *coordinates.own_conditions]
         form = asked.prices.form_over(coordinates)
         priced = asked.prices.over(coordinates)
         return ProgramTemplate.of(*priced, conditions, coordinates.grid, form)
+
+    def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
+        asked = self.asked
+        chosen = [stated(as_constraint(asked.constraints[k]), self.outside.get(k)) for k in kept]
+        parts = [part for item in chosen for part in item.conditions(asked.features)]
+        return [part for item in parts for part in self.source.coordinates.spread(item)]
 
     @cached_property
     def template(self) -> ProgramTemplate:
@@ -105,37 +141,52 @@ class Prepared:
         """Whether an input meets the constraints as it is."""
         return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
 
+    def broken_by(self, factual: Floats) -> tuple[Constraint | str, ...]:
+        """List the constraints, and the ranges of features, that an input breaks as it is."""
+        if self.holds(factual):
+            return ()
+        asked, coordinates, x = self.asked, self.source.coordinates, factual[None, :]
+        row = coordinates.outer(x)[0]
+        ranges: list[Constraint | str] = [
+            Bounds(feature.name, feature.lower, feature.upper)
+            for feature, value in zip(asked.features, row.tolist(), strict=True)
+            if feature.is_number and not feature.lower <= value <= feature.upper
+        ]
+        priced = asked.prices.over(coordinates)
+        broken = []
+        for k, item in enumerate(asked.constraints):
+            alone = ProgramTemplate.of(*priced, self._conditions_of([k]), coordinates.grid)
+            if not replace(self.rules, template=alone).judged(x, x).good[0]:
+                broken.append(item)
+        return (*broken, *ranges)
+
     @cached_property
     def answers(self) -> Strategy:
         """The way to an answer that suits model and constraints."""
-        asked, model, template = self.asked, self.model, self.template
-        kinds = (asked.margin, asked.method, asked.gap, self.rules)
-        if not template.is_continuous:
-            return MixedInteger(model, template, *kinds)
-        if model.is_local:
-            return BranchAndBound(model, template, *kinds)
-        return Exact(model, template, asked.margin, self.rules)
+        if self.model.is_local or not self.template.is_continuous:
+            return BranchAndBound(self.rules, self.asked.method, self.asked.gap)
+        return Exact(self.rules)
 
-    def verdict(self, question: Question | BoxQuestion, find: SearchResult, stop: Stop) -> _Verdict:
+    def verdict(
+        self, question: Question | BoxQuestion, find: SearchResult, context: SearchContext
+    ) -> _Verdict:
         """Say what a find amounts to: status, bound, gap and what its digits can tell.
 
         With a margin of the user's the bound is that of the points that keep it. OPTIMAL means
         that there is no closer counterfactual at all, so that an answer which has to keep a
-        margin is FEASIBLE, however small its gap. What is not checked before `stop` says so is
-        not claimed.
+        margin is FEASIBLE, however small its gap. What is not checked in time is not claimed.
         """
-        margin = self.asked.margin or 0.0
-        if find.y is None:
-            if find.is_excluded or find.certificate.excludes_all(question, margin, stop=stop):
-                return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
+        margin, find = context.margin or 0.0, find.checked(question, context)
+        if find.is_excluded:
+            return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)
+        if find.answer is None or find.bound is None:
+            stop = context.too_late
             bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
             return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
-        bound = find.certificate.lower_bound(question, find.cost, margin, stop=stop)
-        bound = min(bound, find.cost)
-        judged = self.rules.judged(find.y[None, :], question.x[None, :], bound)
-        closed = bool(judged.closed(bound, self.answers.closing_gap)[0]) and not margin
+        answer, bound = find.answer, find.bound
+        closed = answer.is_closed(bound, self.answers.closing_gap) and not margin
         status = Status.OPTIMAL if closed else Status.FEASIBLE
-        return _Verdict(status, bound, float(judged.gap[0]), float(judged.resolution[0]))
+        return _Verdict(status, bound, answer.gap(bound), answer.resolution)
 
 
 class _Verdict(NamedTuple):

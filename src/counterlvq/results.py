@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
@@ -22,13 +23,14 @@ from counterlvq.presentation.numbers import (
     shown_change,
     shown_row,
 )
+from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Constraint
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind, Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
-__all__ = ["Change", "Counterfactual", "RowCheck", "difference"]
+__all__ = ["Change", "Counterfactual", "Reply", "Respond", "RowCheck", "difference"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
@@ -37,9 +39,10 @@ RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]
 _SHOWN_CHANGES = 20
 # Of one constraint, where several are named in a sentence.
 _SHOWN_LETTERS = 1000
-# A gap that is as good as closed: what is left open is the margin, not the proof. It chooses words;
-# gap and bound are reported as they are.
-_CLOSED_GAP = 1e-6
+# Scales of columns that are named beside a cost.
+_SHOWN_SCALES = 3
+# Of a score or a probability, unless more are needed to tell its side.
+_REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
@@ -57,6 +60,8 @@ class Change:
         As it is read behind a number; empty without one.
     is_level : bool
         Whether these are levels, even if they look like numbers.
+    described : Feature or None
+        The feature, with the words that people read instead of its name and its levels.
 
     The attributes have full precision. `text` and `cells` show the numbers of the row that is
     shown for the answer, see `Counterfactual.shown`; all digits if the change is of no answer.
@@ -73,6 +78,7 @@ class Change:
     after: Any
     unit: str = ""
     is_level: bool = field(default=False, repr=False)
+    described: Feature | None = field(default=None, repr=False, compare=False)
     find_shown: Callable[[], ShownChange] | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -88,7 +94,15 @@ class Change:
             for value in (self.before, self.after)
         )
 
-    def text(self) -> str:
+    @property
+    def spoken(self) -> str:
+        """What people read instead of the name of the feature."""
+        return shown_text(self.feature if self.described is None else self.described.spoken)
+
+    def _words(self, level: Any) -> str:
+        return shown_text(level if self.described is None else self.described.words(level))
+
+    def text(self, wording: Wording = PLAIN) -> str:
         """Say the change in words.
 
         Examples
@@ -98,24 +112,51 @@ class Change:
         >>> Change("cards", 2, 1).text()
         'cards were 1 instead of 2'
         """
-        name = shown_text(self.feature)
-        if not self.is_number:
-            return f"{name} were {shown_text(self.after)} instead of {shown_text(self.before)}"
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self.shown
-        if not unit and isinstance(self.before, int) and isinstance(self.after, int):
-            return f"{name} were {shown.after} instead of {shown.before}"
+        if not self.is_number and self._is_phrase:
+            return f"it were {self._words(self.after)}"
+        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
+        whole = not unit and isinstance(self.before, int) and isinstance(self.after, int)
+        if not self.is_number or whole:
+            return f"{self.spoken} were {shown.after} instead of {shown.before}"
         by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
-        return f"{name} were {by} ({shown.after} instead of {shown.before}{unit})"
+        return f"{self.spoken} were {by} ({shown.after} instead of {shown.before}{unit})"
 
-    def cells(self) -> tuple[str, str, str, str]:
+    def brief(self, wording: Wording = PLAIN) -> str:
+        """Name the change in the fewest words.
+
+        Examples
+        --------
+        >>> Change("income", 2400.0, 2900.0, "EUR").brief()
+        'income 2,900 instead of 2,400 EUR'
+        """
+        if not self.is_number and self._is_phrase:
+            return self._words(self.after)
+        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
+        return f"{self.spoken} {shown.after} instead of {shown.before}{unit}"
+
+    @property
+    def _is_phrase(self) -> bool:
+        """Whether a boolean has words for what it becomes, such as "with a guarantor"."""
+        feature = self.described
+        if feature is None or feature.kind is not Kind.BOOLEAN:
+            return False
+        return feature.words(self.after) != str(self.after)
+
+    def cells(self, wording: Wording = PLAIN) -> tuple[str, str, str, str]:
         """Name, old value, new value and difference, as a table shows them."""
-        name = shown_text(self.feature)
+        shown = self._digits(wording)
         if not self.is_number:
-            return name, shown_text(self.before), shown_text(self.after), ""
-        if self.unit:
-            name = f"{name} ({shown_text(self.unit)})"
-        shown = self.shown
+            return self.spoken, shown.before, shown.after, ""
+        name = f"{self.spoken} ({shown_text(self.unit)})" if self.unit else self.spoken
         return name, shown.before, shown.after, ("+" if shown.rises else "-") + shown.by
+
+    def _digits(self, wording: Wording) -> ShownChange:
+        """Old and new value as they are read, be they numbers or levels."""
+        if not self.is_number:
+            return ShownChange(self._words(self.before), self._words(self.after), "", True)
+        shown = self.shown
+        before, after, by = map(wording.number, (shown.before, shown.after, shown.by))
+        return ShownChange(before, after, by, shown.rises)
 
     @property
     def shown(self) -> ShownChange:
@@ -123,6 +164,54 @@ class Change:
         if self.find_shown is None:
             return shown_change(self.before, self.after)
         return self.find_shown()
+
+
+# Name and value of the number behind a decision at a row, for a label, and its threshold.
+Respond = Callable[[Floats, Any], tuple[str, float, float | None] | None]
+
+
+@final
+@dataclass(frozen=True)
+class Reply:
+    """The number behind a decision, before and after: a score, a probability, a prediction.
+
+    Attributes
+    ----------
+    name : str
+    before, after : float
+        At the input, and at the row that is shown.
+    threshold : float or None
+        From which the decision is another one, where there is one.
+
+    Examples
+    --------
+    >>> Reply("score", 612.3, 640.0, threshold=640.0).text()
+    'score 612.3 -> 640'
+    """
+
+    name: str
+    before: float
+    after: float
+    threshold: float | None = None
+
+    def text(self, number: Callable[[str], str] = str) -> str:
+        """Write both values with digits enough to tell on which side of the threshold they are.
+
+        `number` writes a number in another way.
+        """
+        before, after = (number(self._digits(value)) for value in (self.before, self.after))
+        return f"{self.name} {before} -> {after}"
+
+    def _digits(self, value: float) -> str:
+        for digits in range(_REPLY_DIGITS, 17):
+            text = f"{value:.{digits}g}"
+            if self.threshold is None:
+                near = abs(float(text) - value) <= abs(self.after - self.before) / 100
+            else:
+                near = (float(text) >= self.threshold) == (value >= self.threshold)
+            if near:
+                return text
+        return repr(value)
 
 
 @final
@@ -161,6 +250,12 @@ class Counterfactual:
     conflict_is_irreducible : bool
         Whether an answer was found without each one of the members of `conflict`. If not, it is a
         set that clashes, and fewer of its members may clash as well.
+    broken : tuple
+        The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
+    within_rules : Counterfactual or None
+        For an input that breaks some: the closest one that breaks none, whatever its label.
+    has_target : bool
+        Whether the model gives the input a wished-for label as it is.
     bound_with_margin : float
         The same as `lower_bound`.
     reason : str
@@ -196,18 +291,29 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
+    broken: tuple[Constraint | str, ...] = ()
+    within_rules: Counterfactual | None = None
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
+    part: str = "prototype"  # what a prototype of the model is
+    scales: tuple[str, ...] = ()  # on which changes of some columns are measured
+    respond: Respond | None = None  # the number behind a decision
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        return {**self.__dict__, "shown": self.shown, "check": None}
+        kept = {"shown": self.shown, "reply": self.reply, "check": None, "respond": None}
+        return {**self.__dict__, **kept}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """The names of the features, d of them."""
         return self.features.names
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the model gives the input a wished-for label as it is."""
+        return self.original_prediction in self.target
 
     @property
     def x(self) -> NDArray[Any]:
@@ -244,6 +350,7 @@ class Counterfactual:
                 _value(self.values[j], self.features.columns[j]),
                 self.features.columns[j].unit,
                 is_level=not self.features.columns[j].is_number,
+                described=self.features.columns[j],
                 find_shown=partial(self._shown_at, int(j)),
             )
             for j in np.flatnonzero(self.values != self.original_values)
@@ -256,6 +363,20 @@ class Counterfactual:
         if self.check is not None and self.status.has_answer:
             check = partial(self.check, self.original_values, self.target)
         return shown_row(self.features, self.original_values, self.values, self.cost, check)
+
+    @cached_property
+    def reply(self) -> Reply | None:
+        """The score or probability before and after; None where the model has none."""
+        if self.respond is None or not self.status.has_answer:
+            return None
+        before = self.respond(self.original_values, self.prediction)
+        after = self.respond(self.shown.values, self.prediction)
+        if before is None or after is None:
+            return None
+        name = before[0]
+        if name == "probability" and before[2] is None:
+            name = f"probability of {shown_text(self.prediction)}"
+        return Reply(name, before[1], after[1], before[2])
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:
@@ -271,19 +392,125 @@ class Counterfactual:
             return shown_change(self.original_values[position], self.values[position])
         return shown
 
-    def text(self) -> str:
-        """Say the answer in one sentence, with the numbers of the row that is `shown`."""
+    def text(
+        self,
+        *,
+        subject: str = "The answer",
+        outcome: Mapping[Any, str] | None = None,
+        most: int | None = None,
+        numbers: str = "1,234.5",
+        template: str | None = None,
+    ) -> str:
+        """Say the answer in a sentence, with the numbers of the row that is `shown`.
+
+        Features and levels are called by their labels where they have some.
+
+        Parameters
+        ----------
+        subject : str
+            What the decision is about, such as "Your application".
+        outcome : mapping from label to str, optional
+            What the model's labels are called, such as ``{"good": "accepted"}``.
+        most : int, optional
+            Name so many changes first, those that weigh most in the cost, and the others in a
+            second sentence.
+        numbers : {"1,234.5", "1.234,5", "1 234,5", "1 234.5", "1'234.5", "1234.5", "1234,5"}
+            How numbers are written.
+        template : str, optional
+            A text of your own for answers that change something, with the places ``{subject}``,
+            ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
+            changes beyond `most`; all stand in ``{changes}`` without this place) and ``{cost}``.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> income = clvq.Feature("income", unit="EUR", label="net monthly income", decimals=0)
+        >>> model = clvq.PrototypeModel([[1400], [2600]], ["bad", "good"], None, ["income"])
+        >>> cf = clvq.Explainer(model, features=clvq.Features([income])).explain([1200])
+        >>> print(cf.text(subject="Your application", outcome={"good": "accepted"}))
+        Your application would have been accepted if net monthly income were 801 higher (2,001 \
+        instead of 1,200 EUR).
+        >>> print(cf.text(template="To be {outcome}: {changes}.", numbers="1.234,5"))
+        To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
+        """
+        subject = f"The {self._noun}" if subject == "The answer" else subject
+        wording = Wording(subject, outcome or {}, most, numbers, template)
         if self.status.has_answer and not self.changes:
-            label = shown_text(self.prediction)
-            return f"The answer is {label} already; nothing needs to change."
+            label = wording.called(self.prediction)
+            return f"{shown_text(subject)} is {label} already; nothing needs to change."
+        before = self._demanded_first(wording)
+        if self.status.has_answer and not self.has_target:
+            return before + self._sentence(wording)
+        wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
-            parts = [change.text() for change in self.shown_changes]
-            what = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-            return f"The answer would have been {shown_text(self.prediction)} if {what}."
-        wished = " or ".join(shown_text(label) for label in self.target)
+            return before + self._demanded(wording)
         if self.status is Status.UNKNOWN:
-            return f"No counterfactual for {wished} was found; that there is none is not proved."
-        return f"There is no counterfactual for {wished}: {self._clash()}."
+            found = f"No counterfactual for {wished} was found; that there is none is not proved."
+            return before + found
+        return f"{before}There is no counterfactual for {wished}: {self._clash()}."
+
+    def _demanded(self, wording: Wording) -> str:
+        """Say what the constraints demand of an input that has the label already."""
+        changes = listed([change.text(wording) for change in self.shown_changes])
+        rules = "the constraints" if self.broken else "the margin"
+        stays = f"stay {wording.called(self.prediction)}"
+        if self.prediction != self.original_prediction:
+            stays = f"be {wording.called(self.prediction)}"
+        now = f"{shown_text(wording.subject)} is {wording.called(self.original_prediction)} already"
+        return f"{now}; it would meet {rules} and {stays} if {changes}."
+
+    def _demanded_first(self, wording: Wording) -> str:
+        """Say what the constraints demand of an input, before anything about its label."""
+        if not self.broken:
+            return ""
+        said = f"This row breaks {self._broken_words()} as it is"
+        needed = () if self.within_rules is None else self.within_rules.shown_changes
+        if needed and not self.has_target:
+            said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
+        return f"{said}. "
+
+    def _broken_words(self) -> str:
+        return listed([visible(_words(item), _SHOWN_LETTERS) for item in self.broken])
+
+    def _sentence(self, wording: Wording) -> str:
+        """Say what would have had to be different."""
+        named, others = list(self.shown_changes), []
+        if wording.most is not None and len(named) > wording.most and wording.parts_others:
+            ordered = self._by_weight(named)
+            named, others = ordered[: wording.most], ordered[wording.most :]
+        places = {
+            "subject": shown_text(wording.subject),
+            "outcome": wording.called(self.prediction),
+            "now": wording.called(self.original_prediction),
+            "changes": listed([change.text(wording) for change in named]),
+            "others": "",
+            "cost": wording.number(cost_words(self.shown.cost, self.cost)),
+        }
+        if others:
+            brief = "; ".join(change.brief(wording) for change in others)
+            count = "another change" if len(others) == 1 else f"{len(others)} other changes"
+            places["others"] = f"It also takes {count}: {brief}."
+        if wording.template is not None:
+            return wording.filled(places)
+        reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
+        said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
+        return f"{said} {places['others']}" if others else said
+
+    def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
+        """Sort changes by what taking each one back would save; as they are without a model."""
+        if self.check is None:
+            return list(changes)
+        left = {}
+        for change in changes:
+            j = self.features.position(change.feature)
+            row = self.values.copy()
+            row[j] = self.original_values[j]
+            left[change.feature] = self.check(self.original_values, self.target, row, np.inf)[1]
+        return sorted(changes, key=lambda change: left[change.feature])
+
+    @property
+    def _noun(self) -> str:
+        return self.part if self.part in ("cluster", "component") else "answer"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the proof, as plain values that JSON can hold.
@@ -314,23 +541,36 @@ class Counterfactual:
                 for change in self.changes
             ],
             "conflict": [_words(item) for item in self.conflict],
+            "has_target": self.has_target,
+            "broken": [_words(item) for item in self.broken],
+            "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
+            **({} if self.reply is None else {"response": asdict(self.reply)}),
         }
 
     def __str__(self) -> str:
         proof = visible(self._proof_line())
         if not self.status.has_answer:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
+        noun = "class" if self._noun == "answer" else self._noun
+        reply = [] if self.reply is None else [f"  {self.reply.text()}"]
         lines = [
             f"Counterfactual ({self.status})",
-            f"  class   {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            *reply,
+            *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *self._table(),
-            f"  cost    {cost_words(self.shown.cost, self.cost)}",
+            f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _scale_words(self) -> str:
+        shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
+        more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
+        return f", of changes in {', '.join(shown)}{more}" if shown else ""
 
     def _table(self) -> list[str]:
         changes = self.shown_changes
@@ -365,7 +605,7 @@ class Counterfactual:
         none = f"no counterfactual{kept} costs less than {bound}"
         if self.status is Status.OPTIMAL:
             return f"{none} (gap {gap_text(self.gap)})"
-        if self.gap <= _CLOSED_GAP and self.lower_bound > 0 and kept:
+        if self.gap <= EXACT_GAP and self.lower_bound > 0 and kept:
             return none
         if self.lower_bound == 0:
             return "none: a closer one is not ruled out, at any cost above 0"
@@ -378,14 +618,16 @@ class Counterfactual:
             under = f" under {' and '.join(words)}{fewer}" if words else ""
             return f"{visible(self.reason)}{under}"
         if not words:
-            return "the model never says so, with or without constraints"
+            limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
+            where = " within the ranges of the features" if limited else ""
+            return f"the model never says so{where}, with or without constraints"
         if len(words) == 1:
             return f"{words[0]} leaves no room for it{fewer}"
         return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together{fewer}"
 
 
 def _words(constraint: Constraint | str) -> str:
-    return f'"{constraint}"' if isinstance(constraint, str) else repr(constraint)
+    return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)
 
 
 def _plain_label(label: Any) -> Any:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import final
 
-__all__ = ["Kind", "Method", "Status"]
+__all__ = ["Kind", "Meaning", "Method", "Response", "Scores", "Status"]
 
 
 class Status(StrEnum):
@@ -52,3 +55,75 @@ class Kind(StrEnum):
     """False or True."""
     DATE = "date"
     """Days, shown as dates; inside, whole numbers of days since 1970."""
+
+
+class Scores(StrEnum):
+    """What the numbers are by which a model compares its prototypes."""
+
+    DISTANCE = "distance"
+    """Squared distances; an offset is one too, in directions that no input moves in."""
+    SHIFTED = "shifted"
+    """Scores that are known up to a number that all of them share: only differences count."""
+    ANGLE = "angle"
+    """Squared distances from prototypes of length 1: their order is that of angles."""
+
+
+@final
+@dataclass(frozen=True)
+class Response:
+    """The number that a model with two classes compares with a threshold.
+
+    Attributes
+    ----------
+    name : str
+        What it is called: score, probability, prediction.
+    label : int
+        Position in `classes` of the label that it speaks for: the larger, the more.
+    threshold : float
+        Its value where the two classes meet.
+    slope : float
+        How much it grows with the lead of that label; of a probability, its log odds.
+    is_probability : bool
+        Whether it is one, so that its log odds are what grows evenly.
+
+    Examples
+    --------
+    >>> Response("score", 1, threshold=640.0, slope=2.0).at(lead=-14.0)
+    612.0
+    >>> Response("probability", 1, threshold=0.5, is_probability=True).at(lead=0.0)
+    0.5
+    """
+
+    name: str
+    label: int
+    threshold: float
+    slope: float = 1.0
+    is_probability: bool = False
+
+    def at(self, lead: float) -> float:
+        """Value where the label leads every other one by `lead`."""
+        if not self.is_probability:
+            return self.threshold + self.slope * lead
+        odds = math.log(self.threshold) - math.log1p(-self.threshold) + self.slope * lead
+        small = math.exp(-abs(odds))
+        return (1.0 if odds >= 0 else small) / (1.0 + small)
+
+
+@final
+@dataclass(frozen=True)
+class Meaning:
+    """What the prototypes of a model stand for, and what its scores are.
+
+    Attributes
+    ----------
+    part : str
+        What one prototype is called: prototype, cluster, component, class.
+    scores : Scores
+        Squared distances, or scores up to a common shift.
+    response : Response or None
+        What a model with two classes compares with a threshold, if that is known.
+    """
+
+    part: str = "prototype"
+    scores: Scores = Scores.DISTANCE
+    response: Response | None = None

@@ -6,12 +6,9 @@ import numpy as np
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import SAFE
 
-__all__ = ["SAFE", "competing", "lengths_within", "score_limits"]
-
-# Covers the rounding of bounds, which are sums of terms that are not negative. It makes a
-# vicinity larger: a bound that holds throughout becomes weaker.
-SAFE = 1.0 + 2.0**-20
+__all__ = ["competing", "lengths_within", "score_limits"]
 
 
 def lengths_within(model: PrototypeModel, reach: Floats) -> Floats:

@@ -25,11 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import NotSupportedError
+from counterlvq.presentation.progress import PieceCount
 from counterlvq.visible import visible
 from counterlvq_paper.equation import STRENGTHS
 from counterlvq_paper.journal import Journal, write_atomically
 from counterlvq_paper.protocol import DATA_SETS, MODELS, Case, Settings
-from counterlvq_paper.runner import Progress, case_at
+from counterlvq_paper.runner import case_at
 from counterlvq_paper.tables import Answers, point_matrix
 from counterlvq_paper.verdicts import ROUNDING, Verdict
 
@@ -125,7 +126,7 @@ def _pieces(settings: Settings) -> list[tuple[str, str, int, str]]:
 def ask_peers(journal: Journal, settings: Settings, python: Path, jobs: int) -> None:
     """Have ceml answer the first compared rows of every case, as far as it has not yet."""
     missing = [piece for piece in _pieces(settings) if not journal.has(_name(*piece))]
-    progress = Progress([1.0] * len(missing), "pieces for ceml")
+    progress = PieceCount([1.0] * len(missing), "pieces for ceml")
 
     def ask(piece: tuple[str, str, int, str]) -> None:
         data, model, fold, method = piece

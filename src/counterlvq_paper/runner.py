@@ -9,15 +9,14 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from dataclasses import dataclass
 from functools import lru_cache
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from counterlvq.presentation.progress import PieceCount
 from counterlvq_paper.houses import house_answers
 from counterlvq_paper.journal import Block, Journal
 from counterlvq_paper.methods import METHODS, OURS, answer
@@ -32,7 +31,7 @@ from counterlvq_paper.protocol import (
     fold_of_house,
 )
 
-__all__ = ["Progress", "case_at", "finish", "house_name", "plan"]
+__all__ = ["case_at", "finish", "house_name", "plan"]
 
 # Rows per block, so that a block takes seconds.
 _SIZES = {"Nelder-Mead": 10, "CMA-ES": 5, "ccp": 150, "auto": 15, "global": 5}
@@ -96,7 +95,8 @@ def finish(journal: Journal, settings: Settings, jobs: int) -> None:
     done = sum(_weight(b) for b in blocks) - sum(_weight(b) for b in missing)
     if done and missing:
         finished = len(blocks) - len(missing)
-        _say(f"Going on from {journal.folder}: {finished} of {len(blocks)} blocks are there.")
+        there = f"{finished} of {len(blocks)} blocks are there"
+        sys.stderr.write(f"Going on from {journal.folder}: {there}.\n")
     folder = str(journal.folder)
     with _Workers(jobs) as workers:
         workers.run([(_fit, (folder, *key), 0.2, " ".join(map(str, key))) for key in fits], "fits")
@@ -191,7 +191,7 @@ class _Workers:
                 process.terminate()
 
     def run(self, work: Sequence[Work], what: str) -> None:
-        progress = Progress([weight for *_, weight, _ in work], what)
+        progress = PieceCount([weight for *_, weight, _ in work], what)
         if self._pool is None:
             with threadpool_limits(1):
                 for call, arguments, weight, name in work:
@@ -212,41 +212,3 @@ class _Workers:
                 future.result()
                 _, _, weight, name = waiting.pop(future)
                 progress.step(weight, name)
-
-
-@dataclass
-class Progress:
-    """How far the run is, on standard error: in place on a terminal, else now and then a line."""
-
-    weights: Sequence[float]
-    what: str
-
-    def __post_init__(self) -> None:
-        self._start = self._shown = monotonic()
-        self._done, self._count = 0.0, 0
-
-    def step(self, weight: float, name: str) -> None:
-        """One more piece is done."""
-        self._done += weight
-        self._count += 1
-        now, last = monotonic(), self._count == len(self.weights)
-        here = sys.stderr.isatty()
-        if not last and now - self._shown < (0.2 if here else 15.0):
-            return
-        self._shown = now
-        elapsed, total = now - self._start, sum(self.weights)
-        left = elapsed * (total - self._done) / self._done
-        line = (
-            f"{self._count:>4} of {len(self.weights)} {self.what}  {self._done / total:>4.0%}  "
-            f"{_clock(elapsed)} gone, about {_clock(left)} left  {name}"
-        )
-        _say(f"\r{line[:100]:<100}" if here else line, end="\n" if last or not here else "")
-
-
-def _clock(seconds: float) -> str:
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
-
-
-def _say(text: str, end: str = "\n") -> None:
-    sys.stderr.write(text + end)
-    sys.stderr.flush()

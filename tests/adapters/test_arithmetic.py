@@ -11,8 +11,8 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model
-from counterlvq.adapters.arithmetic import DOUBLE, SINGLE
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.tolerances import EPSILON, SINGLE_EPSILON
 from tests.support.fakes import Array, fake, torch_model
 
 OFFSETS = [0.0, 1.0, 100.0, 1e4, 1e7]
@@ -53,19 +53,19 @@ def drawn(seed: int, offset: float) -> tuple[Array, Array, Array]:
 
 
 @pytest.mark.parametrize("offset", OFFSETS)
-@pytest.mark.parametrize("unit", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("unit", [SINGLE_EPSILON, EPSILON])
 @pytest.mark.parametrize("form", [by_differences, by_products])
 @pytest.mark.parametrize("with_omega", [False, True])
 def test_no_computed_difference_is_off_by_more(
     form: Any, unit: float, offset: float, with_omega: bool
 ) -> None:
-    kind = np.float32 if unit == SINGLE else np.float64
+    kind = np.float32 if unit == SINGLE_EPSILON else np.float64
     for seed in range(8):
         w, rows, omega = drawn(seed, offset)
         w = w.astype(kind).astype(np.float64)
         factor = omega.astype(kind).astype(np.float64) if with_omega else None
         model = PrototypeModel(w, ["a", "b", "a", "b"], omegas=factor)
-        arithmetic = Arithmetic(model, unit, form is by_products, casts=unit == SINGLE)
+        arithmetic = Arithmetic(model, unit, form is by_products, casts=unit == SINGLE_EPSILON)
         errors, blur = arithmetic.errors(rows), arithmetic.blur(rows)
         used = None if factor is None else factor.astype(kind)
         for size in (1, len(rows)):
@@ -85,19 +85,19 @@ def test_no_computed_difference_is_off_by_more(
                             assert off <= blur[i] or model.labels[m] == model.labels[k]
 
 
-@pytest.mark.parametrize("unit", [SINGLE, DOUBLE])
+@pytest.mark.parametrize("unit", [SINGLE_EPSILON, EPSILON])
 @pytest.mark.parametrize("form", [by_differences, by_products])
 @pytest.mark.parametrize("with_omega", [False, True])
 def test_no_winner_within_reach_is_farther_behind(form: Any, unit: float, with_omega: bool) -> None:
     """Whoever wins by computed scores, anywhere around a row, is behind by no more than is said."""
-    kind = np.float32 if unit == SINGLE else np.float64
+    kind = np.float32 if unit == SINGLE_EPSILON else np.float64
     behind = 0
     for seed in range(12):
         w, rows, omega = drawn(seed, float(OFFSETS[seed % 3]))
         w = w.astype(kind).astype(np.float64)
         factor = omega.astype(kind).astype(np.float64) if with_omega else None
         model = PrototypeModel(np.vstack([w, np.full(w.shape[1], 1e12)]), list("ababa"), factor)
-        arithmetic = Arithmetic(model, unit, form is by_products, casts=unit == SINGLE)
+        arithmetic = Arithmetic(model, unit, form is by_products, casts=unit == SINGLE_EPSILON)
         draw = np.random.default_rng(seed)
         reach = np.abs(draw.normal(size=rows.shape)) * 10.0 ** draw.integers(0, 7)
         limits = arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
@@ -110,7 +110,7 @@ def test_no_winner_within_reach_is_farther_behind(form: Any, unit: float, with_o
                 exact = exact_scores(model.prototypes, factor, z)
                 behind += exact[k] > min(exact)
                 assert exact[k] - min(exact) <= Fraction(float(limit))
-    assert behind or unit == DOUBLE  # which such draws rarely confuse
+    assert behind or unit == EPSILON  # which such draws rarely confuse
 
 
 def test_without_limits_nothing_is_known() -> None:
@@ -141,7 +141,7 @@ def test_far_prototypes_do_not_count() -> None:
     rows = np.random.default_rng(0).normal(size=(50, 2))
     for far in (1e6, 1e14, 1e20):
         with_far = np.vstack([near, [[far, far]]])
-        for unit in (DOUBLE, SINGLE):
+        for unit in (EPSILON, SINGLE_EPSILON):
             alone = Arithmetic(PrototypeModel(near, [0, 1]), unit).blur(rows)
             among = Arithmetic(PrototypeModel(with_far, [0, 1, 1]), unit).blur(rows)
             assert np.array_equal(alone, among)
@@ -149,9 +149,9 @@ def test_far_prototypes_do_not_count() -> None:
 
 def test_numbers_too_large_for_their_type_leave_everything_open() -> None:
     model = PrototypeModel([[0.0], [1e30]], [0, 1])
-    assert np.isfinite(Arithmetic(model, SINGLE).blur(np.array([[1.0]]))).all()
-    assert np.isinf(Arithmetic(model, SINGLE).blur(np.array([[5e29]]))).all()
-    assert np.isfinite(Arithmetic(model, DOUBLE).blur(np.array([[5e29]]))).all()
+    assert np.isfinite(Arithmetic(model, SINGLE_EPSILON).blur(np.array([[1.0]]))).all()
+    assert np.isinf(Arithmetic(model, SINGLE_EPSILON).blur(np.array([[5e29]]))).all()
+    assert np.isfinite(Arithmetic(model, EPSILON).blur(np.array([[5e29]]))).all()
 
 
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
@@ -200,11 +200,11 @@ def test_tensors_are_products_in_their_own_precision() -> None:
     fitted = torch_model("GLVQ", [[0.0, 1.0], [2.0, 3.0]], [0, 1])
     found = arithmetic_of(fitted, as_prototype_model(fitted))
     assert found is not None
-    assert (found.unit, found.by_products, found.casts) == (SINGLE, True, True)
+    assert (found.unit, found.by_products, found.casts) == (SINGLE_EPSILON, True, True)
 
 
 def test_models_of_double_arrays_are_double() -> None:
-    for kind, unit in ((np.float64, DOUBLE), (np.float32, SINGLE)):
+    for kind, unit in ((np.float64, EPSILON), (np.float32, SINGLE_EPSILON)):
         fitted = fake(
             "sklearn_lvq.glvq",
             "GlvqModel",
@@ -224,7 +224,7 @@ def test_of_a_predict_of_the_users_own_the_worst_is_assumed() -> None:
     fitted = Mine().fit([[0.0], [0.5], [1.0], [2.0]], [0, 0, 1, 1])
     found = arithmetic_of(fitted, as_prototype_model(fitted))
     assert found is not None
-    assert (found.unit, found.by_products, found.casts) == (SINGLE, True, True)
+    assert (found.unit, found.by_products, found.casts) == (SINGLE_EPSILON, True, True)
 
 
 def test_exact_models_have_no_arithmetic_of_their_own() -> None:

@@ -47,13 +47,10 @@ def test_an_unknown_object_is_told_what_is_known() -> None:
         as_prototype_model(RandomForestClassifier())
     assert str(raised.value) == (
         "a RandomForestClassifier (from sklearn.ensemble._forest) cannot be read as a prototype "
-        "model; expected a PrototypeModel or one of counterlvq: GLVQ, GMLVQ, LGMLVQ, RSLVQ, "
-        "MRSLVQ, LMRSLVQ; scikit-learn: NearestCentroid, KNeighborsClassifier; sklearn-lvq: "
-        "GlvqModel, GrlvqModel, GmlvqModel, GrmlvqModel, LgmlvqModel, RslvqModel, MrslvqModel, "
-        "LmrslvqModel; sklvq: GLVQ, GMLVQ, LGMLVQ; prototorch-models: GLVQ, GLVQ1, GLVQ21, "
-        "ImageGLVQ, LVQ1, LVQ21, MedianLVQ, CELVQ, KNN, SiameseGLVQ, GRLVQ, SiameseGMLVQ, "
-        "SiameseGTLVQ, GMLVQ, ImageGMLVQ, LGMLVQ, GTLVQ, ImageGTLVQ. For any other rule in which "
-        "the nearest prototype decides, build a PrototypeModel yourself."
+        "model; expected a PrototypeModel or a model that compares distances, linear scores or "
+        "Gaussians, of counterlvq, scikit-learn, sklearn-lvq, prosemble, sklvq or "
+        "prototorch-models; docs/adapters.md lists them. For any other rule in which the nearest "
+        "prototype decides, build a PrototypeModel yourself."
     )
 
 

@@ -152,16 +152,16 @@ def test_sparse_training_rows_are_read_too() -> None:
         ({"p": 1}, "'manhattan'"),
         ({"p": 3}, "'minkowski' with p=3"),
         ({"metric": "chebyshev"}, "'chebyshev'"),
-        ({"metric": "cosine"}, "'cosine'"),
+        ({"metric": "correlation"}, "'correlation'"),
     ],
 )
 def test_other_metrics_are_refused(settings: dict[str, Any], shown: str) -> None:
     with pytest.raises(clvq.NotSupportedError) as raised:
         as_prototype_model(KNeighborsClassifier(n_neighbors=1, **settings).fit(X, Y))
     assert str(raised.value) == (
-        f"KNeighborsClassifier has the metric {shown}; expected 'euclidean', 'minkowski' with p=2, "
-        f"'seuclidean' with V or 'mahalanobis' with VI. Only a distance that is quadratic in the "
-        f"input, or orders points like one, can be read."
+        f"KNeighborsClassifier has the metric {shown}; expected 'euclidean', 'cosine', 'minkowski' "
+        f"with p=2, 'seuclidean' with V or 'mahalanobis' with VI. Only a distance that is "
+        f"quadratic in the input, or orders points like one, can be read."
     )
 
 

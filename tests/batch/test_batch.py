@@ -679,27 +679,31 @@ def test_summary_counts_what_is_there(setting: str) -> None:
     batch = explainer(setting).explain_batch(X, "high")
     summary = batch.summary()
     rows = range(len(X))
-    answered = [i for i in rows if batch.status[i] in ("optimal", "feasible")]
+    assert [i for i in rows if batch.status[i] in ("optimal", "feasible")]
+    already = [i for i in rows if MODEL.predict(X[i : i + 1])[0] == "high"]
+    answered = [i for i in rows if batch.status[i] in ("optimal", "feasible") and i not in already]
     moved = {
         name: [abs(batch.delta[i, j]) for i in answered if batch.X[i, j] != X[i, j]]
         for j, name in enumerate(NAMES)
     }
-    assert answered
     assert summary.rows == len(X)
+    assert summary.already == len(already) == batch.has_target.sum()
     assert list(summary.shares) == list(clvq.Status)
     for status, share in summary.shares.items():
         assert share == pytest.approx(sum(s == status for s in batch.status) / len(X))
-    assert summary.mean_cost == pytest.approx(sum(batch.cost[i] for i in answered) / len(answered))
+    many = max(len(answered), 1)
+    mean = sum(batch.cost[i] for i in answered) / many if answered else np.nan
+    assert summary.mean_cost == pytest.approx(mean, nan_ok=True)
     count = sum(len(steps) for steps in moved.values())
-    assert summary.mean_changes == pytest.approx(count / len(answered))
-    assert summary.worst_gap == max(batch.gap[i] for i in answered)
+    assert summary.mean_changes == pytest.approx(count / many)
+    assert summary.worst_gap == max((batch.gap[i] for i in answered), default=0.0)
     assert summary.fallbacks == batch.fallbacks == sum(batch.second_engine)
     assert sorted(use.feature for use in summary.features) == sorted(NAMES)
     shares = [use.share for use in summary.features]
     assert shares == sorted(shares, reverse=True)
     for use in summary.features:
         steps = moved[use.feature]
-        assert use.share == pytest.approx(len(steps) / len(answered))
+        assert use.share == pytest.approx(len(steps) / many)
         assert use.mean_change == pytest.approx(sum(steps) / len(steps) if steps else 0.0)
 
 
@@ -712,15 +716,17 @@ def test_summary_reads_as_a_table() -> None:
     assert str(batch.summary()) == repr(batch)
     lines = str(batch.summary()).splitlines()
     assert lines[0] == "4 rows: 100.0% optimal"
-    # (0, 0): 4u + 2v >= 10 with u at most 2.25, so v = 0.5; (3, 9) breaks the bound, by 0.75;
-    # (0, 1): 4u >= 8; (1, 1): 4u >= 4.
-    assert lines[1].startswith("  mean cost 1.625, largest gap ")
-    assert lines[1].endswith(", 1.25 features changed per answer")
+    # (0, 0): 4u + 2v >= 10 with u at most 2.25, so v = 0.5; (3, 9) breaks the bound, and has the
+    # target already; (0, 1): 4u >= 8; (1, 1): 4u >= 4.
+    assert lines[1].startswith("  mean cost 1.91667, largest gap ")
+    assert lines[1].endswith(", 1.33 features changed per answer")
     assert lines[2:] == [
+        "  have the target already: 1",
+        "  break the constraints as they are: 1",
         "  solved by a second engine: 0",
         "  feature        changed  mean change",
-        "  income          100.0%          1.5",
-        "  a longer name    25.0%          0.5",
+        "  income          100.0%         1.75",
+        "  a longer name    33.3%          0.5",
     ]
 
 
@@ -752,8 +758,9 @@ def test_summary_of_nothing() -> None:
 def test_summary_without_any_answer() -> None:
     none = explainer("all frozen").explain_batch(X[MODEL.predict(X) != "high"], "high")
     assert none.summary().shares["infeasible"] == 1.0
-    assert "features changed" in str(none.summary())
-    assert len(str(none.summary()).splitlines()) == 3  # and no table of features
+    breaking = str(none.summary()).splitlines()[1:-1]  # rows outside of the bounds, if any
+    assert all("break the constraints" in line for line in breaking)
+    assert "features changed" not in str(none.summary())
 
 
 # --- round trips --------------------------------------------------------------------------------

@@ -407,3 +407,25 @@ def test_certificates_that_only_look_alike_prove_nothing() -> None:
     trees: Any = [Lookalike(cf.certificate.trees[0])]
     for false in (tuple(trees), trees, None, cf.certificate.trees[0], iter(cf.certificate.trees)):
         assert explainer.verify(replace(cf, certificate=BoxCertificate(false))) == 0.0
+
+
+@pytest.mark.parametrize("features", [None, clvq.Features([clvq.Feature("x0", "whole")])])
+@pytest.mark.parametrize("omegas", [None, [[[1.0]], [[1.0]], [[2.0]]]], ids=["shared", "local"])
+def test_copies_of_earlier_rivals_never_win(features: Any, omegas: Any) -> None:
+    """Their cells are empty without any tree, and `verify` says so too."""
+    model = clvq.PrototypeModel([[1.0], [1.0], [4.0]], ["a", "b", "c"], omegas, ["x0"])
+    explainer = clvq.Explainer(model, features=features)
+    cf = explainer.explain([0.0], target="b")
+    assert cf.status is clvq.Status.INFEASIBLE
+    assert explainer.verify(cf) == cf.lower_bound == np.inf
+
+
+@pytest.mark.parametrize("features", [None, clvq.Features([clvq.Feature("x0", "whole"), "x1"])])
+def test_inputs_that_are_no_rows_prove_nothing(features: Any) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"], feature_names=["x0", "x1"])
+    inside = clvq.Quadratic(np.eye(2), 100.0)
+    explainer = clvq.Explainer(model, constraints=[inside], features=features)
+    cf = explainer.explain([0.0, 0.0])
+    for given in (np.array([np.nan, 0.0]), np.zeros(1), np.zeros(3), np.zeros((2, 2)), [0.0, 0.0],
+                  np.array(["0", "0"]), None, np.zeros(2, dtype=np.float32)):  # fmt: skip
+        assert explainer.verify(replace(cf, original_values=given)) == 0.0

@@ -101,6 +101,49 @@ def test_all_kinds_of_text_columns_are_escaped_and_others_are_not() -> None:
     assert harmless(plain) is plain
 
 
+halves = st.text(st.sampled_from("a=é\ud800\udbff\udc00\udfff\\"), max_size=4)
+
+
+@given(halves, halves)
+def test_halves_of_surrogate_pairs_are_written_out(name: str, cell: str) -> None:
+    """In names and cells; whoever reads the file finds what the letters are."""
+    table = pd.DataFrame({0: [1.0, 2.0], 1: pd.Series([cell, "b"], dtype=object)})
+    table.columns = pd.Index(["n", f"c{name}"], dtype=object)
+    expected = [text.encode("utf-8", "backslashreplace").decode() for text in (f"c{name}", cell)]
+    parquet = pd.read_parquet(io.BytesIO(bytes_of_table(table, "parquet")))
+    told = csv.reader(io.StringIO(bytes_of_table(table, "csv", escape=False).decode(), newline=""))
+    head, row, *_ = told
+    for found in ([parquet.columns[1], parquet.iloc[0, 1]], [head[1], row[1]]):
+        assert found == expected
+    safe = csv.reader(io.StringIO(bytes_of_table(table, "csv").decode(), newline=""))
+    assert [as_it_was(text[1]) for text in list(safe)[:2]] == expected
+
+
+def test_names_that_become_one_are_refused() -> None:
+    table = pd.DataFrame([[1, 2]])
+    table.columns = pd.Index(["\ud800", "\\ud800"], dtype=object)
+    with pytest.raises(clvq.InvalidInputError, match="two columns are named"):
+        bytes_of_table(table, "parquet")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "json"])
+@pytest.mark.parametrize("where", ["feature", "label", "another column", "cell"])
+def test_halves_of_surrogate_pairs_end_in_files(tmp_path: Path, where: str, ending: str) -> None:
+    name = "a\ud800" if where == "feature" else "a"
+    label = "n\ud800" if where == "label" else "n"
+    other = "x\ud800" if where == "another column" else "x"
+    model = clvq.PrototypeModel([[0.0, 1], [2, 3]], [label, "y"], feature_names=[name, "b"])
+    clvq.save(model, tmp_path / "m.clvq")
+    row = {name: 0.0, "b": 1.0, other: "t\ud800" if where == "cell" else "t"}
+    (tmp_path / "t.json").write_text(json.dumps([row]), encoding="utf-8")
+    done = in_this_process("explain", "m.clvq", "t.json", "-o", f"o.{ending}", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    if ending != "json":
+        table = read_table(str(tmp_path / f"o.{ending}"))
+        texts = [*table.columns, *map(str, table.iloc[0])]
+        assert any(text.endswith("\\ud800") for text in texts)
+
+
 # --- commands -----------------------------------------------------------------------------------
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import json
 import random
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,7 @@ from pyarrow import parquet as pq
 
 import counterlvq as clvq
 from counterlvq.cli.csv_lines import first_lines
-from counterlvq.cli.tables import Reading, table_from
+from counterlvq.cli.tables import Reading, needed, table_from
 from tests.support.shell import counterlvq, one_line
 
 
@@ -84,6 +87,21 @@ def test_first_lines_are_those_of_pandas(delimiter: str) -> None:
     assert compared > 500
 
 
+@pytest.mark.parametrize("cell", ["x", "'x", "'=x"])
+def test_time_grows_with_the_number_of_columns(cell: str) -> None:
+    """Ten times the columns take about ten times as long, and far from a hundred times."""
+
+    def seconds(columns: int) -> float:
+        names = ",".join(f"c{j}" for j in range(columns))
+        start = time.process_time()
+        table = read(f"{names}\n{','.join([cell] * columns)}\n".encode())
+        assert table.iloc[0].tolist() == [cell.removeprefix("'") if "=" in cell else cell] * columns
+        return time.process_time() - start
+
+    few = min(seconds(2_000) for _ in range(3))
+    assert seconds(20_000) < 40 * few
+
+
 # --- Parquet --------------------------------------------------------------------------------------
 
 
@@ -124,6 +142,102 @@ def test_cells_that_become_objects_are_counted_as_such(value: Any, kind: Any) ->
     assert read(parquet(value, kind, 100)).shape == (100, 1)
 
 
+def written(table: Any, **options: Any) -> bytes:
+    file = io.BytesIO()
+    pq.write_table(table, file, **options)
+    return file.getvalue()
+
+
+def about(numpy_type: str, index: list[Any], names: str = "object") -> dict[bytes, bytes]:
+    """What pandas writes of a table with a column of numbers and one of text."""
+
+    def one(name: str | None, numpy_type: str) -> dict[str, Any]:
+        return {"name": name, "field_name": name, "pandas_type": "unicode", "metadata": None,
+                "numpy_type": numpy_type}  # fmt: skip
+
+    told = {"index_columns": index, "column_indexes": [one(None, names)], "pandas_version": "2.2",
+            "columns": [one("a", numpy_type), one("b", numpy_type)]}  # fmt: skip
+    return {b"pandas": json.dumps(told).encode()}
+
+
+SMALL = pa.table({"a": [1.5, 2.5], "b": ["x", "y"]})
+
+
+@pytest.mark.parametrize(
+    "numpy_type",
+    [
+        "string[python]", "U99999999", "S99999999", "V10000000", "period[D]", "timedelta64[ns]",
+        "category", "object", "complex128", "(999999,)f8", "nonsense",
+    ],
+)  # fmt: skip
+def test_types_that_pandas_has_written_are_not_obeyed(numpy_type: str) -> None:
+    for told in (about(numpy_type, []), about("object", [], names=numpy_type)):
+        frame = read(written(SMALL.replace_schema_metadata(told)))
+        pd.testing.assert_frame_equal(frame, pd.DataFrame({"a": [1.5, 2.5], "b": ["x", "y"]}))
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1, 2], "b": ["x", None]}),
+        pd.DataFrame({"a": [1, 2], "b": ["x", None]}, index=[7, 3]),
+        pd.DataFrame({"a": [1, 2], "b": ["x", None]}, index=pd.RangeIndex(10, 16, 3)),
+        pd.DataFrame({"a": [1.5, 2.0], "b": pd.Categorical(["x", "y"])}).set_index("b"),
+        pd.DataFrame({"a": [True, False], "b": [0.5, None], "c": [1, 2]}).set_index(["c", "a"]),
+        pd.DataFrame({"a": pd.to_datetime(["2020-01-01", None]).tz_localize("UTC"), "b": [1, 2]}),
+    ],
+)
+def test_what_pandas_writes_is_read_again(frame: pd.DataFrame) -> None:
+    file = io.BytesIO()
+    frame.to_parquet(file)
+    pd.testing.assert_frame_equal(read(file.getvalue()), frame, check_names=False)
+
+
+@pytest.mark.parametrize(
+    "index",
+    [
+        [{"kind": "range", "name": None, "start": 0, "stop": 10**12, "step": 0}],
+        [{"kind": "range", "name": None, "start": 2**63, "stop": 10**12, "step": 1}],
+        [{"kind": "range", "start": "0", "step": None}], ["zzz"], [5, None, {}], {}, 7,
+    ],
+)  # fmt: skip
+def test_an_index_that_is_none_is_left_out(index: Any) -> None:
+    frame = read(written(SMALL.replace_schema_metadata(about("object", index))))
+    assert list(frame.index) == [0, 1]
+    assert list(frame.columns) == ["a", "b"]
+
+
+def test_types_that_mean_something_else_than_they_hold_are_refused() -> None:
+    days = pd.DataFrame({"day": pd.period_range("2020", periods=3, freq="D")})
+    words = refusal(written(pa.Table.from_pandas(days)))
+    assert "column 'day' has the type 'pandas.period'; expected text, numbers, dates" in words
+
+
+@pytest.mark.parametrize("way", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
+@pytest.mark.parametrize("rows", [3, 200_000])
+def test_every_way_of_writing_text_is_read(way: str, rows: int) -> None:
+    texts = [f"{'https://example.org/' * 5}{j % 1000}" for j in range(rows)]
+    whole = written(pa.table({"a": texts}), use_dictionary=False, column_encoding={"a": way})
+    assert read(whole)["a"].tolist() == texts
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()])
+@pytest.mark.parametrize("way", [None, "PLAIN", "DELTA_BYTE_ARRAY"])
+def test_text_counts_together_with_the_cells(kind: Any, way: str | None) -> None:
+    """Each by itself has room, all together do not."""
+    column = pa.array(["x" * 800]).take(pa.array(np.zeros(30_000, np.int32))).cast(kind)
+    options = {"use_dictionary": way is None, "compression": "zstd"}
+    options |= {} if way is None else {"column_encoding": dict.fromkeys("abcd", way)}
+    assert read(written(pa.table({"a": column}), **options)).shape == (30_000, 1)
+    assert "bytes of memory" in refusal(written(pa.table(dict.fromkeys("abcd", column)), **options))
+
+
+def test_columns_are_counted_by_what_they_take() -> None:
+    table = pa.table({f"c{j}": [1.0] for j in range(12_000)})
+    words = refusal(written(table, compression="none", write_statistics=False), memory=64 << 20)
+    assert "announces 12,000 columns and 1 rows, which need" in words
+
+
 # --- JSON -----------------------------------------------------------------------------------------
 
 
@@ -138,6 +252,13 @@ def test_halves_of_surrogate_pairs_are_kept() -> None:
 
 
 # --- at the shell ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_hints_name_what_can_be_installed(library: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(clvq.NotSupportedError, match=f"install it with pip install {library}.$"):
+        needed(library)
 
 
 def test_missing_columns_speak_of_the_delimiter(tmp_path: Path) -> None:

@@ -60,6 +60,25 @@ PEERS = {
                 "scikit-learn==1.9.1",
             ),
         ),
+        # It works on the current stack, so that this package runs beside it.
+        Peer(
+            "prosemble",
+            "3.11",
+            (
+                "prosemble==2.4.0",
+                "jax==0.10.2",
+                "chex==0.1.92",
+                "optax==0.2.8",
+                "numpy==2.4.6",
+                "scikit-learn==1.9.1",
+                "numba",
+                "highspy",
+                "clarabel",
+                "cloudpickle",
+                "safetensors",
+                "threadpoolctl",
+            ),
+        ),
         # The oldest that the exporter promises to run on.
         Peer("oldest", "3.7", ("numpy==1.17.5",)),
     )

@@ -469,9 +469,9 @@ def test_levels_in_other_numbers_are_the_same_levels() -> None:
 @pytest.mark.parametrize(
     ("path", "value", "words"),
     [
-        ("version", 4, "version 4 of the format, and this counterlvq reads up to 3. Update"),
+        ("version", 5, "version 5 of the format, and this counterlvq reads up to 4. Update"),
         ("version", 10**30, "Update counterlvq"),
-        ("version", 0, "expected 1 to 3"),
+        ("version", 0, "expected 1 to 4"),
         ("version", True, "version is true or false; expected a whole number"),
         ("version", "1", "version is text"),
         ("version", ..., "lacks 'version'"),

@@ -34,7 +34,6 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    PowerTransformer,
     QuantileTransformer,
     RobustScaler,
     SplineTransformer,
@@ -380,6 +379,9 @@ def test_polars_in() -> None:
     try:
         step = mixed().fit(table)
     except AttributeError as error:
+        # scikit-learn 1.6 and 1.7 ask a frame of polars for its `size`, beside a sparse part.
+        if "'size'" not in str(error):
+            raise
         pytest.skip(f"this scikit-learn cannot fit mixed columns of polars: {error}")
     table_map = read_transformer(step, probe=table)
     assert close(table_map.transform(table), dense(step.transform(table)))
@@ -481,7 +483,6 @@ UNREADABLE: dict[str, tuple[Any, str]] = {
         QuantileTransformer(n_quantiles=10),
         "use RobustScaler, which is as robust and affine",
     ),
-    "power": (PowerTransformer(), "Instead of PowerTransformer, transform the column before"),
     "splines": (SplineTransformer(), "use a model with local metrics"),
     "cut": (Binarizer(), "Instead of Binarizer, use the number itself"),
     "neighbours": (KNNImputer(), "Instead of KNNImputer, use SimpleImputer"),

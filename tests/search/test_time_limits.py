@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
 
 import counterlvq as clvq
 from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Program
-from counterlvq.search import exact
-from counterlvq.search import strategies as ways
+from counterlvq.search import exact, result
 from counterlvq.search.conflicts import conflict_of
-from counterlvq.solvers import Choice, Solution
+from counterlvq.solvers import Choice, Outcome, Solution
+from counterlvq.solvers.compiled import Scratch
 
 
 @dataclass
@@ -32,7 +34,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
     found = Clock()
-    monkeypatch.setattr(ways.time, "monotonic", found)
+    monkeypatch.setattr(result.time, "monotonic", found)
     honest = exact.solvers.select
 
     def select(program: Program) -> Choice:
@@ -163,3 +165,53 @@ def test_cells_of_a_grid_are_planted_under_the_clock(clock: Clock) -> None:
     assert clock.time < 150  # two hundred cells have not been looked at
     assert cf.lower_bound <= cf.cost
     assert cf.status in ("feasible", "unknown", "optimal")
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+def test_solvers_stop_at_the_deadline(cost: clvq.Cost) -> None:
+    """A solver whose time is over has failed: that it found nothing is no claim."""
+    rng = np.random.default_rng(0)
+    model = clvq.PrototypeModel(rng.normal(size=(30, 200)), np.arange(30) % 2)
+    explainer = clvq.Explainer(model, cost)
+    question = explainer._view().answers.question(rng.normal(size=200), model.labels == 1)
+    program = question.program(1)
+    solver = exact.solvers.select(program).solver
+
+    assert solver(program).outcome is Outcome.SOLVED
+    assert solver(replace(program, deadline=time.monotonic())).outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+def test_kernel_that_is_stopped_proves_nothing_false(
+    cost: clvq.Cost, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Told to stop before its first cell, or after some, it gives what it has."""
+    honest = exact.compiled.scratch_for
+    for seed in range(10):
+        model, x = drawn(seed)
+        target = (model.predict(x[None])[0] + 1) % 3
+        known = clvq.Explainer(model, cost).explain(x, target=target)
+
+        def stopped(family: KernelData) -> Scratch:
+            scratch = honest(family)
+            scratch.stop[0] = 1
+            return scratch
+
+        with monkeypatch.context() as patched:
+            patched.setattr(exact.compiled, "scratch_for", stopped)
+            cf = clvq.Explainer(model, cost).explain(x, target=target)
+        assert cf.status is clvq.Status.OPTIMAL  # the second engine has all the time there is
+        assert cf.cost == pytest.approx(known.cost, rel=1e-6)
+        assert cf.lower_bound <= known.cost
+
+
+def test_time_that_is_over_leaves_no_claim() -> None:
+    rng = np.random.default_rng(1)
+    model = clvq.PrototypeModel(rng.normal(size=(400, 10)), np.arange(400) % 2)
+    tight = [clvq.MaxChange(j, by=0.01) for j in range(10)]
+    free = clvq.Explainer(model, constraints=tight)
+    hurried = clvq.Explainer(model, constraints=tight, time_limit=0.0)
+    for x in rng.normal(size=(20, 10)):
+        known, cf = free.explain(x), hurried.explain(x)
+        assert cf.status is not clvq.Status.INFEASIBLE
+        assert cf.lower_bound <= known.cost

@@ -20,8 +20,9 @@ from scipy.optimize import linprog
 
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
-from counterlvq.certificates.acceptance import CLOSED_GAP, Acceptance
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.questions import Question
+from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.search.exact import _certificate as certificate_of
@@ -84,7 +85,7 @@ class Verdict:
         rules = Acceptance(self.question.cells.model, self.question.template, None)
         return (
             self.code is Code.SOLVED
-            and rules.accepts(self.y, self.question.x, self.wished)
+            and rules.accepts(self.y, self.question.x, self.wished) is not None
             and self.cost - self.answers.bound[0] <= CLOSED_GAP * self.cost
         )
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,14 +40,11 @@ from scipy.spatial.distance import cdist
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.vicinity import SAFE, competing, lengths_within
+from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
+from counterlvq.vicinity import competing, lengths_within
 
-__all__ = ["DOUBLE", "SINGLE", "Arithmetic", "radii_of", "unit_of"]
+__all__ = ["Arithmetic", "radii_of", "unit_of"]
 
-# Units of rounding. Taking double precision for a `predict` that computes in single would make the
-# lead that is asked for too small: answers are then rejected or pushed in, and a bound could be
-# above a point that only rounding lets win.
-DOUBLE, SINGLE = 2.0**-53, 2.0**-24
 # Roundings that no sum of d or r terms explains, see above.
 _OTHER_ROUNDINGS = 16
 # Entries of rows x prototypes that are looked at together; bounds memory, not the result.
@@ -59,16 +56,15 @@ _COMPETING = 4.0
 def unit_of(*arrays: Any) -> float:
     """Return the unit of rounding of arithmetic with these arrays: that of the coarsest."""
     coarse = [array.dtype.kind == "f" and array.dtype.itemsize < 8 for array in arrays]
-    return SINGLE if any(coarse) else DOUBLE
+    return SINGLE_EPSILON if any(coarse) else EPSILON
 
 
-@final
 @dataclass(frozen=True, eq=False)
 class Arithmetic:
     """The arithmetic of a foreign `predict`, and the prototypes that were read from its model."""
 
     model: PrototypeModel
-    unit: float = DOUBLE
+    unit: float = EPSILON
     by_products: bool = True
     casts: bool = False  # whether rows are rounded to `unit` before anything else
     # Where they are not those of the model: sizes of what is multiplied with rows, (d,), (r, d)
@@ -112,6 +108,10 @@ class Arithmetic:
         found = 2.0 * SAFE * competing(self.model, rows, reach, errors)
         return np.asarray(np.where(limited, found, np.inf))
 
+    def scores(self, rows: Floats) -> Floats:
+        """Scores of each row up to what they share, (n, p), with a rounding within `errors`."""
+        return self.model.distances(rows)
+
     def errors(
         self, rows: Floats, slip: Floats | float = 0.0, reach: Floats | None = None
     ) -> Floats:
@@ -120,7 +120,7 @@ class Arithmetic:
         With `reach` (n, d), at every row that differs by at most that much.
         """
         # A slip below the least normal number is a rounding of its own kind.
-        tiny = float(np.finfo(np.float32 if self.unit == SINGLE else np.float64).tiny)
+        tiny = float(np.finfo(np.float32 if self.unit == SINGLE_EPSILON else np.float64).tiny)
         slips = np.broadcast_to(slip, rows.shape) + tiny
         farther = np.zeros(rows.shape) if reach is None else reach
         if self.casts:
@@ -144,12 +144,12 @@ class Arithmetic:
         A square that overflows alone makes a score infinite, and such a prototype never wins.
         The least of the sizes that meet is at least the size of the row itself.
         """
-        largest = float(np.finfo(np.float32 if self.unit == SINGLE else np.float64).max)
+        largest = float(np.finfo(np.float32 if self.unit == SINGLE_EPSILON else np.float64).max)
         sizes = np.sqrt(squares)
         return np.asarray(~(sizes * sizes.min(axis=1, keepdims=True) < largest / 64))
 
     def _blur(self, rows: Floats, slip: Floats) -> Floats:
-        scores, errors = self.model.distances(rows), self.errors(rows, slip)
+        scores, errors = self.scores(rows), self.errors(rows, slip)
         at = np.arange(len(rows))
         nearest = scores.argmin(axis=1)
         own = errors[at, nearest][:, None]

@@ -9,11 +9,23 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.adapters import own, prototorch, scikit_learn, sklearn_lvq, sklvq
-from counterlvq.adapters.arithmetic import DOUBLE, SINGLE, Arithmetic, unit_of
+from counterlvq.adapters import (
+    clusterings,
+    gaussians,
+    linear,
+    own,
+    prosemble,
+    prototorch,
+    scikit_learn,
+    sklearn_lvq,
+    sklvq,
+    thresholds,
+)
+from counterlvq.adapters.arithmetic import Arithmetic, unit_of
 from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.tolerances import EPSILON, SINGLE_EPSILON
 
 __all__ = ["LIBRARIES", "Library", "as_prototype_model", "recognised"]
 
@@ -30,7 +42,7 @@ def _from_differences(fitted: Any, kind: str, model: PrototypeModel) -> Arithmet
     """Describe arithmetic with differences of rows and prototypes, row by row."""
     fields = [value for value in vars(fitted).values() if isinstance(value, np.ndarray)]
     unit = unit_of(*fields)
-    return Arithmetic(model, unit, by_products=False, casts=unit != DOUBLE)
+    return Arithmetic(model, unit, by_products=False, casts=unit != EPSILON)
 
 
 @final
@@ -46,7 +58,7 @@ class Library:
     kinds: tuple[str, ...]
     read: Callable[[Any, str], PrototypeModel]
     predict: Callable[[Any, Any], Any] = _predict
-    epsilon: float = DOUBLE
+    epsilon: float = EPSILON
     arithmetic: Callable[[Any, str, PrototypeModel], Arithmetic] = _from_differences
 
     def owns(self, cls: type) -> bool:
@@ -65,11 +77,56 @@ LIBRARIES = (
         arithmetic=scikit_learn.arithmetic_of_scikit_learn,
     ),
     Library(
+        "scikit-learn",
+        linear.PACKAGE,
+        linear.KINDS,
+        linear.model_from_linear,
+        arithmetic=linear.arithmetic_of_linear,
+    ),
+    Library(
+        "scikit-learn",
+        gaussians.PACKAGE,
+        gaussians.KINDS,
+        gaussians.model_from_gaussians,
+        arithmetic=gaussians.arithmetic_of_gaussians,
+    ),
+    Library(
+        "scikit-learn",
+        clusterings.PACKAGE,
+        clusterings.KINDS,
+        clusterings.model_from_clusterings,
+        clusterings.predict_as_fitted,
+        arithmetic=clusterings.arithmetic_of_clusterings,
+    ),
+    Library(
+        "scikit-learn",
+        thresholds.PACKAGE,
+        thresholds.KINDS,
+        thresholds.model_from_thresholds,
+        arithmetic=thresholds.arithmetic_of_thresholds,
+    ),
+    Library(
+        "counterlvq",
+        thresholds.OWN,
+        ("Thresholded",),
+        thresholds.model_from_thresholds,
+        arithmetic=thresholds.arithmetic_of_thresholds,
+    ),
+    Library(
         "sklearn-lvq",
         sklearn_lvq.PACKAGE,
         sklearn_lvq.KINDS,
         sklearn_lvq.model_from_sklearn_lvq,
         sklearn_lvq.predict_in_full,
+    ),
+    Library(
+        "prosemble",
+        prosemble.PACKAGE,
+        prosemble.KINDS,
+        prosemble.model_from_prosemble,
+        prosemble.predict_with_jax,
+        epsilon=SINGLE_EPSILON,
+        arithmetic=prosemble.arithmetic_of_prosemble,
     ),
     Library("sklvq", sklvq.PACKAGE, sklvq.KINDS, sklvq.model_from_sklvq),
     Library(
@@ -78,7 +135,7 @@ LIBRARIES = (
         prototorch.KINDS,
         prototorch.model_from_prototorch,
         _predict_with_tensors,
-        epsilon=SINGLE,  # tensors are single precision
+        epsilon=SINGLE_EPSILON,  # tensors are single precision
         arithmetic=prototorch.arithmetic_of_prototorch,
     ),
 )
@@ -148,14 +205,15 @@ def _unknown(fitted: Any) -> str:
             f"a {type(fitted).__name__} searches for an estimator and is none that can be read; "
             f"pass its best_estimator_."
         )
-    known = "; ".join(f"{library.name}: {_listed(library)}" for library in LIBRARIES)
+    if any(cls.__name__ in linear.REGRESSORS for cls in type(fitted).__mro__):
+        return (
+            f"a {type(fitted).__name__} predicts a number and no class; expected one with a "
+            f"threshold. Write Thresholded(model, threshold=...), with the two sides as classes."
+        )
+    *most, last = dict.fromkeys(library.name for library in LIBRARIES)
     return (
         f"a {type(fitted).__name__} (from {type(fitted).__module__}) cannot be read as a prototype "
-        f"model; expected a PrototypeModel or one of {known}. For any other rule in which the "
-        f"nearest prototype decides, build a PrototypeModel yourself."
+        f"model; expected a PrototypeModel or a model that compares distances, linear scores or "
+        f"Gaussians, of {', '.join(most)} or {last}; docs/adapters.md lists them. For any other "
+        f"rule in which the nearest prototype decides, build a PrototypeModel yourself."
     )
-
-
-def _listed(library: Library) -> str:
-    refused = prototorch.REFUSED if library.name == "prototorch-models" else ()
-    return ", ".join(kind for kind in library.kinds if kind not in refused)

@@ -34,6 +34,7 @@ from counterlvq.errors import InvalidInputError, ModelFileError
 from counterlvq.files import MOST_BYTES, allowed_bytes, read_at_most
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import finite_matrix, told
+from counterlvq.numeric.tolerances import EPSILON, SINGLE_EPSILON
 
 __all__ = ["load_exported"]
 
@@ -58,7 +59,7 @@ _KINDS = {
 }
 # The unit of rounding that the foreign predictions were computed with, where it is not double. It
 # decides which probe rows are too close to a boundary to tell, and so whether a file is refused.
-_EPSILON = {"prototorch-models": 2.0**-24}
+_EPSILON = {"prototorch-models": SINGLE_EPSILON}
 
 # What a feature takes in memory, beside its numbers.
 _FEATURE_BYTES = 512
@@ -274,5 +275,5 @@ def _compare(
     enough = max(1, _COMPARED // (model.n_prototypes * model.n_features * rank))
     library = str(arrays["library"].item())
     source = f"{arrays['kind'].item()} of {library}"
-    epsilon = _EPSILON.get(library, 2.0**-53)
+    epsilon = _EPSILON.get(library, EPSILON)
     refuse_disagreement(source, model, rows[:enough], said[:enough], epsilon)

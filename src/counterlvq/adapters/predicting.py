@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import own
-from counterlvq.adapters.arithmetic import SINGLE, Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.dispatch import recognised
 from counterlvq.adapters.turns import in_turn
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import SINGLE_EPSILON
 
 __all__ = ["arithmetic_of", "predictor_of"]
 
@@ -59,7 +60,7 @@ def arithmetic_of(fitted: Any, model: PrototypeModel) -> Arithmetic | None:
         return None
     library, kind = recognised(fitted)
     if _is_overridden(fitted, library.package):
-        return Arithmetic(model, SINGLE, casts=True)
+        return Arithmetic(model, SINGLE_EPSILON, casts=True)
     if library.package == own.PACKAGE:
         return None
     return library.arithmetic(fitted, kind, model)

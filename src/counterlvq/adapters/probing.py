@@ -1,4 +1,4 @@
-"""Proof on sight: a foreign model and what was read from it, asked about the same rows."""
+"""Check that a model was read rightly: ask it and the foreign one about the same rows."""
 
 from __future__ import annotations
 

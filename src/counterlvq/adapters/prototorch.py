@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, unit_of
+from counterlvq.adapters.arithmetic import Arithmetic, unit_of
 from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.tolerances import EPSILON
 
 __all__ = [
     "KINDS",
@@ -88,7 +89,7 @@ def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> A
         # Projections I - omega omega', in which much may cancel.
         each = (np.abs(omega) for omega in _array(fitted_attribute(fitted, "_omega")))
         sizes = tuple(np.eye(omega.shape[0]) + omega @ omega.T for omega in each)
-    return Arithmetic(model, unit, casts=unit != DOUBLE, factor_sizes=sizes)
+    return Arithmetic(model, unit, casts=unit != EPSILON, factor_sizes=sizes)
 
 
 def _parameters(fitted: Any) -> list[NDArray[Any]]:

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import DOUBLE, Arithmetic, radii_of
+from counterlvq.adapters.angles import AngleArithmetic, angle_model, refuse_without_angle
+from counterlvq.adapters.arithmetic import Arithmetic, radii_of
 from counterlvq.adapters.attributes import (
     feature_names,
     fitted_array,
@@ -18,16 +19,12 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain
 from counterlvq.numeric.definiteness import metric_factor
+from counterlvq.numeric.tolerances import EPSILON, PRIOR_TOLERANCE, UNIT
 
 __all__ = ["KINDS", "PACKAGE", "arithmetic_of_scikit_learn", "model_from_scikit_learn"]
 
 PACKAGE = "sklearn.neighbors"
 KINDS = ("NearestCentroid", "KNeighborsClassifier")
-
-# Priors move boundaries; how far, relative to what the priors ask for, the moved prototypes may
-# miss it. Rounding stays far below, a system without solution far above. It decides whether a model
-# is refused; what the prototypes do miss is part of the blur, from which bounds are taken.
-_PRIOR_TOLERANCE = 1e-9
 
 
 def model_from_scikit_learn(fitted: Any, kind: str) -> PrototypeModel:
@@ -46,6 +43,8 @@ def arithmetic_of_scikit_learn(fitted: Any, kind: str, model: PrototypeModel) ->
     if kind == "NearestCentroid":
         return _with_priors(fitted, model) if _has_priors(fitted) else Arithmetic(model)
     metric, given = fitted.effective_metric_, fitted.effective_metric_params_
+    if metric == "cosine":
+        return AngleArithmetic(model)
     if fitted._fit_method == "brute" and metric in ("euclidean", "l2", "sqeuclidean"):
         # Products of blocks of rows with blocks of training rows.
         return Arithmetic(model)
@@ -75,7 +74,7 @@ def _with_priors(fitted: Any, model: PrototypeModel) -> Arithmetic:
     differences = anchors - anchors[0]
     missed = np.abs(2 * differences @ shift - (bonus[0] - bonus))
     terms = 2 * (np.abs(anchors) + np.abs(anchors[0])) @ np.abs(shift) + 4 * np.abs(bonus).max()
-    missed += (len(scale) + 16) * DOUBLE * terms
+    missed += (len(scale) + 16) * EPSILON * terms
     # The prototypes read are rounded, so that both they and the centroids count.
     sizes = np.abs(centroids) + np.abs(model.prototypes) + np.abs(shift * scale)
     return Arithmetic(model, prototype_sizes=sizes, offsets=missed)
@@ -137,8 +136,8 @@ def _common_shift(anchors: Floats, bonus: NDArray[Any]) -> Floats:
     size = float(np.abs(wanted).max())
     missed = float(np.abs(differences @ shift - wanted).max())
     # What rounding will do to distances from anchors that were moved this far.
-    missed = max(missed, float(np.finfo(np.float64).eps * (shift @ shift)))
-    if missed > _PRIOR_TOLERANCE * size:
+    missed = max(missed, float(UNIT * (shift @ shift)))
+    if missed > PRIOR_TOLERANCE * size:
         raise NotSupportedError(
             f"NearestCentroid has unequal priors, and its {len(anchors)} centroids in "
             f"{anchors.shape[1]} dimension(s) cannot be moved so that nearest-centroid alone says "
@@ -163,6 +162,11 @@ def _from_one_neighbour(fitted: Any) -> PrototypeModel:
     points = finite_matrix("the training rows", dense)
     positions = fitted_array(fitted, "_y").reshape(-1)
     labels = labels_at(fitted, positions, "_y")
+    if fitted.effective_metric_ == "cosine":
+        refuse_without_angle("this KNeighborsClassifier", points)
+        model = angle_model(points, labels, None, feature_names(fitted), "training row")
+        _refuse_contradictions(model.prototypes, labels)
+        return model
     omega = _neighbour_omega(fitted, points.shape[1])
     _refuse_contradictions(_images(points, omega), labels)
     return PrototypeModel(points, labels, omega, feature_names(fitted))
@@ -191,9 +195,9 @@ def _neighbour_omega(fitted: Any, width: int) -> Floats | None:
         return metric_factor("the inverse of metric_params['V']", np.linalg.inv(given["V"]), width)
     raise NotSupportedError(
         f"KNeighborsClassifier has the metric {metric!r}"
-        f"{_in_words(given)}; expected 'euclidean', 'minkowski' with p=2, 'seuclidean' with V or "
-        f"'mahalanobis' with VI. Only a distance that is quadratic in the input, or orders "
-        f"points like one, can be read."
+        f"{_in_words(given)}; expected 'euclidean', 'cosine', 'minkowski' with p=2, 'seuclidean' "
+        f"with V or 'mahalanobis' with VI. Only a distance that is quadratic in the input, or "
+        f"orders points like one, can be read."
     )
 
 
@@ -216,7 +220,7 @@ def _miss(omega: Floats, wanted: Floats) -> Floats:
     Rounding of sums with the matrix itself is included: they are of products of its entries.
     Both may be diagonals, (d,).
     """
-    rounding = 4 * (len(wanted) + 8) * DOUBLE
+    rounding = 4 * (len(wanted) + 8) * EPSILON
     if wanted.ndim == 1:
         squares = omega * omega
         return np.asarray(np.abs(squares - wanted) + rounding * (squares + np.abs(wanted)))

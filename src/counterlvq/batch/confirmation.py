@@ -17,6 +17,7 @@ from counterlvq.batch.engine import Table
 from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import HIDDEN_LEAD
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.search.result import SearchContext, SearchResult
@@ -24,62 +25,61 @@ from counterlvq.types import Status
 
 __all__ = ["Asking", "confirm_table", "confirmed", "withdrawn"]
 
-# Both move answers away from the boundary or back to it, and no bound.
+# These move answers away from the boundary or back to it, and no bound.
 #
 # A lead that the user's model rejects is multiplied by this.
 _PUSH = 16.0
-# Share of scores that their rounding may hide of a lead. Too little of it gives up an answer.
-_HIDDEN = 2.0**-46
 # Where a lead cannot be had, smaller ones are tried, each this share of the last.
 _SHARE = 2.0**-6
 
 
 def confirmed(
-    rules: Acceptance,
-    x: Floats,
-    target_mask: NDArray[np.bool_],
-    judge: SearchContext,
+    question: object,
+    context: SearchContext,
     search: Callable[[SearchContext], SearchResult],
-    is_proved_empty: Callable[[SearchResult], bool],
     push: float,
 ) -> tuple[SearchResult, int]:
     """Search until the user's own `predict` confirms an answer; returns its prototype as well.
 
-    Without one the find has no point, and the prototype is -1. `is_proved_empty` says of a
-    find without a point whether nothing is left to look for.
+    Without one the result has no answer, and the prototype is -1.
     """
-    X = x[None, :]
+    rules, target_mask, X = context.rules, context.target_mask, context.x[None, :]
     least = push * rules.least_margin(X)
     smallest = least * _SHARE**2
     doubtful: list[SearchResult] = []
     for _ in range(MOST_PUSHES + 2):
         share = float(rules.open_share(X, target_mask, least)[0])
-        find = search(replace(judge, least=float(least[0]), open_share=share))
-        if find.y is None:
-            if not least[0] or judge.out_of_time() or is_proved_empty(find):
+        find = search(replace(context, least=float(least[0]), open_share=share))
+        if find.answer is None:
+            if not least[0] or context.out_of_time():
+                break
+            find = find.checked(question, context)
+            if find.is_excluded:
                 break
             # There may be room for a smaller lead, or for none.
             least = np.where(least > smallest, _SHARE * least, 0.0)
             continue
-        Y = find.y[None, :]
-        on_grid = not rules.template.is_continuous
-        if on_grid or rules.is_assured(Y, target_mask)[0]:
-            told = rules.verdict(Y, target_mask)
-            if target_mask[told.prototype[0]] and told.steady[0]:
-                return find, int(told.prototype[0])
+        if find.answer.is_confirmed:
+            return find, find.answer.prototype
+        Y = find.answer.y[None, :]
+        assured = rules.is_assured(Y, target_mask)
+        if assured[0]:
+            prototype = rules.confirms(find.answer, target_mask, assured)
+            if prototype is not None:
+                return find, prototype
             least = _PUSH * np.maximum(least, rules.least_margin(Y))
         else:
             doubtful.append(find)
             least = _next_lead(rules, target_mask, Y, least)
             least = np.where((least > 0) & (least < smallest), 0.0, least)
-        if on_grid or not least[0] or judge.out_of_time():
+        if not least[0] or context.out_of_time():
             break
     for spare in sorted(doubtful, key=lambda found: found.cost):
-        assert spare.y is not None
-        told = rules.verdict(spare.y[None, :], target_mask)
-        if target_mask[told.prototype[0]] and told.steady[0]:
-            return spare, int(told.prototype[0])
-    return replace(find, y=None, cost=np.inf), -1
+        assert spare.answer is not None
+        prototype = rules.confirms(spare.answer, target_mask, np.array([False]))
+        if prototype is not None:
+            return spare, prototype
+    return (find if find.answer is None else replace(find, answer=None, bound=None)), -1
 
 
 def _next_lead(
@@ -89,7 +89,7 @@ def _next_lead(
     scores = rules.model.distances(Y)
     lead = scores[:, ~target_mask].min(axis=1, initial=np.inf) - scores[:, target_mask].min(axis=1)
     # A lead that rounding hides counts as had: if it cannot be, asking for more says so.
-    had = lead >= 0.5 * least - _HIDDEN * scores.max(axis=1)
+    had = lead >= 0.5 * least - HIDDEN_LEAD * scores.max(axis=1)
     return np.where(had, rules.pushed(least, Y), _SHARE * least)
 
 

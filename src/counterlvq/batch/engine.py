@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.batch.threads import run_blocks
-from counterlvq.certificates.acceptance import CLOSED_GAP, EXACT_GAP, MOST_PUSHES, Acceptance
+from counterlvq.certificates.acceptance import MOST_PUSHES, Acceptance
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.problem.targets import RowTargets, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData, limits_at, sides_at

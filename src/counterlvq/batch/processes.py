@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from counterlvq.batch.progress import progress_bar
 from counterlvq.numeric.worker_processes import ask_in_processes
+from counterlvq.presentation.progress import progress_bar
 from counterlvq.results import Counterfactual
 
 __all__ = ["answer_rows"]
@@ -19,11 +19,11 @@ def answer_rows(
     An interrupt stops the run; nothing outside it has changed.
     """
     found: dict[int, Counterfactual] = {}
-    with progress_bar(count, progress) as bar:
+    with progress_bar(count, progress) as done:
 
         def take(i: int, answer: Counterfactual) -> None:
             found[i] = answer
-            bar.update(1)
+            done(1)
 
         if min(jobs, count) == 1:
             for i in range(count):

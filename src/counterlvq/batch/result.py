@@ -5,24 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from os import PathLike
 from typing import Any, final, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.numeric.arrays import Floats, has_names, read_only
-from counterlvq.results import Counterfactual, RowCheck, difference
-from counterlvq.tables.encoding import as_cells, named_table, written
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.tolerances import COUNTED_CHANGE
+from counterlvq.presentation.numbers import cost_text
+from counterlvq.results import Counterfactual, Respond, RowCheck, difference
+from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import as_frame, new_frame
+from counterlvq.tables.frames import FrameView, TableView, new_frame
 from counterlvq.types import Status
 from counterlvq.visible import encodable, encodable_cells, shown_text
 
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 
 _SHOWN_FEATURES = 10
-# A summary counts no change smaller than this share of the value; it enters no claim.
-_ROUNDING = 2.0**-44
 
 
 @final
@@ -30,24 +32,22 @@ _ROUNDING = 2.0**-44
 class GivenTable:
     """The table that a batch was asked for, to write answers into tables like it."""
 
-    table: Any
-    fill: Callable[[Any, Floats], Any]  # puts rows of numbers into a table of as many rows
+    table: TableView | None  # None for an array of numbers
+    fill: Callable[[TableView, Floats], Any]  # puts rows of numbers into a table of as many rows
 
     def holding(self, rows: NDArray[np.int64], values: Floats) -> Any:
         """Write values into the listed rows of the table."""
-        named = named_table(self.table)
-        if named is not None:
-            return self.fill(named.taking(rows), values)
-        cells = as_cells(self.table)
-        is_whole = np.array_equal(rows, np.arange(len(cells)))
-        return self.fill(cells if is_whole else cells[rows], values)
+        return values if self.table is None else self.fill(self.table.taking(rows), values)
+
+    @property
+    def named(self) -> TableView | None:
+        """The table, if its columns have names."""
+        return self.table if self.table is not None and self.table.is_named else None
 
     def new(self, rows: NDArray[np.int64], columns: dict[str, Any]) -> Any:
         """Make a frame of other columns for the listed rows, in the library of the table."""
-        frame = as_frame(self.table)
-        if frame is not None:
-            taken = as_frame(frame.taking(rows))
-            return taken.beside(columns) if taken is not None else None
+        if isinstance(self.table, FrameView):
+            return self.table.taking(rows).beside(columns)
         made = new_frame(columns)
         return made.set_index(rows) if hasattr(made, "set_index") else made
 
@@ -78,6 +78,11 @@ class CounterfactualBatch:
     second_engine : ndarray of bool, shape (n,)
         Rows whose first answer did not stand up, or that the kernels cannot take: they were
         solved by HiGHS or Clarabel.
+    has_target : ndarray of bool, shape (n,)
+        Rows that the model gives a wished-for label as they are.
+    breaks_rules : ndarray of bool, shape (n,)
+        Rows that break the constraints, or the ranges of features, as they are; `broken` of the
+        answer of a row says which.
 
     Examples
     --------
@@ -105,9 +110,13 @@ class CounterfactualBatch:
     labels: NDArray[Any]  # of all prototypes
     features: Features
     rows: NDArray[np.int64]  # positions in the batch that was asked for
+    has_target: NDArray[np.bool_]
+    breaks_rules: NDArray[np.bool_]
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
     check: RowCheck | None = field(default=None, compare=False)
+    certify: Callable[..., None] | None = field(default=None, compare=False)
+    respond: Respond | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -146,18 +155,61 @@ class CounterfactualBatch:
             self.labels,
             self.features,
             self.rows[at],
+            self.has_target[at],
+            self.breaks_rules[at],
             self.ask,
             self.given,
             self.check,
+            self.certify,
+            self.respond,
         )
 
     def _one(self, row: int) -> Counterfactual:
         """Answer of one row; of a table with names, with a row of the same kind."""
-        answer = replace(self.ask(row), check=self.check)
-        if not has_names(self.given.table):
+        answer = replace(self.ask(row), check=self.check, respond=self.respond)
+        if self.given.named is None:
             return answer
         held = self.given.holding(np.array([row]), answer.values[None, :])
         return replace(answer, as_given=held[0] if isinstance(held, list) else held)
+
+    def save_certificates(
+        self, path: str | PathLike[str], *, model_apart: bool | str | PathLike[str] = False
+    ) -> None:
+        """Write all answers and their proofs to a file that others can check.
+
+        As `counterlvq.save_certificate`, which says what is in it.
+
+        Parameters
+        ----------
+        path : str or path
+            Where to write; the file appears whole or not at all.
+        model_apart : bool or path, default False
+            Write the model to a file of its own.
+        """
+        if self.certify is None:
+            raise InvalidInputError(
+                "this batch does not know its explainer; expected one that `explain_batch` "
+                "returned. Ask again, or save single answers with save_certificate."
+            )
+        self.certify(iter(self), path, model_apart=model_apart)
+
+    def save_vipr(self, folder: str | PathLike[str]) -> None:
+        """Write the proofs in the format of VIPR, which `viprchk` checks.
+
+        For absolute costs under shared metrics, without or with whole numbers; see
+        `docs/certificates.md`. An existing folder is refused.
+
+        Parameters
+        ----------
+        folder : str or path
+            Made anew: one file for each row and target prototype, and an index.
+        """
+        if self.certify is None:
+            raise InvalidInputError(
+                "this batch does not know its explainer; expected one that `explain_batch` "
+                "returned."
+            )
+        self.certify(iter(self), folder, vipr=True)
 
     @cached_property
     def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X
@@ -227,10 +279,11 @@ class CounterfactualBatch:
 
     def summary(self) -> BatchSummary:
         """Say how the batch went, and which features change most."""
-        answered = np.isfinite(self.cost)
+        # A row that is right already says nothing about what the others need.
+        answered = np.isfinite(self.cost) & ~self.has_target
         before, after = self.original_values[answered], self.values[answered]
         # Whether a digit beyond the last that matters has changed depends on the processor.
-        changed = ~np.isclose(after, before, _ROUNDING, 0.0) if answered.any() else None
+        changed = ~np.isclose(after, before, COUNTED_CHANGE, 0.0) if answered.any() else None
         uses = []
         for j, feature in enumerate(self.features):
             moved = np.zeros(0)
@@ -243,6 +296,8 @@ class CounterfactualBatch:
             rows=len(self),
             shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
             mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
+            already=int(self.has_target.sum()),
+            breaking=int(self.breaks_rules.sum()),
             mean_changes=float(changed.sum(axis=1).mean()) if changed is not None else 0.0,
             worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
             fallbacks=self.fallbacks,
@@ -288,13 +343,16 @@ class BatchSummary:
     worst_gap: float
     fallbacks: int
     features: tuple[FeatureUse, ...]
+    already: int = 0  # rows that have the target as they are; none of them is in the means
+    breaking: int = 0  # rows that break the constraints as they are
 
     def __str__(self) -> str:
         ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
         lines = [
             f"{self.rows:,} rows: {ends}",
-            f"  mean cost {self.mean_cost:.6g}, largest gap {self.worst_gap:.0e}, "
-            f"{self.mean_changes:.2f} features changed per answer",
+            *([f"  {self._means()}"] if np.isfinite(self.mean_cost) else []),
+            *([f"  have the target already: {self.already:,}"] if self.already else []),
+            *([f"  break the constraints as they are: {self.breaking:,}"] if self.breaking else []),
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
         used = [use for use in self.features if use.share > 0][:_SHOWN_FEATURES]
@@ -307,6 +365,12 @@ class BatchSummary:
                 for name, use in zip(names, used, strict=True)
             ]
         return "\n".join(lines)
+
+    def _means(self) -> str:
+        return (
+            f"mean cost {cost_text(self.mean_cost)}, largest gap {self.worst_gap:.0e}, "
+            f"{self.mean_changes:.2f} features changed per answer"
+        )
 
     __repr__ = __str__
 

@@ -12,22 +12,12 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING
+from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, MARGIN_ROUNDING, SAFE
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
-from counterlvq.vicinity import SAFE, competing
+from counterlvq.vicinity import competing
 
-__all__ = ["CLOSED_GAP", "EXACT_GAP", "MOST_PUSHES", "Acceptance", "Judged", "Leads", "Verdict"]
-
-# What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
-EXACT_GAP = 1e-6
-# A kernel's answer is looked at again if more than this stays open: exact arithmetic or another
-# engine may close it.
-CLOSED_GAP = 1e-7
-
-# How far a margin may be off: like an equality it rarely holds to the last digit. Points that are
-# off by less count as answers; no bound rests on it.
-_MARGIN_ROUNDING = 2.0**-40
+__all__ = ["MOST_PUSHES", "Acceptance", "Accepted", "Judged", "Leads", "Verdict"]
 
 
 # In how much company a row is asked about where its label may depend on it: routines treat the
@@ -86,6 +76,26 @@ class Judged(NamedTuple):
             return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
 
 
+class Accepted(NamedTuple):
+    """A point that is an answer, and what was found out when it was judged."""
+
+    y: Floats  # (d,)
+    cost: float
+    resolution: float
+    prototype: int  # the nearest one
+    is_confirmed: bool  # whether no other `predict` is left to be asked
+
+    def gap(self, bound: float) -> float:
+        """Share of the cost that a bound does not prove."""
+        from counterlvq.certificates.acceptance_kernel import relative_gap
+
+        return float(relative_gap(self.cost, bound))
+
+    def is_closed(self, bound: float, tolerance: float) -> bool:
+        """Whether a bound proves it to a share of its cost, or to what its digits can tell."""
+        return self.gap(bound) <= tolerance or self.cost - bound <= self.resolution
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Acceptance:
@@ -97,17 +107,40 @@ class Acceptance:
     says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
     doubt: Leads | None = None  # what its rounding leaves open
 
-    def accepts(
-        self, y: Floats, x: Floats, target_mask: NDArray[np.bool_], *, strict: bool = True
-    ) -> bool:
-        """Whether `y` has a wished-for label and meets every constraint.
+    @property
+    def ties_count(self) -> bool:
+        """Whether copies of rivals matter: a margin is wished for, or a foreign model decides."""
+        return bool(self.margin) or self.says is not None
 
-        Inequalities have to hold to the last digit if `strict`.
+    def accepts(
+        self,
+        y: Floats,
+        x: Floats,
+        target_mask: NDArray[np.bool_],
+        *,
+        strict: bool = True,
+        judged: Judged | None = None,
+    ) -> Accepted | None:
+        """Take `y` for an answer if it has a wished-for label and meets every constraint.
+
+        Inequalities have to hold to the last digit if `strict`. On a grid there may be no room for
+        a margin: there the user's own `predict` is asked about every point. `judged` is what is
+        known of the point already.
         """
         Y, X = y[None, :], x[None, :]
-        if not self.judged(Y, X, strict=strict).good[0]:
-            return False
-        return bool(self.wins(Y, X, self.model.nearest(Y), target_mask)[0])
+        if judged is None:
+            judged = self.judged(Y, X, strict=strict)
+        if not judged.good[0]:
+            return None
+        nearest = self.model.nearest_of_checked(Y)
+        if not self.wins(Y, X, nearest, target_mask)[0]:
+            return None
+        cost, resolution = float(judged.cost[0]), float(judged.resolution[0])
+        found = Accepted(y, cost, resolution, int(nearest[0]), self.says is None)
+        if self.template.is_continuous or found.is_confirmed:
+            return found
+        prototype = self.confirms(found, target_mask)
+        return None if prototype is None else found._replace(prototype=prototype, is_confirmed=True)
 
     def judged(
         self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True
@@ -156,25 +189,29 @@ class Acceptance:
             scores = self.model.distances(Y)
             rival = scores[:, ~target_mask].min(axis=1, initial=np.inf)
             own = scores[:, target_mask].min(axis=1)
-            kept = rival - own >= self.margin - _MARGIN_ROUNDING * (own + self.margin)
+            kept = rival - own >= self.margin - MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
-        if self.says is not None and not self.template.is_continuous and won.any():
-            # On a grid there may be no room for a margin: here it is asked about every point.
-            told = self.verdict(Y[won], target_mask)
-            won[won] = target_mask[told.prototype] & told.steady
         return won
 
-    def verdict(self, rows: Floats, target_mask: NDArray[np.bool_] | None = None) -> Verdict:
+    def verdict(
+        self,
+        rows: Floats,
+        target_mask: NDArray[np.bool_] | None = None,
+        nearest: NDArray[np.intp] | None = None,
+        assured: NDArray[np.bool_] | None = None,
+    ) -> Verdict:
         """Ask the user's model about rows, all at once.
 
         It is asked again, about one row alone and in company, where rounding in its `predict`
-        may decide: between labels, or between what is wished for and what is not.
+        may decide: between labels, or between what is wished for and what is not. The last two
+        are the nearest prototypes, and what `is_assured` says, where they are known already.
         """
-        nearest, certain = self.model.nearest_of_checked(rows), np.ones(len(rows), dtype=bool)
+        nearest = self.model.nearest_of_checked(rows) if nearest is None else nearest.copy()
+        steady = np.ones(len(rows), dtype=bool)
         if self.says is None:
-            return Verdict(nearest, certain, certain)
+            return Verdict(nearest, steady, steady)
         told = np.array(self.says(rows))
-        assured, steady = self.is_assured(rows, target_mask), certain
+        assured = self.is_assured(rows, target_mask) if assured is None else assured
         for i in np.flatnonzero(~assured):
             alone = self.says(rows[i : i + 1])[0]
             crowds = (np.repeat(rows[i : i + 1], size, axis=0) for size in _COMPANIES)
@@ -187,10 +224,21 @@ class Acceptance:
             steady[i] &= same.size > 0
         return Verdict(nearest, assured, steady)
 
-    def confirms(self, y: Floats, target_mask: NDArray[np.bool_]) -> bool:
-        """Whether the user's own `predict` gives a point a wished-for label, in any company."""
-        told = self.verdict(y[None, :], target_mask)
-        return bool(target_mask[told.prototype[0]] and told.steady[0])
+    def confirms(
+        self,
+        answer: Accepted,
+        target_mask: NDArray[np.bool_],
+        assured: NDArray[np.bool_] | None = None,
+    ) -> int | None:
+        """Prototype whose label the user's own `predict` gives a point.
+
+        None unless it is a wished-for one in any company. `assured` is as for `verdict`.
+        """
+        if answer.is_confirmed:
+            return answer.prototype
+        told = self.verdict(answer.y[None, :], target_mask, np.array([answer.prototype]), assured)
+        prototype = int(told.prototype[0])
+        return prototype if target_mask[prototype] and told.steady[0] else None
 
     def is_assured(
         self, rows: Floats, target_mask: NDArray[np.bool_] | None = None

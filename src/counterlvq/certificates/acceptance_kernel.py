@@ -11,38 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.numeric.quadratic_sums import split_product, split_sum
+from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, UNIT
 from counterlvq.programs.duality_kernel import cost_of
 
 __all__ = ["judge_rows", "relative_gap"]
 
 _INF = np.inf
-# `rows.EQUALITY_ROUNDING`: compiled files take constants from each other alone.
-_EQUALITY_ROUNDING = 2.0**-40
-# Twice the unit of rounding.
-_UNIT = 2.0**-52
-# Multiplying by this splits a float into two halves whose products are exact (Dekker 1971).
-_SPLIT = 2.0**27 + 1.0
-
-
-@jit
-def _two_sum(a, b):
-    """Sum and its rounding error, exactly."""
-    total = a + b
-    part = total - a
-    return total, (a - (total - part)) + (b - part)
-
-
-@jit
-def _two_product(a, b):
-    """Product and its rounding error, exactly unless it over- or underflows."""
-    product = a * b
-    big = _SPLIT * a
-    a1 = big - (big - a)
-    a2 = a - a1
-    big = _SPLIT * b
-    b1 = big - (big - b)
-    b2 = b - b1
-    return product, ((a1 * b1 - product) + a1 * b2 + a2 * b1) + a2 * b2
 
 
 @jit
@@ -52,8 +27,8 @@ def _exact_surplus(x, y, first, last, feature, new, old, value):
     for n in range(first, last):
         j = feature[n]
         for factor, at in ((new[n], y[j]), (old[n], x[j])):
-            product, low = _two_product(factor, at)
-            total, high = _two_sum(total, product)
+            product, low = split_product(factor, at)
+            total, high = split_sum(total, product)
             rest += low + high
     return total + rest
 
@@ -81,12 +56,12 @@ def _meets(x, y, start, feature, new, old, value, equality, give):
             given += before
             size += abs(here) + abs(before)
         surplus, share, size = taken + given - value[k], give, size + abs(value[k])
-        if abs(surplus) <= (start[k + 1] - start[k] + 3) * _UNIT * size:
+        if abs(surplus) <= (start[k + 1] - start[k] + 3) * UNIT * size:
             surplus = _exact_surplus(
                 x, y, start[k], start[k + 1], feature, new, old, value[k]
             )  # fmt: skip
         if equality[k]:
-            surplus, share = abs(surplus), _EQUALITY_ROUNDING
+            surplus, share = abs(surplus), EQUALITY_ROUNDING
         allowed = share * size if share > 0.0 else 0.0
         # Numbers too large to be told apart are not believed: inf <= inf proves nothing.
         if not surplus <= allowed or not surplus < _INF:
@@ -96,19 +71,19 @@ def _meets(x, y, start, feature, new, old, value, equality, give):
 
 @jit
 def _resolution(x, y, change, w, start, feature, factor):
-    """Price the last digits of the features that change: eight units of rounding each."""
+    """Charge for the last digits of the features that change: eight units of rounding each."""
     worth = 0.0
     for j in range(change.size):
         if change[j] != 0.0:
             worth += w[j] * (abs(x[j]) + abs(y[j]))
-    total = 4.0 * _UNIT * worth
+    total = 4.0 * UNIT * worth
     for c in range(start.size - 1):
         lifted, blur = 0.0, 0.0
         for n in range(start[c], start[c + 1]):
             j = feature[n]
             if change[j] != 0.0:
                 lifted += factor[n] * change[j]
-                blur += abs(factor[n]) * 4.0 * _UNIT * (abs(x[j]) + abs(y[j]))
+                blur += abs(factor[n]) * 4.0 * UNIT * (abs(x[j]) + abs(y[j]))
         total += (2.0 * abs(lifted) + blur) * blur
     return total
 

@@ -18,9 +18,9 @@ import numpy as np
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
-from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction
+from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
+from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.grids import Ticks
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
@@ -33,9 +33,6 @@ __all__ = ["BoxQuestion"]
 _GRID_SWEEPS = 4
 # Values that are on the grid but for their last digit, of which all choices are asked about.
 _MOST_OFF = 4
-# How near the scores of two prototypes have to be, as a share of them, to be compared exactly. It
-# decides whether the comparison is worth its time; what it says is exact.
-_CLOSE = 2.0**-40
 
 
 @final
@@ -127,7 +124,7 @@ class BoxQuestion:
             self._problems[prototype, applying] = known
         if box is None or self.template.is_continuous or isinstance(self.cells, SharedCells):
             return known
-        # Sides of a box that was tampered with may overflow; such prices are worth nothing.
+        # Sides of a box that was tampered with may overflow; such multipliers are worth nothing.
         with np.errstate(over="ignore", invalid="ignore"):
             return replace(known, forms=known.forms.and_also(*self._grid_forms(box)))
 
@@ -266,6 +263,17 @@ class BoxQuestion:
         problem = self.problem(prototype, box).tightened(margin - farther)
         return lifted_contradiction(problem, prices, self._covering(box), cap)
 
+    def tangency(
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
+        *, with_cost: bool = True,
+    ) -> Floats | None:  # fmt: skip
+        """Where the tangents of `bound` are, or of `contradicts`; None if they need none."""
+        farther = self._farther(cap)
+        problem = self.problem(prototype, box)
+        if np.isfinite(farther):
+            problem = problem.tightened(margin - farther)
+        return lifted_tangency(problem, prices, self._covering(box), cap, with_cost=with_cost)
+
     def _farther(self, cap: float) -> float:
         """Say what more `predict` may overlook at changes of cost at most `cap` than around x.
 
@@ -335,7 +343,7 @@ class BoxQuestion:
         point = self.ticks.values(np.where(is_open, 0.0, box.lower))
         forms = self.problem(prototype).forms
         delta = np.where(is_open, 0.0, box.lower)
-        near = np.abs(forms.r - forms.q @ delta) <= _CLOSE * forms.size
+        near = np.abs(forms.r - forms.q @ delta) <= CLOSE_SCORES * forms.size
         near &= (np.abs(forms.q[:, is_open]) <= forms.q_blur[:, is_open]).all(axis=1)
         earlier = self.cells.rivals < prototype
         return any(

@@ -1,8 +1,8 @@
-"""Proofs for nonconvex cells: boxes that cover all cheaper changes, each with its prices.
+"""Certificates for nonconvex cells: boxes that cover all cheaper changes, with multipliers.
 
 A `BoxTree` cuts the box of changes that could be cheaper than the answer, and carries prices
 for every part. Whoever checks it builds the conditions anew from model, cost, constraints
-and input, walks down the cuts, so that nothing can be left out, and evaluates the prices
+and input, walks down the cuts, so that nothing can be left out, and evaluates the multipliers
 with `lifted`. No solver is imported here.
 """
 
@@ -45,10 +45,10 @@ class BoxTree:
     low: NDArray[np.int64]  # (nodes,) the part below the cut
     high: NDArray[np.int64]  # (nodes,) the part above
     prices: tuple[LiftedMultipliers, ...]  # of each node
-    caps: Floats  # (nodes,) costs that the prices reckon with; inf for any
+    caps: Floats  # (nodes,) costs that the multipliers reckon with; inf for any
 
     def fits(self, question: BoxQuestion) -> bool:
-        """Whether it is a tree of plain numbers, with prices for what the question charges."""
+        """Whether it is a tree of plain numbers, with multipliers for what the question charges."""
         if not self._is_plain() or not 0 < len(self.prices) == len(self.feature):
             return False
         count, cut = len(self.prices), self.feature >= 0
@@ -99,7 +99,7 @@ class BoxTree:
         return self._least(question, cap, bound, stop)
 
     def is_empty(self, question: BoxQuestion, margin: float = 0.0, stop: Stop = never) -> bool:
-        """Whether the prices show that no change at all is in the cell by the margin."""
+        """Whether the multipliers show that no change at all is in the cell by the margin."""
         prototype = self.prototype
 
         def bound(part: _Part) -> float:
@@ -118,7 +118,7 @@ class BoxTree:
         """Least bound over the parts that are left whole, at most `cap`; 0 if there is no time.
 
         Together they hold all changes of cost up to `cap`. What holds for a box holds for
-        its parts. Prices are worth most with the cost that they were found for, which may be
+        its parts. Multipliers are worth most with the cost that they were found for, which may be
         more than `cap`, never less.
         """
         least = cap
@@ -146,14 +146,14 @@ class BoxTree:
 
 
 def _numbers(prices: LiftedMultipliers) -> list[Any]:
-    """All parts of prices, in one order."""
+    """All parts of multipliers, in one order."""
     names = [part.name for part in fields(LiftedMultipliers) if part.name != "linear"]
     linear = [getattr(prices.linear, part.name) for part in fields(Multipliers)]
     return [*linear, *(getattr(prices, name) for name in names)]
 
 
 def _is_of_shapes(prices: object, shapes: list[tuple[int, ...]]) -> bool:
-    """Whether prices are arrays of floats of these shapes; their values are judged when used."""
+    """Whether multipliers are arrays of floats of these shapes; using them judges their values."""
     if type(prices) is not LiftedMultipliers or type(prices.linear) is not Multipliers:
         return False
     return all(
@@ -186,6 +186,8 @@ class BoxCertificate:
         """
         if not isinstance(question, BoxQuestion) or not cap >= 0.0 or not 0.0 <= margin < np.inf:
             return 0.0
+        if not question.cells.targets.size:
+            return cap if self.excludes_all(question) else 0.0
         trees = self._covering(question, stop)
         found = min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
         if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:

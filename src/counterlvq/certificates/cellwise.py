@@ -1,7 +1,7 @@
-"""Proofs that travel: prices on rivals and constraints, to be checked against the model.
+"""Certificates under a shared metric: multipliers, to be checked against the model.
 
 A proof carries no rows of numbers taken from a solver's run. Whoever checks it builds the
-rows anew from model, cost, constraints and input, and evaluates the prices with
+rows anew from model, cost, constraints and input, and evaluates the multipliers with
 `duality`. A certificate is plain data: whatever does not have the types, shapes and ranges
 of one proves nothing. No solver is imported here.
 """
@@ -18,12 +18,11 @@ from counterlvq.certificates.certificate import Stop, never
 from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["CellCertificate", "Exclusion", "Singles", "proof_of"]
 
-# A bound that misses the cost by less than this share is not worth exact arithmetic.
-_CLOSED = 1e-7
 # Products that exact arithmetic may take for one cell.
 _MOST_PRODUCTS = 1 << 18
 
@@ -44,7 +43,7 @@ def proof_of(question: Question, prototype: int, prices: Multipliers, point: Flo
 @final
 @dataclass(frozen=True, eq=False)
 class Exclusion:
-    """Prices that show a cell, less a margin, to be out of reach of the constraints."""
+    """Multipliers that show a cell, less a margin, to be out of reach of the constraints."""
 
     proof: Proof
     margin: float
@@ -140,7 +139,7 @@ class CellCertificate:
         for i, bound in zip(far.prototypes, far.lower_bounds(question, asked), strict=True):
             best[int(i)] = max(min(float(bound), cap), best.get(int(i), 0.0))
         for i in question.cells.targets.tolist():
-            if best.get(i, 0.0) < (1.0 - _CLOSED) * cap and not stop():
+            if best.get(i, 0.0) < (1.0 - CLOSED_GAP) * cap and not stop():
                 best[i] = sound._looked_at_again(question, i, cap, asked, best.get(i, 0.0))
         found = min((best.get(i, 0.0) for i in question.cells.targets.tolist()), default=cap)
         if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:
@@ -159,7 +158,7 @@ class CellCertificate:
             if proof.prototype != prototype or not _is_small(question, proof):
                 continue
             value = question.grounds.value(proof, margin, cap, with_cost=True)
-            if value.rounding > _CLOSED * cap or value.rounding == np.inf:
+            if value.rounding > CLOSED_GAP * cap or value.rounding == np.inf:
                 known = max(known, question.grounds.exact_lower_bound(proof, cap, margin))
         return known
 

@@ -31,22 +31,18 @@ from counterlvq.certificates.exact_duality import (
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.exact import dot
+from counterlvq.numeric.tolerances import HUGE, UNIT
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers
 from counterlvq.programs.proof_data import CostReach, ProofData, cost_limits
 
 __all__ = ["Grounds", "Proof", "Value"]
 
-# Twice the unit of rounding; see `duality_kernel`.
-_UNIT = 2.0**-52
-# Larger numbers, and those that are none, are charged for nothing: they could overflow.
-_HUGE = 1e100
-
 
 @final
 @dataclass(frozen=True, eq=False)
 class Proof:
-    """Prices that bound the cost of every point of one cell from below; nothing is trusted."""
+    """Multipliers that bound the cost of every point of one cell from below; nothing is trusted."""
 
     prototype: int  # without any rivals it does not matter: the constraints speak alone
     rivals: NDArray[np.intp]  # those that are charged for
@@ -143,7 +139,7 @@ class Grounds:
             data.L if with_cost else np.zeros((0, d)),
             max(proof.prototype, 0), np.array(proof.rivals, dtype=np.int64),
             np.array(proof.rival_prices, dtype=np.float64), _linear(proof),
-            np.where(np.abs(proof.point) < _HUGE, proof.point, 0.0), *extra,
+            np.where(np.abs(proof.point) < HUGE, proof.point, 0.0), *extra,
             low, high, float(margin), *(np.empty(z.size) for _ in range(2)),
             *(np.empty(d) for _ in range(2)),
         )  # fmt: skip
@@ -154,23 +150,23 @@ class Grounds:
         d = self.x.size
         slope, error, constant, constant_error = np.zeros(d), np.zeros(d), 0.0, 0.0
         for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
-            if not 0.0 < price < _HUGE:
+            if not 0.0 < price < HUGE:
                 continue
             G, h = quadric.G, quadric.h
             n = G.shape[0] + d + 8
             v = self._touching(quadric, proof.point)
             # |G y - g|^2 >= 2 v'(G y - g) - |v|^2 for any v, and y = x + delta.
             slope += price * (2.0 * v @ G + h)
-            error += n * _UNIT * price * (2.0 * np.abs(v) @ np.abs(G) + np.abs(h))
+            error += n * UNIT * price * (2.0 * np.abs(v) @ np.abs(G) + np.abs(h))
             there = G @ self.x - quadric.g
             sizes = np.abs(G) @ np.abs(self.x) + np.abs(quadric.g)
             constant += price * float(2.0 * v @ there - v @ v + h @ self.x - quadric.c)
             size = 2.0 * np.abs(v) @ sizes + v @ v + np.abs(h) @ np.abs(self.x) + abs(quadric.c)
-            constant_error += 2.0 * n * _UNIT * price * float(size)
+            constant_error += 2.0 * n * UNIT * price * float(size)
         return slope, error, constant, constant_error
 
     def _touching(self, quadric: QuadraticCondition, point: Floats) -> Floats:
-        usable = np.where(np.abs(point) < _HUGE, point, 0.0)
+        usable = np.where(np.abs(point) < HUGE, point, 0.0)
         return np.asarray(quadric.G @ (self.x + usable) - quadric.g)
 
     def exact_least(
@@ -196,7 +192,7 @@ class Grounds:
         for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
             if price > 0.0 and quadric.stated is not None and quadric.h.any():
                 return None  # its slopes stand for what was stated up to rounding only
-            if 0.0 < price < _HUGE:
+            if 0.0 < price < HUGE:
                 self._add_exact_quadric(total, quadric, float(price), proof.point)
         total.charged += self._exact_rivals(proof, Fraction(float(margin)))
         total.charged += self._exact_rows(proof)
@@ -210,7 +206,7 @@ class Grounds:
     def _add_exact_tangent(self, total: ExactSum, point: Floats) -> None:
         data = self.stated
         L = np.diag(data.L_diagonal) if data.L_diagonal.size else data.L
-        v = L @ np.where(np.abs(point) < _HUGE, point, 0.0)
+        v = L @ np.where(np.abs(point) < HUGE, point, 0.0)
         for c in range(v.size):
             row = [2 * a for a in fractions_of(L[c])]
             t = Fraction(float(v[c]))
@@ -238,7 +234,7 @@ class Grounds:
         factor = model.omegas
         assert not isinstance(factor, tuple)  # shared metrics alone have half-spaces
         for k, y in zip(proof.rivals.tolist(), proof.rival_prices.tolist(), strict=True):
-            if not 0.0 < y < _HUGE:
+            if not 0.0 < y < HUGE:
                 continue
             own, other = (fractions_of(model.prototypes[n]) for n in (i, k))
             ahead = [b - a for a, b in zip(own, other, strict=True)]
@@ -261,7 +257,7 @@ class Grounds:
         data, prices, out = self.stated, _linear(proof), []
         for c in np.flatnonzero(prices):
             row, free = fractions_of(data.A[c]), bool(data.equality[c])
-            if not abs(prices[c]) < _HUGE or (prices[c] < 0 and not free):
+            if not abs(prices[c]) < HUGE or (prices[c] < 0 and not free):
                 continue
             right = Fraction(float(data.v[c])) - dot(data.A[c], self.x) - dot(data.R[c], self.x)
             out.append(Charged(row, right, Fraction(float(prices[c])), free))

@@ -12,7 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import UNIT
+from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
@@ -24,9 +24,6 @@ __all__ = ["around", "limits_of", "moved", "right_sides", "within_rows"]
 _SWEEPS = 3
 # Up to so many products, right-hand sides are summed exactly and rounded once.
 _EXACT_TERMS = 4096
-# Two bounds that cross by less than this share of their size are taken to touch: an answer may
-# break either by rounding. This only ever makes a box larger.
-_CROSSING = 2.0**-46
 
 
 def right_sides(rows: LinearConditions, x: Floats) -> tuple[Floats, Floats]:
@@ -61,7 +58,8 @@ def limits_of(bounds: LinearConditions, fixed: LinearConditions, x: Floats) -> B
                 box.lower[j] = max(box.lower[j], -_up(-end))
     size = np.maximum(np.abs(box.lower + x), np.abs(box.upper + x)) + np.abs(x)
     with np.errstate(invalid="ignore"):
-        touching = (box.lower > box.upper) & (box.lower - box.upper <= _CROSSING * size)
+        # An answer may break either bound by rounding; this only ever makes a box larger.
+        touching = (box.lower > box.upper) & (box.lower - box.upper <= INEQUALITY_ROUNDING * size)
     return Box(np.where(touching, box.upper, box.lower), np.where(touching, box.lower, box.upper))
 
 

@@ -1,4 +1,4 @@
-"""Nonconvex cells: bounds from prices alone, over a box.
+"""Bounds for a nonconvex cell over a box, from multipliers alone.
 
 The cell of a prototype with a metric of its own is not convex. What holds in it is a list of
 quadratic conditions in the change ``delta``, and over a box ``lower <= delta <= upper`` some
@@ -7,11 +7,11 @@ are those of what is left of the cost, ``cap - sum_l w_l |delta_l|``, with how f
 ``|delta_j|`` is above the least that it can be; and for quadratic costs no vector g makes
 ``(|g| sqrt(cap) + g'L delta)`` times the distance to a side negative.
 
-Charge non-negative prices for any of these and add them to the cost: the sum lies below the
+Charge non-negative multipliers for any of these and add them to the cost: the sum lies below the
 cost of every change of the cell. It is one quadratic function; if its matrix is positive
 semidefinite, its tangent at any point lies below it, and the least of that over the box can
 be written down. A matrix that floating point leaves slightly indefinite is shifted, and the
-shift is paid for, because the box bounds what it can be worth. Wrong prices give a weak
+shift is paid for, because the box bounds what it can be worth. Wrong multipliers give a weak
 bound, never a wrong one. No solver is imported here.
 """
 
@@ -22,19 +22,13 @@ from functools import partial
 
 import numpy as np
 
-from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
+from counterlvq.certificates.quadratic_bounds import Sum, least_over_box, point_of_tangency
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import UNIT
+from counterlvq.numeric.tolerances import HUGE, NO_ROOM, UNIT
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 
-__all__ = ["lifted_bound", "lifted_contradiction"]
-
-# Larger prices, and those that are none, are not charged: their products could overflow.
-_HUGE = 1e100
-# A box with less room than this share of its sides is a point, but for rounding; only how much
-# trouble is taken depends on it.
-_NO_ROOM = 2.0**-40
+__all__ = ["lifted_bound", "lifted_contradiction", "lifted_tangency"]
 
 
 def lifted_bound(
@@ -48,7 +42,7 @@ def lifted_bound(
         return cap
     program = problem.convex
     with np.errstate(all="ignore"):
-        if not prices.charges_anything and (box.upper - box.lower > _NO_ROOM * box.most).any():
+        if not prices.charges_anything and (box.upper - box.lower > NO_ROOM * box.most).any():
             # Nothing but the cost: what the least absolute changes amount to. Of a single point,
             # up to rounding, the sum below tells the whole cost.
             least = float(program.w @ box.least) * (1.0 - (program.width + 4) * UNIT)
@@ -64,12 +58,25 @@ def lifted_bound(
 def lifted_contradiction(
     problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float
 ) -> bool:
-    """Whether the prices show that no change of cost at most `cap` in the box is in the cell."""
+    """Whether multipliers show that no change in the box of cost at most `cap` is in the cell."""
     if box.is_empty:
         return True
     with np.errstate(all="ignore"):
         value = _value(_charged(problem, prices, box, cap), problem, prices, box)
     return bool(np.isfinite(value) and value > 0)
+
+
+def lifted_tangency(
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float, *, with_cost: bool
+) -> Floats | None:
+    """Where the tangents of a bound, or of a contradiction, are; None if there are none."""
+    program = problem.convex
+    with np.errstate(all="ignore"):
+        total = _charged(problem, prices, box, cap)
+        if with_cost:
+            L = np.abs(program.L)
+            total.add(H=(program.L.T @ program.L, L.T @ L), w=(program.w, np.abs(program.w)))
+    return point_of_tangency(total, _usable(prices.point), box)
 
 
 def _value(total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box) -> float:
@@ -253,7 +260,7 @@ def _exact_slope(problem: NonconvexProgram, prices: LiftedMultipliers, j: int) -
 
 def _usable(values: Floats) -> Floats:
     """Numbers that can be squared; anything else charges for nothing and lies nowhere."""
-    return np.where(np.abs(values) < _HUGE, values, 0.0)
+    return np.where(np.abs(values) < HUGE, values, 0.0)
 
 
 def _prices(values: Floats) -> Floats:

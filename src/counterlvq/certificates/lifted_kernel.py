@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import STILL
 
 __all__ = ["lowest_point", "warm_up"]
 
 # How long the point of tangency is looked for: ending early gives a weak bound, never a wrong one.
 _SWEEPS = 200
-_STILL = 1e-10
 
 
 @jit
@@ -49,7 +49,7 @@ def lowest_point(K, slope, w, zero, units):
             best = min(max(best, -1.0), 1.0)
             moved = max(moved, abs(best - units[j]))
             units[j] = best
-        if moved < _STILL:
+        if moved < STILL:
             break
 
 

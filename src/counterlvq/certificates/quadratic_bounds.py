@@ -19,16 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import UNIT
+from counterlvq.numeric.tolerances import SAFE, TINY_MINIMUM, UNIT
 from counterlvq.programs.nonconvex import Box
 
-__all__ = ["Sum", "least_over_box"]
+__all__ = ["Sum", "least_over_box", "point_of_tangency"]
 
-# Products below 1e-308 lose digits. Nothing is taken to be known better than this, in units of
-# the function and for changes of size one: it turns a value below 1e-200 into no claim.
-_TINY = 1e-200
-# The error bounds below are sums of floats themselves; this pays for their own rounding.
-_OF_ERRORS = 1.0 + 2.0**-20
 # How often a shift is enlarged before every row is shifted by its own length.
 _TRIES = 5
 # How far the point is looked for where a box has no end, in units of the curvature there.
@@ -116,6 +111,22 @@ def least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope)
         return _least_over_box(total, point, box, exact_slope)
 
 
+def point_of_tangency(total: Sum, point: Floats, box: Box) -> Floats | None:
+    """Where `least_over_box` puts its tangents; None if they are needed for single features alone.
+
+    Any point gives a true bound, and this one the bound that is claimed.
+    """
+    H, blur = 0.5 * (total.H + total.H.T), total.blur()
+    if not (H - np.diag(np.diag(H))).any():
+        return None
+    with np.errstate(all="ignore"):
+        unlimited = ~(np.isfinite(box.lower) & np.isfinite(box.upper))
+        straight = unlimited & ~H.any(axis=1) & ~blur.H.any(axis=1)
+        convex = _made_convex(H, blur, box, unlimited & ~straight)
+        p = point if convex is None else _tangent_point(total, H, convex, box, point)
+    return np.where(np.isfinite(p), p, 0.0)
+
+
 def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope) -> float:
     H, blur = 0.5 * (total.H + total.H.T), total.blur()
     unlimited = ~(np.isfinite(box.lower) & np.isfinite(box.upper))
@@ -142,7 +153,7 @@ def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope
     lost = n * (float(away @ size + np.abs(total.h) @ away) + abs(total.constant))
     lost += n * convex.shift * (squares + paid)
     lost += float(away @ blur.H @ away + blur.h @ away) + blur.constant + float(far @ blur.H @ far)
-    lost += _TINY * (1.0 + float(away.sum() + far.sum())) ** 2
+    lost += TINY_MINIMUM * (1.0 + float(away.sum() + far.sum())) ** 2
     line = _Line(box, p, slope, slack, total.w, blur.w)
     least, terms = line.least_within(~unlimited)
     for j in np.flatnonzero(unlimited).tolist():
@@ -150,7 +161,7 @@ def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope
             least += line.least_along(j, exact_slope)
         else:
             least += line.least_against(j, convex.rest / convex.half[j] / convex.half[j])
-    return value + least - _OF_ERRORS * (lost + n * terms)
+    return value + least - SAFE * (lost + n * terms)
 
 
 class _Line(NamedTuple):
@@ -172,7 +183,7 @@ class _Line(NamedTuple):
         far, most = np.maximum(high - p, p - low), np.maximum(np.abs(low), np.abs(high))
         lost = float(self.slack[limited] @ far + self.w_slack[limited] @ most)
         terms = float((np.abs(slope) * far + np.abs(w) * most).sum())
-        return float(least.sum()) - _OF_ERRORS * lost, terms
+        return float(least.sum()) - SAFE * lost, terms
 
     def least_along(self, j: int, exact_slope: ExactSlope) -> float:
         """Least value along a feature without end and without curvature."""
@@ -183,7 +194,7 @@ class _Line(NamedTuple):
             if exact == 0:
                 slope = 0.0
             else:
-                slack = float(self.slack[j]) * _OF_ERRORS
+                slack = float(self.slack[j]) * SAFE
         # Each way that has no end must not lead down.
         if not (high < np.inf or kink + slope >= slack) or not (
             low > -np.inf or kink - slope >= slack
@@ -216,8 +227,8 @@ class _Line(NamedTuple):
             return base
         if not curve > 0:
             return -np.inf
-        steepest = (abs(slope) + slack) * _OF_ERRORS
-        return base - steepest * steepest / (4.0 * curve) * _OF_ERRORS
+        steepest = (abs(slope) + slack) * SAFE
+        return base - steepest * steepest / (4.0 * curve) * SAFE
 
 
 def _made_convex(H: Floats, blur: _Blur, box: Box, curved: NDArray[np.bool_]) -> _Convex | None:
@@ -240,7 +251,7 @@ def _made_convex(H: Floats, blur: _Blur, box: Box, curved: NDArray[np.bool_]) ->
     # What H is off by, between two unlimited features, is taken off their curvature.
     off = blur.H[np.ix_(used, used)] * np.outer(half[used], half[used])
     off = off[is_curved][:, is_curved]
-    found = _shift_and_rest(K, is_curved, float(off.sum(axis=1).max()) * _OF_ERRORS)
+    found = _shift_and_rest(K, is_curved, float(off.sum(axis=1).max()) * SAFE)
     return None if found is None else _Convex(center, half, limited, *found)
 
 
@@ -288,7 +299,7 @@ def _factorisation_rounding(K: Floats, shift: float) -> float:
     """Bound what rounding in K, in its shifted diagonal and in its factorisation amounts to."""
     n, diagonal = len(K), np.abs(np.diag(K)) + shift
     size = (n + 4) * float(diagonal.sum()) + 4.0 * float(np.sqrt((K * K).sum()))
-    return UNIT * size * _OF_ERRORS + _TINY
+    return UNIT * size * SAFE + TINY_MINIMUM
 
 
 def _least_eigenvalue(K: Floats) -> float:

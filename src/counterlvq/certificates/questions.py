@@ -1,4 +1,4 @@
-"""What is asked under a shared metric, in numbers."""
+"""The question that a certificate under a shared metric answers, in numbers."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import shell_complete
 
 import counterlvq as clvq
+from counterlvq.cli.columns import columns
 from counterlvq.cli.completion import completion
 from counterlvq.cli.conventions import (
     BROKEN_PIPE,
@@ -26,18 +27,20 @@ from counterlvq.cli.conventions import (
 from counterlvq.cli.demo import demo
 from counterlvq.cli.ending import ENDING
 from counterlvq.cli.explain import explain
+from counterlvq.cli.importing import import_
 from counterlvq.cli.inspecting import inspect
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
 from counterlvq.cli.telling import say, write_whatever_comes
 from counterlvq.cli.train import train
+from counterlvq.cli.verify import verify
 from counterlvq.visible import visible
 
 __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    train, explain, report, inspect, reproduce, demo, completion,
+    columns, train, import_, explain, verify, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 
@@ -59,8 +62,6 @@ class _InOrder(click.Group):
 @click.pass_context
 def app(ctx: click.Context) -> None:
     """Smallest changes to an input that change the decision, with a proof.
-
-    Train a prototype model from a table, and explain rows with it:
 
     \b
       counterlvq train loans.csv --label granted --output loans.clvq

@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from counterlvq.cli.conventions import debug_option
-from counterlvq.cli.spinner import working
 from counterlvq.cli.story import tell
 from counterlvq.cli.telling import say
+from counterlvq.presentation.progress import working
 
 __all__ = ["demo"]
 

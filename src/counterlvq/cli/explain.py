@@ -12,16 +12,23 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
-from counterlvq.cli.options import explainer_from, question_options, targets_from
+from counterlvq.cli.options import (
+    defaults_told,
+    explainer_from,
+    question_options,
+    targets_from,
+)
 from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
 from counterlvq.cli.text_table import listing
+from counterlvq.cli.wording import wording_from, wording_options
+from counterlvq.presentation.progress import working
+from counterlvq.presentation.wording import Wording
 from counterlvq.visible import encodable_cells
 
 __all__ = ["explain"]
 
-FORMATS = ("table", "csv", "parquet", "json")
+FORMATS = ("table", "text", "csv", "parquet", "json")
 _ENDINGS = {".csv": "csv", ".parquet": "parquet", ".pq": "parquet", ".json": "json"}
 # Endings that promise something else than text for people.
 _NOT_WRITTEN = (
@@ -37,6 +44,7 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @click.argument("model")
 @click.argument("table")
 @question_options
+@wording_options
 @table_options
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
 @click.option(
@@ -50,6 +58,11 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
     default=True,
     help="In CSV, put ' before text that a spreadsheet would run (the default).",
 )
+@click.option(
+    "--certificates", metavar="FILE", help="Write the proofs, for `counterlvq verify` and others."
+)
+@click.option("--model-apart", metavar="FILE", help="With the model in a file of its own.")
+@click.option("--vipr", metavar="DIR", help="Write the proofs for viprchk, cell by cell.")
 @debug_option
 def explain(
     model: str,
@@ -59,6 +72,9 @@ def explain(
     kind: str | None,
     output: str,
     escape: bool,
+    certificates: str | None,
+    model_apart: str | None,
+    vipr: str | None,
     **question: Any,
 ) -> int:
     """Find the closest counterfactual of each row of TABLE (CSV, JSON or Parquet).
@@ -72,6 +88,7 @@ def explain(
     kind = kind or _kind_by_ending(output)
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
+    _check_proofs(output, certificates, model_apart)
     check_writable(output)
     loaded = read_model(model)
     rows = read_table(table)
@@ -82,12 +99,45 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
-    wish = targets_from(loaded, target)
+    wish, wording = targets_from(loaded, target), wording_from(loaded)
     batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
+    if certificates is not None:
+        _save(batch, certificates, model_apart)
+    if vipr is not None:
+        with working("writing proofs"):
+            batch.save_vipr(vipr)
     with working("writing"):
-        told = _told(batch, kind, escape)
+        told = (
+            listing(batch, defaults_told(explainer), wording)
+            if kind == "table"
+            else _told(batch, kind, escape, wording)
+        )
     _put(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
+
+
+def _check_proofs(output: str, certificates: str | None, model_apart: str | None) -> None:
+    """Refuse what cannot be written before anything is worked on."""
+    if model_apart is not None and certificates is None:
+        raise click.UsageError("--model-apart goes with --certificates, which is missing.")
+    for path in (certificates, model_apart):
+        if path == STDIN:
+            raise click.UsageError("certificates need a file; - is for the table.")
+        if path is not None:
+            if path == output:
+                raise click.UsageError("--output and --certificates name the same file.")
+            check_writable(path)
+
+
+def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None) -> None:
+    """Write the proofs, and say once what is in them."""
+    with working("writing proofs"):
+        batch.save_certificates(path, model_apart=model_apart or False)
+    holder = path if model_apart is None else model_apart
+    say(
+        f"{holder} holds the model; the prototypes of a nearest neighbour are training rows.",
+        aside=True,
+    )
 
 
 def _kind_by_ending(output: str) -> str:
@@ -101,10 +151,12 @@ def _kind_by_ending(output: str) -> str:
     return _ENDINGS.get(ending, "table")
 
 
-def _told(batch: clvq.CounterfactualBatch, kind: str, escape: bool) -> bytes | str:
-    """Put answers into bytes for programs, or into words for people."""
-    if kind == "table":
-        return listing(batch)
+def _told(
+    batch: clvq.CounterfactualBatch, kind: str, escape: bool, wording: Wording
+) -> bytes | str:
+    """Put answers into bytes for programs, or into sentences for people."""
+    if kind == "text":
+        return _texts(batch, wording)
     return _json(batch) if kind == "json" else _columns(batch, kind, escape)
 
 
@@ -118,6 +170,12 @@ def _put(told: bytes | str, output: str) -> None:
         say(told.decode().removesuffix("\n"))
     else:
         write_whole(output, told)
+
+
+def _texts(batch: clvq.CounterfactualBatch, wording: Wording) -> str:
+    """Write a line for each row, or a paragraph where a template has several lines."""
+    texts = [cf.text(**vars(wording)).rstrip("\n") for cf in batch]
+    return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
 
 
 def _json(batch: clvq.CounterfactualBatch) -> bytes:

@@ -12,10 +12,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import counterlvq as clvq
+from counterlvq.visible import encodable, visible
+
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["as_it_was", "as_text", "harmless", "restored"]
+__all__ = ["as_it_was", "as_text", "harmless", "holdable", "restored"]
+
+_SHOWN = 60
 
 # What begins a formula; some programs take letters of full width for the usual ones.
 _SIGNS = frozenset("=+-@＝＋－＠")
@@ -66,19 +71,43 @@ def restored(table: pd.DataFrame) -> pd.DataFrame:
     return _each_text(table, as_it_was)
 
 
+def holdable(table: pd.DataFrame) -> pd.DataFrame:
+    """Write out halves of surrogate pairs, which no file can hold, in cells and in names."""
+    out = _each_text(table, lambda text: text if _is_encodable(text) else encodable(text))
+    if out is not table and not out.columns.is_unique:
+        twice = out.columns[out.columns.duplicated()][0]
+        raise clvq.InvalidInputError(
+            f"two columns are named {visible(twice, _SHOWN)!r} once halves of surrogate pairs are "
+            f"written out; expected one of each name. Rename one of them."
+        )
+    return out
+
+
+def _is_encodable(text: str) -> bool:
+    return text.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def _each_text(table: pd.DataFrame, change: Callable[[str], str]) -> pd.DataFrame:
     """Change what is text in columns that may hold some; a table without any stays as it is."""
-    out = table
-    for at, (_, column) in enumerate(table.items()):
+    columns = {at: column for at, (_, column) in enumerate(table.items())}
+    is_new = False
+    for at, column in columns.items():
         if column.dtype.kind not in "OU":
             continue
-        cells = column.astype(object).to_numpy()
+        cells = column.to_numpy(dtype=object)
         new = [change(cell) if isinstance(cell, str) else cell for cell in cells]
         if any(a is not b for a, b in zip(cells, new, strict=True)):
-            out = table.copy(deep=False) if out is table else out
-            out.isetitem(at, _column(new, column))
+            columns[at], is_new = _column(new, column), True
     names = [change(name) if isinstance(name, str) else name for name in table.columns]
+    # Setting columns one by one takes time in the square of their number.
+    out = _table(columns, table) if is_new else table
     return out if names == list(table.columns) else out.set_axis(names, axis=1)
+
+
+def _table(columns: dict[int, Any], like: pd.DataFrame) -> pd.DataFrame:
+    import pandas as pd
+
+    return pd.DataFrame(columns, index=like.index, copy=False).set_axis(like.columns, axis=1)
 
 
 def _column(cells: list[Any], like: Any) -> Any:
@@ -86,4 +115,4 @@ def _column(cells: list[Any], like: Any) -> Any:
     import pandas as pd
 
     is_plain = like.dtype == object or isinstance(like.dtype, pd.StringDtype)
-    return pd.Series(cells, index=like.index, dtype=like.dtype if is_plain else object)
+    return pd.array(cells, dtype=like.dtype if is_plain else object)

@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import codecs
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+import numpy as np
+from numpy.typing import NDArray
 
 import counterlvq as clvq
-from counterlvq.cli.tables import Reading, needed, table_from
+from counterlvq.cli.tables import Reading, cells_of, needed, table_from
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["STDIN", "Model", "needed", "read_model", "read_table", "table_options"]
+__all__ = [
+    "STDIN",
+    "Model",
+    "needed",
+    "read_matrix",
+    "read_model",
+    "read_table",
+    "table_options",
+]
 
 STDIN = "-"
 Model = clvq.PrototypeModel | clvq.TableModel
@@ -112,10 +122,47 @@ def read_model(path: str) -> Model:
     return clvq.load(sys.stdin.buffer if path == STDIN else path)
 
 
+def read_matrix(path: str, names: Sequence[str]) -> NDArray[np.float64]:
+    """Read rows of numbers in CSV, with a column for each of `names`.
+
+    Their names may stand in the first line, in any order; tools that write matrices leave it out.
+    """
+    context = click.get_current_context(silent=True)
+    how = Reading(**context.meta.get(_KEY, {})) if context else Reading()
+    name, whole = _bytes_of(path)
+    rows = cells_of(whole, name, how)
+    if not rows:
+        raise clvq.InvalidInputError(f"{name} is empty; expected rows of numbers.")
+    order = list(range(len(names)))
+    if sorted(rows[0]) == sorted(names):
+        order, rows = [rows[0].index(column) for column in names], rows[1:]
+    matrix = np.empty((len(rows), len(names)))
+    for i, row in enumerate(rows):
+        if len(row) != len(names):
+            raise clvq.InvalidInputError(
+                f"{name} has {len(row)} values in row {i + 1}; expected {len(names)}, one for each "
+                f"column of the prototypes."
+            )
+        for j, k in enumerate(order):
+            try:
+                matrix[i, j] = float(row[k].replace(how.decimal, "."))
+            except ValueError:
+                raise clvq.InvalidInputError(
+                    f"{name} holds {row[k][:60]!r} in row {i + 1}; expected numbers, or a first "
+                    f"line with the names of the columns: {', '.join(names[:8])}."
+                ) from None
+    return matrix
+
+
+def _bytes_of(path: str) -> tuple[str, bytes]:
+    if path == STDIN:
+        return "standard input", sys.stdin.buffer.read()
+    return path, Path(path).read_bytes()
+
+
 def read_table(path: str) -> pd.DataFrame:
     """Read a table in CSV, JSON or Parquet, told apart by how it begins; `-` is standard input."""
-    name = "standard input" if path == STDIN else path
-    whole = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
+    name, whole = _bytes_of(path)
     context = click.get_current_context(silent=True)
     table: pd.DataFrame = table_from(
         whole, name, Reading(**context.meta.get(_KEY, {})) if context else Reading()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from difflib import get_close_matches
 from math import inf, nan
 from typing import Any, TypeVar
 
@@ -11,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
+from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.inputs import Model, read_table
+from counterlvq.cli.telling import say
 from counterlvq.visible import shown_text
 
-__all__ = ["explainer_from", "question_options", "targets_from"]
+__all__ = ["defaults_told", "explainer_from", "label_from", "question_options", "targets_from"]
 
 COSTS = ("manhattan", "mad", "euclidean")
 METHODS = ("auto", "ccp", "global")
+_DEVIATIONS = "typical deviations"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -68,13 +72,13 @@ _OPTIONS = (
     click.option(
         "--cost",
         type=click.Choice(COSTS),
-        default="manhattan",
-        show_default=True,
-        help="mad weighs each feature by how much it varies.",
+        help="mad: in typical deviations, the default if the model knows them.",
     ),
     click.option(
-        "--reference", metavar="TABLE", help="Rows to measure that by; TABLE itself by default."
+        "--reference", metavar="TABLE", help="Rows to measure them by, if not the training table."
     ),
+    click.option("--anywhere", is_flag=True, help="Let numbers leave the ranges seen in training."),
+    click.option("--columns", metavar="FILE", help="What the columns are, in TOML."),
     click.option(
         "--switch",
         multiple=True,
@@ -111,8 +115,10 @@ def explainer_from(
     model: Model,
     table: Any,
     *,
-    cost: str,
+    cost: str | None,
     reference: str | None,
+    anywhere: bool,
+    columns: str | None,
     switch: tuple[tuple[str, float], ...],
     freeze: tuple[str, ...],
     bounds: tuple[clvq.Bounds, ...],
@@ -121,60 +127,118 @@ def explainer_from(
     time_limit: float | None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
-    if reference is not None and cost != "mad":
+    if reference is not None and cost not in (None, "mad"):
         raise click.UsageError("--reference says what --cost mad is measured by; expected both.")
-    weights = None
-    if cost == "mad":
-        weights = _mad_weights(model, table if reference is None else read_table(reference))
+    if model.reference is None and reference is None and cost is None:
+        say(
+            "counterlvq: the model file has no summary of its training table: costs are plain sums "
+            "of changes, and numbers may go anywhere. Train it again to have both.",
+            aside=True,
+        )
+    features = model.features if columns is None else _described(model, columns)
+    by_deviations = cost == "mad" or (
+        cost is None and (reference is not None or model.reference is not None)
+    )
+    weights = _typical(model, features, reference, table) if by_deviations else None
+    if model.reference is not None and not anywhere:
+        features = _with_ranges(model.reference.described(features), bounds)
     prices = dict(switch)
     if len(prices) < len(switch):
         raise click.UsageError("--switch prices a feature twice; expected each feature once.")
+    unit = _DEVIATIONS if by_deviations else ""
     return clvq.Explainer(
         model,
-        cost=clvq.Euclidean(prices) if cost == "euclidean" else clvq.Manhattan(weights, prices),
+        cost=clvq.Euclidean(prices)
+        if cost == "euclidean"
+        else clvq.Manhattan(weights, prices, unit=unit),
         constraints=[*map(clvq.Freeze, freeze), *bounds, *constraint],
         method=method,
         time_limit=time_limit,
+        features=features,
     )
 
 
-def _mad_weights(model: Model, table: Any) -> NDArray[np.float64]:
-    names = list(model.features.names)
+def _described(model: Model, path: str) -> clvq.Features:
+    """Say of the columns that the model sees what a file says of them."""
+    known = model.features.names
+    if isinstance(model, clvq.TableModel):
+        known = model.table_map.columns
+    return read_columns(path).checked(known).of(model.features)
+
+
+def _with_ranges(features: clvq.Features, bounds: tuple[clvq.Bounds, ...]) -> clvq.Features:
+    """Let an end that the user states take the place of the one that was seen."""
+    for stated in bounds:
+        if stated.feature not in features.names:
+            continue  # the explainer says so
+        seen = features[stated.feature].seen
+        if seen is not None:
+            lower = seen[0] if stated.lower == -inf else -inf
+            upper = seen[1] if stated.upper == inf else inf
+            features = features.refined(seen={str(stated.feature): (lower, upper)})
+    return features
+
+
+def defaults_told(explainer: clvq.Explainer) -> list[str]:
+    """Say what was taken from the training table, where nobody asked for something else."""
+    out = []
+    cost = explainer.cost
+    if isinstance(cost, clvq.Manhattan) and cost.unit:
+        out.append(
+            f"costs are in {cost.unit} of each number, another level costs 1 unless it is priced; "
+            f"--cost manhattan counts plain changes"
+        )
+    if any(feature.seen is not None for feature in explainer.features):
+        out.append("numbers change to values as seen in the data; --anywhere lifts that")
+    return out
+
+
+def _typical(
+    model: Model, features: clvq.Features, reference: str | None, table: Any
+) -> NDArray[np.float64]:
+    """Weights by typical deviations: of a table that is named, of training, or of the rows."""
+    if reference is None and model.reference is not None:
+        return model.reference.weights(features)
+    return _measured(features, table if reference is None else read_table(reference))
+
+
+def _measured(features: clvq.Features, table: Any) -> NDArray[np.float64]:
+    names = list(features.names)
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise clvq.InvalidInputError(
             f"the table that --cost mad is measured by lacks the column {missing[0]!r}; expected "
             f"one for each feature of the model."
         )
-    weights = np.ones(len(names))
-    numbers = [feature.name for feature in model.features if feature.is_number]
-    for name in numbers:
-        if table[name].nunique() == 1:
+    summary = clvq.Reference.of(table, features)
+    for column in summary.columns:
+        if column.is_number and not column.unit:
             raise clvq.InvalidInputError(
-                f"column {name!r} never varies in the table that --cost mad is measured by; "
+                f"column {column.name!r} never varies in the table that --cost mad is measured by; "
                 f"expected columns that do. Name a table with more rows by --reference."
             )
-    if numbers:
-        weights[[feature.is_number for feature in model.features]] = clvq.mad_weights(
-            table[numbers]
-        )
-    return weights
+    return summary.weights(features)
 
 
 def targets_from(model: Model, texts: tuple[str, ...]) -> Any:
     """Turn words into labels of the model: None, one of them, or a set."""
     if not texts:
         return None
-    found = [_label(model.classes.tolist(), text) for text in texts]
+    found = [label_from(model, text) for text in texts]
     return found[0] if len(found) == 1 else set(found)
 
 
-def _label(labels: list[Any], text: str) -> Any:
+def label_from(model: Model, text: str) -> Any:
+    """Find the label of the model that a word stands for, in capitals or not."""
+    labels = model.classes.tolist()
     exactly = [label for label in labels if str(label) == text]
-    nearly = [label for label in labels if str(label).lower() == text.lower()]
+    nearly = [label for label in labels if str(label).casefold() == text.casefold()]
     for found in (exactly, nearly):
         if len(found) == 1:
             return found[0]
+    by_fold = {str(label).casefold(): label for label in labels}
+    close = get_close_matches(text.casefold(), by_fold, n=1)
+    hint = f" Did you mean {shown_text(by_fold[close[0]])!r}?" if close and not nearly else ""
     raise clvq.UnknownLabelError(
-        f"no class is called {text!r}; expected one of: {', '.join(map(shown_text, labels))}."
+        f"no class is called {text!r}; expected one of: {', '.join(map(shown_text, labels))}.{hint}"
     )

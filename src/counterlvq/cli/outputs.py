@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from counterlvq.cli.ending import ENDING
-from counterlvq.cli.formulas import harmless
+from counterlvq.cli.formulas import harmless, holdable
 from counterlvq.cli.tables import needed
 from counterlvq.files import whole_file
 
@@ -60,8 +60,10 @@ def standard_output() -> Iterator[BinaryIO]:
 def bytes_of_table(table: Any, kind: str, escape: bool = True) -> bytes:
     """Turn a DataFrame into the bytes of a CSV or Parquet file.
 
-    In CSV, text that a spreadsheet would run is escaped, unless it is to stay as it is.
+    In CSV, text that a spreadsheet would run is escaped, unless it is to stay as it is. What no
+    file can hold is written out.
     """
+    table = holdable(table)
     if kind == "csv":
         return _csv(harmless(table) if escape else table)
     needed("pyarrow")

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["Sizes", "Text", "sizes_of"]
+__all__ = ["COPIES", "Sizes", "Text", "sizes_of"]
 
 _MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _WHOLE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
@@ -35,19 +35,32 @@ _REPEATED = 2
 _TEXTS = {0, 4, 19}, {1, 4, 12}
 _DECIMALS = {5}, {5}
 _DATES = {6, 7, 8}, {6, 7}
-# Ways of writing text in which a value may be longer than all bytes that stand for it.
-_REPEATING = {2, 7, 8}
-_CELL = 8
-# Bytes that a cell takes in pandas if it is an object of Python: a decimal, and smaller ones.
+# Ways of writing text in which a value may be longer than all bytes that stand for it: by number in
+# a dictionary, or by what it has in common with the one before.
+_NUMBERED, _CHAINED = {2, 8}, {7}
+# Bytes that a cell takes while it goes from Arrow to pandas: a number in both, where text begins
+# and ends, an object of Python (a decimal, and smaller ones). Letters of text are in both, too.
+_NUMBER = 16
+_TEXT = 24
 _DECIMAL = 160
 _OBJECT = 64
+COPIES = 2
+# Bytes that a column takes in both, whatever it holds.
+_COLUMN = 12 << 10
 
 
 class Text(NamedTuple):
     """A column of text whose values may be far longer than what stands for them."""
 
     path: str
-    most: int  # bytes that it could take
+    rows: int
+    longest: int  # bytes that a value could have
+    is_chained: bool  # whether values are written as differences
+
+    @property
+    def most(self) -> int:
+        """Bytes that all values together could have."""
+        return self.rows * self.longest
 
 
 @dataclass(frozen=True)
@@ -56,7 +69,7 @@ class Sizes:
 
     columns: int
     rows: int
-    cells: int  # in units of eight bytes
+    memory: int  # bytes, without those of `texts`
     texts: tuple[Text, ...]
     nested: str | None = None  # a column whose cells hold lists or other columns
 
@@ -74,22 +87,31 @@ def sizes_of(whole: bytes) -> Sizes:
     if nested:
         return Sizes(len(elements), _number(footer, 3), 0, (), nested[0])
     widths = [_width(element) for element in elements]
-    columns, cells, texts = 0, 0, dict[str, int]()
+    memory, texts = _COLUMN * len(widths), dict[str, Text]()
     for group in footer.get(4, []):
         chunks = [chunk.get(3, {}) for chunk in group.get(1, [])]
-        columns = max(columns, len(chunks))
         own = 0
         if len(chunks) != len(widths):
             raise ValueError(f"{len(widths)} columns are described, and {len(chunks)} are there")
         for chunk, width in zip(chunks, widths, strict=True):
-            values, unpacked = _number(chunk, 5), _unpacked(whole, chunk)
-            own += -(-max(values * width, unpacked) // _CELL)
-            if chunk.get(1) == _BYTE_ARRAY and _REPEATING & {*chunk.get(2, [])}:
-                path = ".".join(part.decode("utf-8") for part in chunk.get(3, []))
-                texts[path] = texts.get(path, 0) + values * unpacked
-        cells += max(own, _number(group, 3) * len(chunks))
-    found = tuple(Text(path, most) for path, most in texts.items())
-    return Sizes(columns or len(widths), _number(footer, 3), cells, found)
+            values, (unpacked, longest) = _number(chunk, 5), _unpacked(whole, chunk)
+            own += max(values * width, unpacked)
+            if chunk.get(1) == _BYTE_ARRAY:
+                own += COPIES * unpacked
+                _add_text(texts, chunk, values, longest)
+        memory += max(own, _NUMBER * _number(group, 3) * len(chunks))
+    return Sizes(len(widths), _number(footer, 3), memory, tuple(texts.values()))
+
+
+def _add_text(texts: dict[str, Text], chunk: Mapping[int, Any], rows: int, longest: int) -> None:
+    """Remember a column of text, if it is written in a way that makes little of much."""
+    ways = {*chunk.get(2, [])}
+    if not ways & (_NUMBERED | _CHAINED):
+        return
+    path = ".".join(part.decode("utf-8") for part in chunk.get(3, []))
+    before = texts.get(path, Text(path, 0, 0, False))
+    is_chained = before.is_chained or bool(ways & _CHAINED)
+    texts[path] = Text(path, before.rows + rows, max(before.longest, longest), is_chained)
 
 
 def _name(element: Mapping[int, Any]) -> str:
@@ -106,7 +128,9 @@ def _width(element: Mapping[int, Any]) -> int:
     if element.get(1) == _FIXED:
         return _OBJECT + _number(element, 2, 0)
     is_bytes = element.get(1) == _BYTE_ARRAY and not means(_TEXTS)
-    return _OBJECT if is_bytes or means(_DATES) else _CELL
+    if is_bytes or means(_DATES):
+        return _OBJECT
+    return _TEXT if element.get(1) == _BYTE_ARRAY else _NUMBER
 
 
 def _number(fields: Mapping[int, Any], at: int, default: int | None = None) -> int:
@@ -116,20 +140,21 @@ def _number(fields: Mapping[int, Any], at: int, default: int | None = None) -> i
     return value
 
 
-def _unpacked(whole: bytes, chunk: Mapping[int, Any]) -> int:
-    """Walk over the pages of a column, and add up what they unpack to."""
+def _unpacked(whole: bytes, chunk: Mapping[int, Any]) -> tuple[int, int]:
+    """Walk over the pages of a column: what they unpack to together, and the largest of them."""
     start = _number(chunk, 9)
     if _number(chunk, 11, 0) > 0:
         start = min(start, _number(chunk, 11))
     end = min(start + _number(chunk, 7), len(whole))
-    left, size = _number(chunk, 5), 0
+    left, size, longest = _number(chunk, 5), 0, 0
     while start < end and left > 0:
         reader = _Thrift(whole, start, len(whole))
         page = reader.struct(_PAGES)
         size += _number(page, 2)
+        longest = max(longest, _number(page, 2))
         left -= max(_number(page.get(kind, {1: 0}), 1) for kind in (5, 8))
         start = reader.at + _number(page, 3)
-    return max(size, _number(chunk, 6))
+    return max(size, _number(chunk, 6)), longest
 
 
 class _Thrift:

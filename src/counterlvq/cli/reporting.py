@@ -12,8 +12,9 @@ from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import explainer_from, question_options, targets_from
 from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
+from counterlvq.cli.wording import wording_from, wording_options
+from counterlvq.presentation.progress import working
 
 __all__ = ["report"]
 
@@ -38,6 +39,7 @@ def _positions(text: str) -> tuple[int, ...]:
 @click.argument("model")
 @click.argument("table")
 @question_options
+@wording_options
 @table_options
 @click.option(
     "--rows", type=_positions, metavar="LIST", help="Which rows, counted from 0, such as 0,3,7."
@@ -95,7 +97,7 @@ def report(
     whole = read_table(table)
     chosen = _chosen(len(whole), rows, limit)
     explainer = explainer_from(loaded, whole, **question)
-    wish = targets_from(loaded, target)
+    wish, wording = targets_from(loaded, target), wording_from(loaded)
     some = whole.iloc[list(chosen)]
     batch = explainer.explain_batch(some, wish, n_jobs=jobs, progress=sys.stderr.isatty())
     with working("writing the page"):
@@ -106,6 +108,7 @@ def report(
             names=names,
             pictures=pictures,
             limit=len(chosen),
+            text=vars(wording),
         )
     write_whole(output, page.encode())
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER

@@ -8,6 +8,7 @@ here and nowhere else.
 from __future__ import annotations
 
 import codecs
+import csv
 import io
 import json
 import re
@@ -21,7 +22,8 @@ from typing import Any
 import counterlvq as clvq
 from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.formulas import restored
-from counterlvq.cli.parquet_sizes import sizes_of
+from counterlvq.cli.parquet_frames import frame_from, text_size
+from counterlvq.cli.parquet_sizes import COPIES, sizes_of
 
 __all__ = ["Reading", "needed", "table_from"]
 
@@ -52,6 +54,7 @@ _COLUMN = 256
 # As many cells as a value takes while it is none of a column yet.
 _OBJECTS = 4
 _MOST_NAMELESS = 1000
+_FEW_LINES = 16
 _MOST_WHOLE = 1 << 63
 _SHOWN = 60
 
@@ -77,7 +80,7 @@ def needed(library: str) -> Any:
     except ImportError:
         raise clvq.NotSupportedError(
             f"tables at the command line need {library}, which is not installed; install it with "
-            f'pip install "counterlvq[cli]".'
+            f"pip install {library}."
         ) from None
 
 
@@ -152,10 +155,16 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
     pandas = needed("pandas")
     read = partial(pandas.read_csv, sep=delimiter, decimal=how.decimal)
     encoded = text.encode("utf-8")
-    begin = read(io.BytesIO(encoded), nrows=1)  # so that pandas, too, says how wide the table is
-    if begin.shape[1] != len(names) or not isinstance(begin.index, pandas.RangeIndex):
-        raise ValueError(f"{len(names)} names of columns, and {begin.shape[1]} columns")
-    return restored(read(io.BytesIO(encoded)))
+    if lines > _FEW_LINES:  # have pandas, too, say how wide the table is, before it makes room
+        _check_width(pandas, read(io.BytesIO(encoded), nrows=1, dtype=object), names)
+    table = read(io.BytesIO(encoded))
+    _check_width(pandas, table, names)
+    return restored(table) if "'" in text else table
+
+
+def _check_width(pandas: Any, table: Any, names: list[str]) -> None:
+    if table.shape[1] != len(names) or not isinstance(table.index, pandas.RangeIndex):
+        raise ValueError(f"{len(names)} names of columns, and {table.shape[1]} columns")
 
 
 def _check_row(row: list[str], names: list[str], name: str) -> None:
@@ -194,6 +203,19 @@ def _decoded(whole: bytes, name: str, how: Reading) -> str:
             f"{whole[error.start]:#04x}); expected UTF-8. Other text, as Excel writes it, is read "
             f"with --encoding cp1252 or --encoding latin-1."
         ) from None
+
+
+def cells_of(whole: bytes, name: str, how: Reading) -> list[list[str]]:
+    """Read the cells of CSV as text, line by line; blank lines are left out."""
+    text = _decoded(whole, name, how)
+    sign = how.delimiter or (_delimiter(text, name) if text.strip() else ",")
+    try:
+        rows = list(csv.reader(text.splitlines(), delimiter=sign))
+    except csv.Error as error:
+        raise clvq.InvalidInputError(
+            f"{name} cannot be read as CSV ({error}); expected rows of numbers."
+        ) from None
+    return [[cell.strip() for cell in row] for row in rows if any(map(str.strip, row))]
 
 
 def _delimiter(text: str, name: str) -> str:
@@ -269,36 +291,14 @@ def _parquet(whole: bytes, name: str, how: Reading) -> Any:
             f"expected text, numbers, dates or truth values. Write them into columns of their own, "
             f"or leave the column out."
         )
-    _check_room(told.columns, told.rows, name, whole, how, told.cells)
-    paths = [text.path for text in told.texts if text.most > room]
-    size = sum(_size_of_text(whole, path) for path in paths)
-    if size > room:
-        raise clvq.InvalidInputError(
-            f"{name} has {len(whole):,} bytes, and the text in {paths[0][:_SHOWN]!r} and other "
-            f"columns would need {size:,} bytes of memory; expected at most {room:,}. Allow more "
-            f"with --max-memory if you trust the file."
-        )
-    return needed("pandas").read_parquet(_buffer(whole))
-
-
-def _buffer(whole: bytes) -> Any:
-    """Hand bytes to Arrow as memory of its own kind.
-
-    Arrow's threads would need Python's lock to let go of a file object of Python's. Those that ask
-    for it while the interpreter closes down abort the process, after the error has been told.
-    """
-    return import_module("pyarrow").BufferReader(whole)
-
-
-def _size_of_text(whole: bytes, path: str) -> int:
-    """How long all values of a column are together; each distinct one is read only once."""
-    compute, parquet = import_module("pyarrow.compute"), import_module("pyarrow.parquet")
-    table = parquet.read_table(_buffer(whole), columns=[path], read_dictionary=[path])
-    size = 0
-    for chunk in table.column(0).chunks:
-        if hasattr(chunk, "dictionary"):
-            lengths = compute.binary_length(chunk.dictionary)
-            size += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
-        else:
-            size += chunk.nbytes  # of lists: they are as large as they are
-    return size
+    _check_room(told.columns, told.rows, name, whole, how, -(-told.memory // _CELL))
+    if told.memory + COPIES * sum(text.most for text in told.texts) > room:
+        size = COPIES * sum(text_size(whole, text) for text in told.texts)
+        if told.memory + size > room:
+            path = max(told.texts, key=lambda text: text.most).path
+            raise clvq.InvalidInputError(
+                f"{name} has {len(whole):,} bytes and would need {told.memory + size:,} bytes of "
+                f"memory with the text in {path[:_SHOWN]!r} and other columns; expected at most "
+                f"{room:,}. Allow more with --max-memory if you trust the file."
+            )
+    return frame_from(whole)

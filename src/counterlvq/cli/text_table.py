@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import click
 
 import counterlvq as clvq
 from counterlvq.presentation.numbers import bound_text, cost_text, gap_text
+from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.visible import shown_text
 
 __all__ = ["listing"]
@@ -14,9 +17,11 @@ _COLORS = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unkno
 _HEAD = ("row", "status", "class", "cost", "bound", "gap", "changes")
 
 
-def listing(batch: clvq.CounterfactualBatch) -> str:
-    """List one line per row and a last one for all of them; colours are for terminals."""
-    lines = [_HEAD, *(_line(i, cf) for i, cf in enumerate(batch))]
+def listing(
+    batch: clvq.CounterfactualBatch, notes: Sequence[str] = (), wording: Wording = PLAIN
+) -> str:
+    """List one line per row, notes, and a last line for all; colours are for terminals."""
+    lines = [_HEAD, *(_line(i, cf, wording) for i, cf in enumerate(batch))]
     widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
     out = []
     for line in lines:
@@ -27,27 +32,28 @@ def listing(batch: clvq.CounterfactualBatch) -> str:
         if line[1] in _COLORS:
             cells[1] = click.style(cells[1], fg=_COLORS[line[1]])
         out.append("  ".join([*cells, line[-1]]).rstrip())
-    return "\n".join([*out, _last_line(batch)])
+    return "\n".join([*out, *notes, _last_line(batch)])
 
 
-def _line(i: int, cf: clvq.Counterfactual) -> tuple[str, ...]:
+def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:
     before, now = cf.original_prediction, cf.prediction
     if not cf.status.has_answer:
-        return (str(i), str(cf.status), shown_text(before), "", "", "", cf.text())
+        text = cf.text(**vars(wording))
+        return (str(i), str(cf.status), shown_text(before), "", "", "", text)
     return (
         str(i),
         str(cf.status),
         shown_text(before) if now == before else f"{shown_text(before)} -> {shown_text(now)}",
-        cost_text(cf.shown.cost),
-        bound_text(cf.lower_bound),
-        gap_text(cf.gap),
-        ", ".join(_change(change) for change in cf.shown_changes) or "none needed",
+        wording.number(cost_text(cf.shown.cost)),
+        wording.number(bound_text(cf.lower_bound)),
+        wording.number(gap_text(cf.gap)),
+        ", ".join(_change(change, wording) for change in cf.shown_changes) or "none needed",
     )
 
 
-def _change(change: clvq.Change) -> str:
-    _, before, after, _ = change.cells()
-    return f"{shown_text(change.feature)} {before} -> {after}"
+def _change(change: clvq.Change, wording: Wording) -> str:
+    _, before, after, _ = change.cells(wording)
+    return f"{change.spoken} {before} -> {after}"
 
 
 def _last_line(batch: clvq.CounterfactualBatch) -> str:

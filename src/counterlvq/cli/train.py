@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
+from counterlvq.cli.columns_file import MOST_LEVELS, read_columns
 from counterlvq.cli.conventions import debug_option
 from counterlvq.cli.inputs import read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
-from counterlvq.cli.spinner import working
 from counterlvq.cli.telling import say
+from counterlvq.presentation.progress import working
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 __all__ = ["train"]
 
 MODELS = ("glvq", "gmlvq", "lgmlvq", "rslvq", "mrslvq", "lmrslvq")
-# A column of text with more levels than this holds names or remarks.
-_MOST_LEVELS = 64
 
 
 @click.command(short_help="Fit a model to a table, and measure it.")
@@ -46,6 +45,14 @@ _MOST_LEVELS = 64
     help="Rows held out to measure accuracy; 0 for none.",
 )
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--columns", metavar="FILE", help="What the columns are, as `counterlvq columns` writes it."
+)
+@click.option(
+    "--summary/--no-summary",
+    default=True,
+    help="Keep a summary of the table in the model file (the default).",
+)
 @table_options
 @click.option(
     "--output", "-o", metavar="FILE", help="Where the model goes, say model.clvq; - for stdout."
@@ -61,23 +68,28 @@ def train(
     pca: int | None,
     test_share: float,
     seed: int,
+    columns: str | None,
+    summary: bool,
     output: str | None,
 ) -> None:
     """Fit a model to the rows of INPUT, in CSV, JSON or Parquet (- for stdin).
 
     Columns of text become categories, one indicator per level. The accuracy is measured on rows
-    that the model has not seen; the model that is saved is the one that was measured.
+    that the model has not seen; the model that is saved is the one that was measured. The file
+    also holds a summary of the table, by which `explain` measures changes and keeps numbers in
+    the ranges that were seen: medians, deviations, quantiles and shares, but no row.
     """
     if output is not None:
         check_writable(output)
     frame = read_table(table)
     X, y = _split_off(frame, label, drop)
-    steps = _steps(X, scale, pca, seed)
+    features = _features(frame, X, columns)
+    steps = _steps(features, scale, pca, seed)
     estimator = getattr(clvq, model.upper())(prototypes, random_state=seed)
     chosen = _held_out(y, test_share, seed)
     with working(f"training {model} on {int((~chosen).sum()):,} rows"):
-        fitted = _fitted(steps, estimator, _in_days(X)[~chosen], y[~chosen])
-        told = _table_model(fitted, X)
+        fitted = _fitted(steps, estimator, _in_days(X, features)[~chosen], y[~chosen])
+        told = _table_model(fitted, features)
         right = told.predict(X) == y
     # A model that goes to standard output is not to be mixed with words.
     aside = output == STDOUT
@@ -90,9 +102,9 @@ def train(
         return
     if aside:
         with standard_output() as stream:
-            clvq.save(told, stream)
+            clvq.save(told, stream, reference=X if summary else None)
     else:
-        clvq.save(told, output)
+        clvq.save(told, output, reference=X if summary else None)
     where = "standard output" if aside else os.fspath(output)
     say(f"saved     {where}: {_described(model, told)}", aside=aside)
 
@@ -131,19 +143,31 @@ def _split_off(
     return X, np.array(frame[label].tolist(), dtype=np.str_ if is_text else None)
 
 
-def _steps(X: pd.DataFrame, scale: bool, pca: int | None, seed: int) -> list[Any]:
+def _features(frame: pd.DataFrame, X: pd.DataFrame, columns: str | None) -> clvq.Features:
+    """Describe the columns by the table, and by a file that says more."""
+    if columns is None:
+        return clvq.Features.from_frame(X, ranges=None)
+    said = read_columns(columns).checked([str(name) for name in frame.columns])
+    kinds, levels = (said.arguments.get(key, {}) for key in ("kinds", "levels"))
+    known = {name: kind for name, kind in kinds.items() if name in X and name not in levels}
+    features = said.of(clvq.Features.from_frame(X, ranges=None, kinds=known))
+    # Say at once which value is no level of its column.
+    clvq.Reference.of(X, features)
+    return features
+
+
+def _steps(features: clvq.Features, scale: bool, pca: int | None, seed: int) -> list[Any]:
     from sklearn.compose import ColumnTransformer
     from sklearn.decomposition import PCA
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    features = clvq.Features.from_frame(X)
     numbers = [feature.name for feature in features if feature.is_number]
     encoded = [feature for feature in features if not feature.is_number]
     for feature in encoded:
-        if len(feature.levels) > _MOST_LEVELS:
+        if len(feature.levels) > MOST_LEVELS:
             raise clvq.InvalidInputError(
                 f"column {feature.name!r} is text with {len(feature.levels)} different values; "
-                f"expected at most {_MOST_LEVELS}. Leave it out with --drop {feature.name!r}."
+                f"expected at most {MOST_LEVELS}. Leave it out with --drop {feature.name!r}."
             )
     # The levels of all rows, so that a level that only rows held out have is known too.
     encoder = OneHotEncoder(
@@ -162,11 +186,11 @@ def _steps(X: pd.DataFrame, scale: bool, pca: int | None, seed: int) -> list[Any
     return steps
 
 
-def _in_days(X: pd.DataFrame) -> pd.DataFrame:
+def _in_days(X: pd.DataFrame, features: clvq.Features) -> pd.DataFrame:
     """Turn dates into days, as a model takes them."""
     days = {
         feature.name: [feature.number(value) for value in X[feature.name]]
-        for feature in clvq.Features.from_frame(X)
+        for feature in features
         if feature.kind == "date"
     }
     return X.assign(**days) if days else X
@@ -206,9 +230,7 @@ def _fitted(steps: list[Any], estimator: Any, X: pd.DataFrame, y: NDArray[Any]) 
     return pipeline
 
 
-def _table_model(pipeline: Pipeline, X: pd.DataFrame) -> clvq.TableModel:
-    """Read the pipeline, and add what the table says of its columns of numbers."""
+def _table_model(pipeline: Pipeline, features: clvq.Features) -> clvq.TableModel:
+    """Read the pipeline, and add what is known of its columns."""
     read = clvq.TableModel.from_pipeline(pipeline)
-    numbers = [feature.name for feature in read.features if feature.is_number]
-    described = clvq.Features.from_frame(X, only=numbers)
-    return clvq.TableModel(read.table_map, read.model, described)
+    return clvq.TableModel(read.table_map, read.model, features)

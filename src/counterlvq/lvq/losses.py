@@ -86,12 +86,11 @@ class LikelihoodRatio(Loss):
         own_log, own_share = _softmax(np.where(own, scores, -np.inf))
         return any_log - own_log, rate * (own_share - any_share)
 
-    def log_posterior(self, distances: Floats, membership: NDArray[np.bool_]) -> Floats:
-        """Log probability of each class, (n, c), for prototypes in classes as (p, c) says."""
-        scores = (-0.5 / self.sigma**2) * distances
-        joint = [_softmax(scores[:, members])[0] for members in membership.T]
-        total = _softmax(scores)[0]
-        out: Floats = np.stack(joint, axis=1) - total[:, None]
+    def log_shares(self, distances: Floats) -> Floats:
+        """Log of each component's share in the sum of those at the given distances, (n, c)."""
+        # Shares depend on differences alone; taken first, they keep the digits of far rows.
+        scores = (-0.5 / self.sigma**2) * (distances - distances.min(axis=1, keepdims=True))
+        out: Floats = scores - _softmax(scores)[0][:, None]
         return out
 
 

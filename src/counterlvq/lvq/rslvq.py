@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, final
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.lvq import parameters
 from counterlvq.lvq.base import LocalMatrixLVQ, MatrixLVQ, PrototypeLVQ
@@ -24,10 +24,9 @@ class _SoftLVQ(PrototypeLVQ):
     sigma: float | str
 
     def predict_proba(self, X: ArrayLike) -> Floats:
-        """Probability of each class in the mixture that was trained.
+        """Probability of each class, by the component of its nearest prototype.
 
-        `predict` goes by the nearest prototype instead; close to the boundary the two may
-        disagree if classes have several prototypes.
+        The largest is always that of the class that `predict` names.
 
         Parameters
         ----------
@@ -38,7 +37,8 @@ class _SoftLVQ(PrototypeLVQ):
         ndarray of shape (n, c)
             Columns in the order of `classes_`.
         """
-        return np.exp(self.predict_log_proba(X))
+        logs, winner = self._log_shares(X)
+        return _leading(np.exp(logs), winner)
 
     def predict_log_proba(self, X: ArrayLike) -> Floats:
         """Logarithm of `predict_proba`, exact where that rounds to 0.
@@ -51,10 +51,18 @@ class _SoftLVQ(PrototypeLVQ):
         -------
         ndarray of shape (n, c)
         """
-        rows = self._rows(X)
-        distances = self._model().distances(rows)
-        members = self.prototype_labels_[:, None] == self.classes_
-        return LikelihoodRatio(self.sigma_).log_posterior(distances, members)
+        return _leading(*self._log_shares(X))
+
+    def _log_shares(self, X: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
+        """Log probabilities, (n, c), and the class that `predict` names, (n,)."""
+        rows, model = self._rows(X), self._model()
+        distances = model.distances(rows)
+        members = [self.prototype_labels_ == label for label in self.classes_]
+        nearest = np.stack([distances[:, own].min(axis=1) for own in members], axis=1)
+        winner = np.searchsorted(self.classes_, model.predict(rows))
+        # `predict` is exact, distances are rounded: the class that it names is the nearest.
+        nearest[np.arange(len(rows)), winner] = nearest.min(axis=1)
+        return LikelihoodRatio(self.sigma_).log_shares(nearest), winner
 
     def _loss(self, spread: float, scale: float) -> LikelihoodRatio:
         if isinstance(self.sigma, str):
@@ -64,6 +72,13 @@ class _SoftLVQ(PrototypeLVQ):
         else:
             self.sigma_ = parameters.positive("sigma", self.sigma, "'auto'")
         return LikelihoodRatio(self.sigma_ / scale)
+
+
+def _leading(values: Floats, winner: NDArray[np.intp]) -> Floats:
+    """Lift the winner by one digit where it ties with a class that is listed before it."""
+    tied = np.flatnonzero(values.argmax(axis=1) != winner)
+    values[tied, winner[tied]] = np.nextafter(values[tied, winner[tied]], np.inf)
+    return values
 
 
 @final
@@ -116,10 +131,9 @@ class RSLVQ(_SoftLVQ):
 
     Notes
     -----
-    `predict` takes the label of the nearest prototype, `predict_proba` adds up what all
-    prototypes of a class say. With one prototype per class, the default, the nearest is the most
-    likely. With several the two may disagree close to the boundary; scikit-learn's
-    `check_estimator`, which passes by default, then finds such rows in `check_classifiers_train`.
+    `predict` takes the label of the nearest prototype, and `predict_proba` compares the nearest
+    prototypes of the classes, so that the two agree. Training goes by the sums over all
+    prototypes of a class, as published; with one prototype per class they are the same.
 
     Examples
     --------
@@ -207,10 +221,9 @@ class MRSLVQ(_SoftLVQ, MatrixLVQ):
 
     Notes
     -----
-    `predict` takes the label of the nearest prototype, `predict_proba` adds up what all
-    prototypes of a class say. With one prototype per class, the default, the nearest is the most
-    likely. With several the two may disagree close to the boundary; scikit-learn's
-    `check_estimator`, which passes by default, then finds such rows in `check_classifiers_train`.
+    `predict` takes the label of the nearest prototype, and `predict_proba` compares the nearest
+    prototypes of the classes, so that the two agree. Training goes by the sums over all
+    prototypes of a class, as published; with one prototype per class they are the same.
 
     Examples
     --------
@@ -307,10 +320,9 @@ class LMRSLVQ(_SoftLVQ, LocalMatrixLVQ):
 
     Notes
     -----
-    `predict` takes the label of the nearest prototype, `predict_proba` adds up what all
-    prototypes of a class say. With one prototype per class, the default, the nearest is the most
-    likely. With several the two may disagree close to the boundary; scikit-learn's
-    `check_estimator`, which passes by default, then finds such rows in `check_classifiers_train`.
+    `predict` takes the label of the nearest prototype, and `predict_proba` compares the nearest
+    prototypes of the classes, so that the two agree. Training goes by the sums over all
+    prototypes of a class, as published; with one prototype per class they are the same.
 
     Examples
     --------

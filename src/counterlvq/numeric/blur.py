@@ -9,13 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.tolerances import EPSILON, SAFE, UNIT, VANISHED_ROOT
 
 __all__ = ["Blur"]
-
-# Covers the rounding of the bounds below, which are sums of terms that are not negative.
-_SAFE = 1.0 + 2.0**-20
-# Squares below 2^-1074 are lost, and with them this much of the root of a sum of 2^20 at most.
-_ROOT_TINY = 2.0**-520
 
 
 class _Sizes(NamedTuple):
@@ -115,12 +111,12 @@ class Blur:
         mine, theirs = x - self.prototypes[prototype], x - self.prototypes[rivals]
         a = self._sizes(self.prototypes[rivals] - self.prototypes[prototype])
         # A sum of two differences may cancel, so that their own rounding counts.
-        rounding = 2.0**-51 * (np.abs(mine) + np.abs(theirs))
+        rounding = 2.0 * UNIT * (np.abs(mine) + np.abs(theirs))
         b = self._sizes(mine + theirs, rounding)
         own = self._own(self._sizes(theirs), rivals) + self._own(
             self._sizes(mine[None, :]), [prototype]
         )
-        return np.asarray(_SAFE * (a.H * (b.R + b.H) + a.R * b.H + own))
+        return np.asarray(SAFE * (a.H * (b.R + b.H) + a.R * b.H + own))
 
     def of_normals(self, prototype: int, rivals: NDArray[np.intp]) -> Floats:
         """Bound on the error of each slope of ``s_prototype - s_rival``, (m, d), shared metric.
@@ -133,11 +129,11 @@ class Blur:
         by_wobble = a.R + a.H + residual
         by_length = a.H + self.pull[rivals] + self.pull[prototype]
         slopes = by_wobble[:, None] * self.wobble + by_length[:, None] * self.lengths
-        return np.asarray(2.0 * _SAFE * slopes)
+        return np.asarray(2.0 * SAFE * slopes)
 
     def _weighed(self, away: Floats) -> tuple[Floats, Floats]:
         """H and D of rows of absolute differences."""
-        D = np.sqrt(((away * self.lengths) ** 2).sum(axis=1)) + _ROOT_TINY
+        D = np.sqrt(((away * self.lengths) ** 2).sum(axis=1)) + VANISHED_ROOT
         return (away * self.wobble).sum(axis=1), D
 
     def _sizes(self, d: Floats, rounding: Floats | float = 0.0) -> _Sizes:
@@ -151,9 +147,9 @@ class Blur:
         else:
             images = np.stack([F @ row for F, row in zip(self.factors, d, strict=True)])
         # The product sums up to d terms; `lengths` bound what a column adds to the image.
-        share = 2.0 * (d.shape[1] + 4) * 2.0**-53
+        share = 2.0 * (d.shape[1] + 4) * EPSILON
         slack = (self.lengths * (share * away + rounding)).sum(axis=1)
-        R = np.minimum(self.stretch * D, np.linalg.norm(images, axis=1) + slack + _ROOT_TINY)
+        R = np.minimum(self.stretch * D, np.linalg.norm(images, axis=1) + slack + VANISHED_ROOT)
         return _Sizes(H, D, R)
 
     def _own(self, at: _Sizes, which: NDArray[np.intp] | list[int] | slice) -> Floats:
@@ -165,4 +161,4 @@ class Blur:
     def _of(self, at: _Sizes) -> Floats:
         """Blur of every prototype, each at its own row."""
         squares = at.H * (2.0 * at.R + at.H)
-        return np.asarray(_SAFE * (squares + self._own(at, slice(None))))
+        return np.asarray(SAFE * (squares + self._own(at, slice(None))))

@@ -27,18 +27,18 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, read_only
-from counterlvq.numeric.error_free import EPSILON, TINY, gram_residual, split_sum, whole_numbers
+from counterlvq.numeric.error_free import gram_residual, split_sum, whole_numbers
+from counterlvq.numeric.tolerances import (
+    EPSILON,
+    GOOD_SHARE,
+    NEARLY_ALL,
+    NEARLY_SEMIDEFINITE,
+    SUM_UNDERFLOW,
+    SYMMETRY_TOLERANCE,
+)
 
 __all__ = ["Factored", "factored", "metric_factor", "roots_from_below", "symmetric_matrix"]
 
-# Larger differences between a matrix and its mirror image are no rounding, and refused. Smaller
-# ones are used as they are: a quadratic form sees the mean of both, taken exactly.
-_SYMMETRY_TOLERANCE = 1e-10
-# Eigenvalues this near to zero are called rounding in what is said of a matrix; it is refused
-# all the same.
-_NEARLY = 1e-7
-# Factors that lose more than this are looked for in whole numbers as well.
-_GOOD_SHARE = 1.0 - 2.0**-20
 # Below this a factor says too little of its matrix to prove anything with.
 _LEAST_SHARE = 0.5
 # Wider matrices are not eliminated in whole numbers: about a second on one core.
@@ -46,8 +46,6 @@ _MOST_EXACT = 48
 # Nor those whose numbers would grow longer than this, in binary digits.
 _MOST_DIGITS = 8192
 _CORRECTIONS = 2
-# Losses that are not worth a correction.
-_NEARLY_ALL = 1.0 - 2.0**-40
 # Ridges that are tried out for what is said of a refused matrix, each four times the last.
 _RIDGES = 12
 
@@ -90,7 +88,7 @@ def symmetric_matrix(name: str, value: ArrayLike, size: int | None = None) -> Fl
     unit = _units(matrix)
     size_of = np.maximum(np.outer(unit, unit), np.maximum(np.abs(matrix), np.abs(matrix.T)))
     skew = np.abs(matrix - matrix.T) / size_of
-    if (skew > _SYMMETRY_TOLERANCE).any():
+    if (skew > SYMMETRY_TOLERANCE).any():
         i, j = (int(k) for k in np.unravel_index(int(skew.argmax()), skew.shape))
         raise InvalidInputError(
             f"{name} is not symmetric: entry ({i}, {j}) is {matrix[i, j]:g} but ({j}, {i}) is "
@@ -120,7 +118,7 @@ def metric_factor(name: str, value: ArrayLike, size: int | None = None) -> Float
         return found.root
     unit = _units(matrix)
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2 / np.outer(unit, unit))
-    if values[0] < -_NEARLY:
+    if values[0] < -NEARLY_SEMIDEFINITE:
         raise InvalidInputError(_refusal(name, matrix, found))
     kept = values > 0
     factor = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * unit
@@ -164,7 +162,7 @@ def _with_unit_diagonal(unit: _Symmetric, *, exactly: bool) -> Factored | _Refus
     if not (unit.high - np.diag(np.diag(unit.high))).any() and not unit.low.any():
         return Factored(np.diag(roots_from_below(np.diag(unit.high))), 1.0)
     found = _factored_in_floats(unit)
-    if found is not None and found.share >= _GOOD_SHARE:
+    if found is not None and found.share >= GOOD_SHARE:
         return found
     if exactly and unit.high.shape[0] <= _MOST_EXACT:
         return _factored_in_whole_numbers(unit)
@@ -213,7 +211,7 @@ def _factored_in_floats(unit: _Symmetric) -> Factored | None:
         return None
     best = _verified(unit, R)
     for _ in range(_CORRECTIONS):
-        if best is None or best.factored.share >= _NEARLY_ALL:
+        if best is None or best.factored.share >= NEARLY_ALL:
             break
         # (I + T) R is nearer by the residual W, since T + T' = W.
         T = np.triu(best.residual, 1) + np.diag(0.5 * np.diag(best.residual))
@@ -250,7 +248,7 @@ def _verified(unit: _Symmetric, R: Floats) -> _Verified | None:
     size, rounding = np.abs(X), 2.0 * (n + 2) * EPSILON
     W = X.T @ E @ X
     # Scaling by powers of two may have cut off what is smaller than any float.
-    doubt = size.T @ (off + TINY + 2.0 * rounding * np.abs(E)) @ size
+    doubt = size.T @ (off + SUM_UNDERFLOW + 2.0 * rounding * np.abs(E)) @ size
     most = float((np.abs(W) + 1.01 * doubt).sum(axis=1).max())
     near = np.abs(R @ X - np.eye(n)) + 1.01 * rounding * (np.abs(R) @ size)
     apart = 1.01 * math.sqrt(float(near.sum(axis=0).max()) * float(near.sum(axis=1).max()))
@@ -409,7 +407,7 @@ def _refusal(name: str, matrix: Floats, refused: _Refused) -> str:
     least = float(np.linalg.eigvalsh(mean / np.outer(unit, unit))[0])
     seen = f"with its diagonal scaled to 1 its smallest eigenvalue is {least:g}"
     wanted = "expected a positive semidefinite matrix, with no eigenvalue below zero"
-    if refused is _Refused.INDEFINITE and least < -_NEARLY:
+    if refused is _Refused.INDEFINITE and least < -NEARLY_SEMIDEFINITE:
         return (
             f"{name} is indefinite: {seen}; {wanted}. Along some direction it would be negative "
             f"and have no least value; check its signs and how it was computed."

@@ -13,10 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import EPSILON, LEAST_SPLIT, SPLITTER
 
 __all__ = [
-    "EPSILON",
-    "TINY",
     "exact_sum",
     "gram_residual",
     "power_of_two",
@@ -26,15 +25,6 @@ __all__ = [
     "whole_numbers",
 ]
 
-# Half a unit in the last place of 1: the largest relative error of one rounded operation. Errors
-# are rounded up with it and with the next one, which makes claims weaker, never wrong.
-EPSILON = 2.0**-53
-# Above the total that underflow can take from a sum of a few million products.
-TINY = 2.0**-1040
-# Products of up to three numbers that are at least so large have remainders that are floats too.
-# Sums with smaller ones are left to rational numbers: slower, and the same.
-_SAFE = 2.0**-900
-_SPLITTER = 2.0**27 + 1.0
 # Slices of a matrix whose columns have length 1 or so: see `gram_residual`.
 _SLICES = 4
 
@@ -56,7 +46,7 @@ def split_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
 
 def _high(a: Floats) -> Floats:
     """Upper half of the digits of each number."""
-    spread = _SPLITTER * a
+    spread = SPLITTER * a
     return spread - (spread - a)
 
 
@@ -77,7 +67,7 @@ def exact_sum(*factors: Floats) -> float | None:
         terms = [part for term in terms for part in split_product(term, more)]
         size = np.abs(terms[0])
     whole = np.all([factor != 0 for factor in (first, second, *third)], axis=0)
-    if (size[whole] < _SAFE).any():
+    if (size[whole] < LEAST_SPLIT).any():
         return None
     return math.fsum(np.concatenate([term.ravel() for term in terms]).tolist())
 

@@ -21,12 +21,13 @@ __all__ = ["borrowed", "jit"]
 
 
 def _digest_of_sources() -> str:
-    """Digest this file and every file of the package that imports it."""
+    """Digest this file, the constants, and every file of the package that imports this one."""
     package = Path(__file__).parents[1]
+    own = {Path(__file__), Path(__file__).with_name("tolerances.py")}
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
         source = path.read_bytes()
-        if path == Path(__file__) or b"from counterlvq.numeric.jit import" in source:
+        if path in own or b"from counterlvq.numeric.jit import" in source:
             digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
     return digest.hexdigest()
 

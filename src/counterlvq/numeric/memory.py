@@ -7,19 +7,55 @@ grows with the square of the number of features, or faster, is looked at first.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Generic, TypeVar, final
 
 from counterlvq.errors import TooLargeError
 
-__all__ = ["FLOAT", "free_memory", "refuse_too_large", "told_if_too_large"]
+__all__ = ["FLOAT", "Kept", "free_memory", "refuse_too_large", "told_if_too_large"]
 
 FLOAT = 8  # bytes of a number
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 # Below this nobody looks: reading how much is free takes longer than most answers.
 _SMALL = 1 << 28
 _MEMINFO = Path("/proc/meminfo")
 _GROUP = Path("/sys/fs/cgroup")
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Kept(Generic[Key, Value]):
+    """What was prepared once, up to a size in all: the oldest leave first. Threads may share it.
+
+    Examples
+    --------
+    >>> kept, made = Kept[str, int](2), []
+    >>> for name in ("one", "two", "two", "three", "one"):
+    ...     length = kept.get(name, lambda: made.append(name) or (len(name), 1))
+    >>> made
+    ['one', 'two', 'three', 'one']
+    """
+
+    most: int
+    _known: dict[Key, tuple[Value, int]] = field(init=False, default_factory=dict)
+
+    def get(self, key: Key, make: Callable[[], tuple[Value, int]]) -> Value:
+        """Look something up, or make it; `make` says how large it is too."""
+        known = self._known.get(key)
+        if known is None:
+            known = make()
+            taken = known[1]
+            # A list is made in one go, whatever other threads do.
+            for old, (_, size) in reversed(list(self._known.items())):
+                taken += size
+                if taken > self.most:
+                    self._known.pop(old, None)
+            self._known[key] = known
+        return known[0]
 
 
 def refuse_too_large(what: str, size: float, instead: str) -> None:

@@ -24,8 +24,9 @@ from scipy import sparse
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only
 from counterlvq.numeric.definiteness import factored, roots_from_below, symmetric_matrix
-from counterlvq.numeric.error_free import EPSILON, exact_sum, power_of_two
+from counterlvq.numeric.error_free import exact_sum, power_of_two
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import DOUBLED_DOUBT, EPSILON, LEAST_FLOAT
 
 __all__ = ["WIDE", "Factor", "QuadraticForm", "column_lengths"]
 
@@ -150,7 +151,7 @@ class QuadraticForm:
     def value_error(self, values: ArrayLike) -> Floats:
         """Bound how far `values` are from the exact ones: half a unit in the last place."""
         # The least positive float covers values that underflow.
-        return np.asarray(EPSILON * np.abs(values) + 2.0**-1074)
+        return np.asarray(EPSILON * np.abs(values) + LEAST_FLOAT)
 
     def most(self, one: Floats, other: Floats) -> float:
         """Bound the bilinear form of two changes, given bounds on the sizes of their numbers."""
@@ -235,7 +236,7 @@ class QuadraticForm:
         # A copy that can be written to: compiled code would be compiled again for the other kind.
         sums(np.array(stated), unit, high, low, error)
         # More doubt than there is sends a row to rational numbers, which give the same value.
-        doubt = error + 2.0**-104 * np.abs(high)
+        doubt = error + DOUBLED_DOUBT * np.abs(high)
         rounded = high + (low - doubt)
         settled = rounded == high + (low + doubt)
         out[finite] = _times_power(rounded, exponent + 2 * own)[finite]

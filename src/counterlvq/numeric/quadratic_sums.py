@@ -9,28 +9,24 @@ Importing this module imports Numba.
 from __future__ import annotations
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import DOUBLED_UNIT, PRODUCT_UNDERFLOW, SPLITTER
 
-__all__ = ["diagonal_sums", "factor_sums", "matrix_sums"]
-
-_SPLITTER = 2.0**27 + 1.0
-# Four times the relative error of a sum or product of numbers of two floats. Errors that are taken
-# to be too large send a row to rational numbers, which give the same value more slowly.
-_DOUBLED = 2.0**-100
-# Above what underflow takes from one product of numbers that were scaled to 1.
-_UNDERFLOW = 2.0**-1060
+__all__ = ["diagonal_sums", "factor_sums", "matrix_sums", "split_product", "split_sum"]
 
 
 @jit
-def _split_sum(a, b):
+def split_sum(a, b):
+    """Sum and its rounding error, exactly."""
     total = a + b
     back = total - a
     return total, (a - (total - back)) + (b - back)
 
 
 @jit
-def _split_product(a, b):
+def split_product(a, b):
+    """Product and its rounding error, exactly unless it over- or underflows."""
     product = a * b
-    spread_a, spread_b = _SPLITTER * a, _SPLITTER * b
+    spread_a, spread_b = SPLITTER * a, SPLITTER * b
     high_a, high_b = spread_a - (spread_a - a), spread_b - (spread_b - b)
     low_a, low_b = a - high_a, b - high_b
     rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
@@ -40,9 +36,9 @@ def _split_product(a, b):
 @jit
 def _added(high, low, more, less):
     """Add two numbers of two floats each."""
-    total, rest = _split_sum(high, more)
+    total, rest = split_sum(high, more)
     rest += low + less
-    return _split_sum(total, rest)
+    return split_sum(total, rest)
 
 
 @jit
@@ -51,7 +47,7 @@ def _dot(row, change):
     high, low, size = 0.0, 0.0, 0.0
     for j in range(change.size):
         if row[j] != 0.0:
-            product, rest = _split_product(row[j], change[j])
+            product, rest = split_product(row[j], change[j])
             high, low = _added(high, low, product, rest)
             size += abs(product)
     return high, low, size
@@ -68,10 +64,10 @@ def matrix_sums(matrix, changes, high, low, error):
             if change[i] == 0.0:
                 continue
             upper, lower, size = _dot(matrix[i], change)
-            product, rest = _split_product(change[i], upper)
+            product, rest = split_product(change[i], upper)
             high[n], low[n] = _added(high[n], low[n], product, rest + change[i] * lower)
             most += abs(change[i]) * size
-        error[n] = 1.01 * (d + 4) * _DOUBLED * most + (d + 4) ** 2 * _UNDERFLOW
+        error[n] = 1.01 * (d + 4) * DOUBLED_UNIT * most + (d + 4) ** 2 * PRODUCT_UNDERFLOW
 
 
 @jit
@@ -83,12 +79,12 @@ def factor_sums(factor, changes, high, low, error):
         high[n], low[n] = 0.0, 0.0
         for k in range(r):
             upper, lower, size = _dot(factor[k], changes[n])
-            product, rest = _split_product(upper, upper)
+            product, rest = split_product(upper, upper)
             high[n], low[n] = _added(high[n], low[n], product, rest + 2.0 * upper * lower)
-            miss = (d + 4) * _DOUBLED * size + (d + 4) * _UNDERFLOW
+            miss = (d + 4) * DOUBLED_UNIT * size + (d + 4) * PRODUCT_UNDERFLOW
             # What lifted and squared terms are off by, and the square of the lower part.
             off += 2.0 * abs(upper) * miss + miss * miss + lower * lower
-        error[n] = 1.01 * (off + (r + 4) * (_DOUBLED * high[n] + _UNDERFLOW))
+        error[n] = 1.01 * (off + (r + 4) * (DOUBLED_UNIT * high[n] + PRODUCT_UNDERFLOW))
 
 
 @jit
@@ -98,7 +94,7 @@ def diagonal_sums(diagonal, changes, high, low, error):
     for n in range(changes.shape[0]):
         high[n], low[n] = 0.0, 0.0
         for j in range(d):
-            upper, lower = _split_product(changes[n, j], changes[n, j])
-            product, rest = _split_product(diagonal[j], upper)
+            upper, lower = split_product(changes[n, j], changes[n, j])
+            product, rest = split_product(diagonal[j], upper)
             high[n], low[n] = _added(high[n], low[n], product, rest + diagonal[j] * lower)
-        error[n] = 1.01 * (d + 4) * (_DOUBLED * high[n] + _UNDERFLOW)
+        error[n] = 1.01 * (d + 4) * (DOUBLED_UNIT * high[n] + PRODUCT_UNDERFLOW)

@@ -1,15 +1,245 @@
-"""Constants of rounding, each with its reason."""
+"""Which errors of rounding are reckoned with: each constant, and what it may turn into what.
+
+They stand here alone, as plain floats, so that compiled files can take them from here too. Each
+section begins with what its numbers decide.
+"""
 
 from __future__ import annotations
 
-__all__ = ["EQUALITY_ROUNDING", "INEQUALITY_ROUNDING", "UNIT"]
+# --- Units of rounding: too large a unit makes a bound weaker, never wrong ------------------------
 
-# Twice the unit roundoff u. A sum of n products of floats, in any order, is off by at most
+# Unit roundoff of double precision: a sum, product or quotient is off by at most this share of
+# itself. SINGLE_EPSILON is that of single precision, for models that compute in it: to take EPSILON
+# for one of these would leave answers on the wrong side and put bounds above points that win.
+EPSILON = 2.0**-53
+SINGLE_EPSILON = 2.0**-24
+# Twice EPSILON. A sum of n products of floats, in any order, is off by at most
 # gamma_n = n u / (1 - n u) of the sum of their sizes, and n UNIT is more than that for all n
-# below 2^51. The slack also pays for the rounding of the error bounds themselves.
+# below 2^51. The slack also pays for the rounding of the error bounds themselves, but
+# not for underflow.
 UNIT = 2.0**-52
+# Multiplying by this splits a float into two halves whose products are exact (Dekker 1971).
+SPLITTER = 2.0**27 + 1.0
+# Four times the relative error of a sum or product of numbers of two floats each, and the doubt
+# left when such a number is rounded once. Too much of either sends a row to rational numbers,
+# which give the same value more slowly.
+DOUBLED_UNIT = 2.0**-100
+DOUBLED_DOUBT = 2.0**-104
+# Covers the rounding of error bounds: sums of fewer than 2^30 terms, none of them negative, are
+# off by at most 2^-22 of themselves.
+SAFE = 1.0 + 2.0**-20
+
+# --- Underflow and overflow: larger guards make a bound weaker or a decision slower ---------------
+
+# The least positive float: half of it is what one result that underflows may lose.
+LEAST_FLOAT = 2.0**-1074
+# Above what underflow takes from one product of numbers that were scaled to 1 ...
+PRODUCT_UNDERFLOW = 2.0**-1060
+# ... and from a sum of fewer than 2^30 products.
+SUM_UNDERFLOW = 2.0**-1040
+# Squares below this lose digits or vanish, and so do their sums. Distances that are this small are
+# left to exact arithmetic; bounds lose as much.
+TINY_SQUARE = 2.0**-1000
+# What two roundings of the root of a sum of such squares lose, at the most; and the root of a sum
+# of 2^20 squares that vanish altogether.
+TINY_ROOT = 2.0**-560
+VANISHED_ROOT = 2.0**-520
+# Products of up to three numbers that are at least so large have remainders that are floats too.
+# Sums with smaller ones are left to rational numbers: slower, and the same.
+LEAST_SPLIT = 2.0**-900
+# The minimum of a quadratic function is known no better than this, in its units and for changes
+# of size 1: a value below becomes no claim.
+TINY_MINIMUM = 1e-200
+# Multipliers beyond HUGE are noise from a failed solver, and their products could overflow; those
+# below FAINT could underflow. Neither is charged, which is always allowed: a weaker bound.
+HUGE = 1e100
+FAINT = 1e-100
+
+# --- What an answer may be off by: a point that misses by rounding becomes an answer --------------
+
 # How far a condition of the user may be off, relative to the numbers that meet in it: an equality,
 # which rarely holds to the last digit, and an inequality where it leaves no room at all. Points
 # that are off by less count as answers, and no proof on a grid excludes one that is.
 EQUALITY_ROUNDING = 2.0**-40
 INEQUALITY_ROUNDING = 2.0**-46
+# How far a margin may be off: like an equality it rarely holds to the last digit.
+MARGIN_ROUNDING = 2.0**-40
+# A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal. Boxes
+# are widened by as much before anything is claimed.
+GRID_ROUNDING = 2.0**-44
+# What counts as a threshold where it and the input are both 0: any smaller number is one.
+LEAST_THRESHOLD = 2.0**-960
+# Share of a quadratic condition that bounds give up, so that a factor that is off by e costs e^2
+# over this and not e: with the rounding of floats, both end near 1e-11. Points are judged by the
+# condition as stated.
+FACTOR_TRADE = 2.0**-36
+# What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
+EXACT_GAP = 1e-6
+# What the rounding of floats may hide of a bound in a certificate file, as a share of the cost: a
+# line may claim so much more than is recomputed in floats. The exact checker allows nothing.
+HIDDEN_BOUND = 1e-7
+
+# --- What is looked at again: a quick decision becomes a slow one that is the same or better ------
+
+# A bound that misses the cost by no more than this share is good enough: exact arithmetic or
+# another engine could close little more.
+CLOSED_GAP = 1e-7
+# Scores of two prototypes that are this near, as a share of them, are compared exactly.
+CLOSE_SCORES = 2.0**-40
+# Between two models that are the same up to rounding, distances that differ by less than this
+# share are a close call: the model behind is asked, and nothing is claimed.
+CLOSE_CALL = 2.0**-30
+# A box with less room than this share of its sides is a point, but for rounding.
+NO_ROOM = 2.0**-40
+# Of the quadratic form of a matrix, the share that its factor keeps. One that keeps less than
+# GOOD_SHARE is looked for in whole numbers as well; one that keeps NEARLY_ALL is not corrected.
+GOOD_SHARE = 1.0 - 2.0**-20
+NEARLY_ALL = 1.0 - 2.0**-40
+# A factor with a smaller pivot, as a share of its column, is left to another engine.
+DEFINITE_PIVOT = 1e-12
+
+# --- Margins: an answer becomes one a little further in, at its own cost --------------------------
+
+# The default margin asks for this share of the lead that has to be gained, but at least for what
+# rounding can blur at the prototype that is to win, and at most for MOST_BLURS times that.
+SHARE_OF_LEAD = 2.0**-24
+MOST_BLURS = 2.0**8
+# A default margin that leaves more than CLOSED_GAP open is tried again at this share of itself.
+FINER_MARGIN = 2.0**-12
+# Share of the scores that meet in `predict` which its rounding can blur.
+SCORE_ROUNDING = 2.0**-48
+# Share of scores that the rounding of a foreign model may hide of a lead. Too little of it gives
+# up an answer.
+HIDDEN_LEAD = 2.0**-46
+# Rounding of linear conditions, as a share of their terms: how far inside solvers aim. Bounds of a
+# feature that cross by less do so by rounding alone.
+CROSSING = 2.0**-48
+# Half of this share of a tangent may be lost to rounding; a descent aims inside by all of it.
+TANGENT_ROUNDING = 1e-13
+# The margin that keeps a first search on a grid off ties, as a share of the distances.
+CLEAR_OF_TIES = 2.0**-18
+
+# --- What is refused: an input becomes an error in words ------------------------------------------
+
+# Larger differences between a matrix and its mirror image are no rounding. Smaller ones are used
+# as they are: a quadratic form sees the mean of both, taken exactly.
+SYMMETRY_TOLERANCE = 1e-10
+# Eigenvalues this near to zero are called rounding in what is said of a refused matrix.
+NEARLY_SEMIDEFINITE = 1e-7
+# Priors move boundaries: how far the moved prototypes may miss what the priors ask for. Rounding
+# stays far below, a system without solution far above. What they miss is part of the blur.
+PRIOR_TOLERANCE = 1e-9
+# A `value` that a subclass of a cost computes itself may differ by this share from that of its
+# parts, which is the one that is reported.
+OWN_COST_ROUNDING = 1e-9
+# How far apart two ways to compute the same sum may end up, relative to what is summed, and to the
+# largest sum of the row: steps of a pipeline may mix columns of very different sizes. That a map
+# agrees to this on probe rows is evidence, not proof.
+PROBE_ROUNDING = 1e-9
+PROBE_ROUNDING_ON_THE_WAY = 2.0**-42
+
+# --- Choices among models that are equally right: the blur bounds what is wrong with any ----------
+
+# Directions that a decomposition shrinks by more than this, once rows and columns have one size,
+# are its rounding: prototypes are not moved along them.
+RANK_TOLERANCE = 2.0**-46
+# Singular values of linear scores below this share of the largest are rounding of a decomposition.
+# What is left out by it is part of the bound on what was read wrongly.
+SCORE_RANK = 2.0**-50
+# How far a limit that is taken through a function is moved outwards, as a share of itself. It makes
+# the region larger, so that bounds hold.
+LIMIT_ROUNDING = 2.0**-50
+# Slopes below this share are taken for rounding when units are guessed.
+FAINT_SLOPE = 2.0**-40
+
+# --- Solvers: a good point or good multipliers become worse ones, an answer dearer, a bound weaker
+
+# Points are judged and multipliers evaluated by others: no claim rests on any of these.
+#
+# The tightest that HiGHS takes, of a program scaled to order 1; and the entries that it leaves out.
+HIGHS_TOLERANCE = 1e-10
+HIGHS_LEAST_ENTRY = 1e-12
+# Clarabel's, in the order in which they are tried; `polish` makes up for loose ones.
+CONIC_TOLERANCES = (1e-10, 1e-9, 1e-6)
+# Of one round of a descent by convex programs.
+ROUND_TOLERANCE = 1e-9
+# Slack below this share of the distances counts as none.
+NO_SLACK = 1e-7
+# Costs and distances below this are not measured in units of themselves.
+LEAST_UNIT = 1e-150
+# A scaled variable this close to a bound, or to 0 where leaving 0 costs, is taken as there; what
+# the sharpened point may violate; and what its linear systems treat as dependent.
+AT_END = 1e-6
+POLISHED = 1e-10
+POLISH_RANK = 1e-13
+# A side that is shorter than this holds its feature in place: multipliers are divided by its
+# square.
+LEAST_HALF = 1e-100
+# Pivots of the simplex method smaller than this, as a share of the row, are none; ratios nearer
+# than that are a tie; and less than this share of the cost is left as it is.
+PIVOT = 1e-11
+TIE = 1e-12
+LEFT_COST = 1e-14
+# A row with less than this share of its length left beside the others depends on them; a bound is
+# broken beyond this share of the change, and a multiplier counts beyond it.
+DEPENDENT = 1e-13
+BROKEN_BOUND = 1e-14
+# A length that stands for 0 where one divides by it.
+LEAST_LENGTH = 1e-300
+# A point of tangency that moves by less than this is found.
+STILL = 1e-10
+# A cell is passed over if overtaking one rival costs more than the best answer by this share, so
+# that no rounding makes it the cheapest after all.
+CLEARLY = 1.0 + 1e-9
+
+# --- Searches: they end sooner or later, with a better or a worse answer and bound ----------------
+
+# Relative decrease at which a local search stops, and the coarsest that a descent on the way to
+# the grid or to a box is worth.
+FLAT = 1e-9
+DIVING = 1e-6
+# Share of the way to a round's solution that may stay open for lack of more tangents, and the
+# share of the cost below which the valley is not in question any more.
+OPEN_WAY = 1e-3
+SETTLED = 1e-4
+# How far a start may break a constraint, as a share of its terms; a descent mends that.
+START_SLACK = 1e-12
+# A gap below this is beyond what a relaxation's multipliers can show; and the share of the gap
+# that a relaxation may lose to its own tolerance.
+FINEST_GAP = 1e-8
+SHARE_OF_GAP = 1e-2
+# Boxes narrower than this share of the first one are not cut any more.
+NARROW = 2.0**-26
+# A rival matters to a relaxation if it is charged more than this share of what the dearest is;
+# left out, it is broken beyond this share of the distances.
+UNCHARGED = 1e-6
+BROKEN_RIVAL = 1e-6
+# Where a box has no end, multipliers are tried at this share of themselves as well.
+SLIGHTLY_LESS = 1.0 - 2.0**-30
+# A relaxed value this near to the grid, in steps, counts as on it.
+ON_GRID = 1e-6
+# A point this near to a threshold, as a share of its size, may be meant to be at it.
+AT_THRESHOLD = 1e-5
+# How much a condition may be broken, as a share of its terms, before a box is cut for it.
+BROKEN_SHARE = 1e-9
+# What counts as dependent when a point is pulled into a cell, and when conditions are met.
+PULL_RANK = 1e-9
+REPAIR_RANK = 1e-12
+
+# --- Words and pictures: a sentence or a line becomes another one; numbers stay -------------------
+
+# A condition that has less than this share of its numbers left is held with equality.
+HELD_WITH_EQUALITY = 1e-7
+# Costs that agree to this share agree to the six digits that a page shows.
+SHOWN_ALIKE = 1e-6
+# A summary counts no change smaller than this share of the value.
+COUNTED_CHANGE = 2.0**-44
+# Changes that make up no more than this share of the cost are left out of a shown row that holds
+# without them: solvers leave 1e-14 where they mean 0. Those that are needed are shown.
+DUST = 1e-9
+# A drawn condition counts as kept if it is missed by less than this share of the numbers in it, and
+# a point is drawn as lying in the plane if it is off by less than this share.
+DRAWN_ROUNDING = 2.0**-36
+IN_PLANE = 1e-9
+
+__all__ = [name for name in dir() if name.isupper()]

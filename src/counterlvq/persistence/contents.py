@@ -5,7 +5,7 @@
 ``labels``              (p,) whole      position of each label among the values in the document
 ``omega.0``, ...        (r, d) doubles  each distinct factor of the metric once; (d,) for the
                                         diagonal of one, from version 2 on
-``offsets``             (p,) doubles    if the model has any
+``offsets``             (p,) doubles    if the model has any; what they are says the document
 ``table.constant``      (k,) doubles    c in ``z = B (x - base) + c``; k is d, the columns of the
                                         model
 ``table.numbers``       (m, k) doubles  B', a row for each column of numbers, if there is one;
@@ -14,6 +14,8 @@
 ``table.units``         (m,) doubles    units in which changes of them count alike, if known
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
 ======================  ==============  ========================================================
+
+A column of numbers that is seen through a function, from version 3 on, names it in the document.
 """
 
 from __future__ import annotations
@@ -27,28 +29,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.files import MOST_BYTES, MOST_WIDE, allowed_bytes, is_wide
+from counterlvq.files import MOST_BYTES, allowed_bytes
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, plain, told
+from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector
 from counterlvq.persistence.container import Contents
+from counterlvq.persistence.descriptions import (
+    described,
+    features_from,
+    reference_document,
+    reference_from,
+    says_more,
+    scalars,
+)
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
+from counterlvq.persistence.meanings import (
+    link_document,
+    link_from,
+    meaning_document,
+    meaning_from,
+)
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
-from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind
+from counterlvq.tables.features import Features
+from counterlvq.tables.reference import Reference
+from counterlvq.types import Meaning
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
-# A file has the lowest version that can say it: versions before 2 had no diagonals, and versions
-# before 3 no steps of change, no levels in order and no dates.
-VERSION = 3
-_BEFORE_DIAGONALS, _BEFORE_ORDER = 1, 2
+# A file has the lowest version that can say it: versions before 2 had no diagonals, versions before
+# 3 no summary of the training table, and less to say of columns, and versions before 4 knew
+# prototypes with distances only, and no functions of columns.
+VERSION = 4
+_BEFORE_DIAGONALS = 1
+_BEFORE_SUMMARIES = 2
+_BEFORE_MEANINGS = 3
 # Columns up to which the diagonal of a map is written as a matrix.
 _NARROW = 1 << 10
 # How often labels stand in memory while a model is made of them: sorting takes copies.
 _LABEL_COPIES = 4
-# Python reads no whole number of more than 4,300 digits.
-_MOST_BITS = 1 << 12
 
 # Truth values, whole numbers, floats, text, and objects of those kinds.
 _LABEL_TYPES = re.compile(r"\|b1|\|[iu]1|[<>][iu][248]|[<>]f[248]|[<>]U[1-9][0-9]{0,7}|\|O")
@@ -66,9 +84,15 @@ _VALUES: Mapping[str, tuple[type, ...]] = {
 
 
 def contents_of(
-    model: PrototypeModel | TableModel, made_by: str, features: Features | None = None
+    model: PrototypeModel | TableModel,
+    made_by: str,
+    features: Features | None = None,
+    reference: Any = None,
 ) -> Contents:
-    """Say which arrays and which document a model is, its columns as described by `features`."""
+    """Say which arrays and which document a model is, its columns as described by `features`.
+
+    `reference` is a table to summarise; without one, a summary that the model has is kept.
+    """
     inner = model.model if isinstance(model, TableModel) else model
     _refuse_levels(inner.features)
     arrays: dict[str, NDArray[Any]] = {"prototypes": inner.prototypes}
@@ -78,28 +102,32 @@ def contents_of(
         "model": {
             "labels": _put_labels(inner, arrays),
             "omegas": _put_omegas(inner, arrays),
-            "features": _described(inner.features),
+            "features": described(inner.features),
         },
         "table": None,
     }
+    known = model.features
     if isinstance(model, TableModel):
         told = model if features is None else TableModel(model.table_map, inner, features)
-        document["table"] = _put_table(told, arrays)
+        document["table"], known = _put_table(told, arrays), told.features
     elif features is not None:
-        document["model"]["features"] = _described(_fitting(features, inner))
+        known = _fitting(features, inner)
+        document["model"]["features"] = described(known)
     if inner.offsets is not None:
         arrays["offsets"] = inner.offsets
     if any(name in arrays and arrays[name].ndim == 1 for name in ("omega.0", "table.numbers")):
-        document["version"] = _BEFORE_ORDER
-    listed = (document["table"] or document["model"])["features"]
-    if any(_is_new(entry) for entry in listed):
+        document["version"] = _BEFORE_SUMMARIES
+    summary = model.reference if reference is None else Reference.of(reference, known)
+    if summary is not None:
+        document["reference"] = reference_document(summary)
+    if summary is not None or says_more(known):
+        document["version"] = _BEFORE_MEANINGS
+    if isinstance(model, TableModel) and any(model.table_map.links):
         document["version"] = VERSION
+    if inner.meaning != Meaning():
+        document["version"] = VERSION
+        document["model"]["meaning"] = meaning_document(inner.meaning)
     return Contents(document, arrays)
-
-
-def _is_new(entry: Mapping[str, Any]) -> bool:
-    """Whether a column is described in words that versions before 3 did not have."""
-    return entry["kind"] == Kind.DATE or "steps" in entry or "ordered" in entry
 
 
 def _fitting(features: Features, model: PrototypeModel) -> Features:
@@ -133,7 +161,7 @@ def _put_labels(model: PrototypeModel, arrays: dict[str, NDArray[Any]]) -> dict[
             f"labels of the type {dtype} cannot be saved; expected text, whole numbers, floats or "
             f"booleans. Convert them, with .astype(str) for example."
         )
-    values = _scalars(model.labels.tolist(), "a label")
+    values = scalars(model.labels.tolist(), "a label")
     # By type and text: 1, 1.0 and True are equal in Python, and so are 0.0 and -0.0.
     keys = [(type(value), repr(value)) for value in values]
     distinct = dict(zip(keys, values, strict=True))
@@ -170,10 +198,10 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
     for part in table_map.parts:
         if isinstance(part, NumericPart):
             numbers.append(part.weights if is_wide_diagonal else part.whole(width).weights)
-            parts.append({"column": part.column})
+            parts.append({"column": part.column, **link_document(part.link)})
         else:
             arrays[f"table.levels.{len(parts) - len(numbers)}"] = part.weights
-            levels = _scalars(part.levels, f"a level of column {part.column!r}")
+            levels = scalars(part.levels, f"a level of column {part.column!r}")
             parts.append({"column": part.column, "levels": levels})
     if numbers:
         arrays["table.numbers"] = (np.concatenate if is_wide_diagonal else np.stack)(numbers)
@@ -186,62 +214,8 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
         "columns": list(table_map.columns),
         "named": table_map.named,
         "parts": parts,
-        "features": _described(model.features),
+        "features": described(model.features),
     }
-
-
-def _described(features: Features) -> list[dict[str, Any]]:
-    return [_description(feature) for feature in features]
-
-
-def _description(feature: Feature) -> dict[str, Any]:
-    out: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
-    if feature.kind is Kind.CATEGORICAL:
-        where = f"a level of feature {feature.name!r}"
-        out["levels"] = _scalars(feature.levels, where)
-    if feature.step != 1:
-        out["step"] = feature.step
-    if feature.unit:
-        out["unit"] = feature.unit
-    for end in ("lower", "upper"):
-        value = float(getattr(feature, end))
-        if np.isfinite(value):
-            out[end] = value
-    if feature.decimals is not None:
-        out["decimals"] = feature.decimals
-    if feature.steps != "of value":
-        out["steps"] = feature.steps
-    if feature.ordered:
-        out["ordered"] = True
-    return out
-
-
-def _scalars(values: Sequence[Any], what: str) -> list[Scalar]:
-    found = [_scalar(value, what) for value in values]
-    count = len({str(value) for value in found if is_wide(value)})
-    if count > MOST_WIDE:
-        raise NotSupportedError(
-            f"{what} is a whole number beyond 64 bits, one of {count}; expected at most "
-            f"{MOST_WIDE} of them in a model file. Convert them, with str() for example."
-        )
-    return found
-
-
-def _scalar(value: Any, what: str) -> Scalar:
-    found = plain(value)
-    if isinstance(found, float) and not np.isfinite(found):
-        raise NotSupportedError(f"{what} is {found}; expected finite numbers in a model file.")
-    if isinstance(found, int) and found.bit_length() > _MOST_BITS:
-        raise NotSupportedError(
-            f"{what} is {told(found)}; expected at most {_MOST_BITS} bits in a model file."
-        )
-    if found is not None and type(found) not in (str, int, float, bool):
-        raise NotSupportedError(
-            f"{what} is {told(found)} of type {type(found).__name__}, which a model file cannot "
-            f"hold; expected text, whole numbers, floats or booleans. Convert it, with str() for "
-            f"example."
-        )
-    return cast(Scalar, found)
 
 
 # --- from contents to a model ---------------------------------------------------------------------
@@ -253,23 +227,28 @@ def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | Ta
     version: int = document.take("version", int)
     _check_version(version)
     document.take("made_by", str)
-    described = Fields(document.take("model", dict), "model")
+    told = Fields(document.take("model", dict), "model")
     table = document.take("table", dict, type(None))
+    later = version > _BEFORE_SUMMARIES
+    summary = document.take_list_if_there("reference", dict) if later else None
     document.done()
     arrays = _Arrays(contents.arrays)
     room = _Room(allowed_bytes(contents.size, max_bytes), max_bytes or MOST_BYTES)
-    model = _model(described, arrays, room, has_diagonals=version > _BEFORE_DIAGONALS)
+    model = _model(told, arrays, room, version)
     if table is None:
         arrays.done()
-        return model
+        return (
+            model
+            if summary is None
+            else model.with_reference(reference_from(summary, model.features))
+        )
     fields = Fields(table, "table")
-    table_map = _table_map(
-        fields, arrays, model.n_features, has_diagonals=version > _BEFORE_DIAGONALS
-    )
-    features = _features(fields.items("features", dict), "table.features")
+    table_map = _table_map(fields, arrays, model.n_features, version)
+    features = features_from(fields.items("features", dict), "table.features", says_more=later)
     fields.done()
     arrays.done()
-    return TableModel(table_map, model, features)
+    out = TableModel(table_map, model, features)
+    return out if summary is None else out.with_reference(reference_from(summary, out.features))
 
 
 class _Room(NamedTuple):
@@ -326,23 +305,24 @@ class _Arrays:
             raise Refusal(f"it holds the arrays {names}, which this format does not have.")
 
 
-def _model(
-    described: Fields, arrays: _Arrays, room: _Room, *, has_diagonals: bool
-) -> PrototypeModel:
+def _model(fields: Fields, arrays: _Arrays, room: _Room, version: int) -> PrototypeModel:
     prototypes = finite_matrix("prototypes", arrays.doubles("prototypes"))
     count = len(prototypes)
-    labels = _labels(Fields(described.take("labels", dict), "labels"), arrays, count, room.now)
-    omegas = _omegas(described, arrays, count, room.later, has_diagonals)
+    labels = _labels(Fields(fields.take("labels", dict), "labels"), arrays, count, room.now)
+    has_diagonals, later = version > _BEFORE_DIAGONALS, version > _BEFORE_SUMMARIES
+    omegas = _omegas(fields, arrays, count, room.later, has_diagonals)
     offsets = arrays.doubles("offsets") if "offsets" in arrays else None
     if offsets is not None and omegas is None:
         raise Refusal("it has offsets and no omegas; expected both.")
-    features = _features(described.items("features", dict), "model.features")
-    described.done()
+    entries = fields.items("features", dict)
+    features = features_from(entries, "model.features", says_more=later)
+    meaning = meaning_from(fields) if version > _BEFORE_MEANINGS else None
+    fields.done()
     if not all(feature.is_number for feature in features):
         raise Refusal("a column of the model itself has levels; expected numbers.")
-    # A model takes described columns where it takes names.
+    # A model takes fields columns where it takes names.
     names = cast(Sequence[str], features.columns)
-    return PrototypeModel(prototypes, labels, omegas, names, offsets)
+    return PrototypeModel(prototypes, labels, omegas, names, offsets, meaning)
 
 
 def _labels(fields: Fields, arrays: _Arrays, count: int, room: int) -> NDArray[Any]:
@@ -378,11 +358,11 @@ def _typed_values(values: list[Scalar], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _omegas(
-    described: Fields, arrays: _Arrays, count: int, most: int, has_diagonals: bool
+    fields: Fields, arrays: _Arrays, count: int, most: int, has_diagonals: bool
 ) -> Floats | list[Floats] | None:
-    if described.is_null("omegas"):
+    if fields.is_null("omegas"):
         return None
-    places: list[int] = described.items("omegas", int)
+    places: list[int] = fields.items("omegas", int)
     stored = range(arrays.count("omega."))
     for k, place in enumerate(places):
         if place < 0 or place >= max(len(stored), 1):
@@ -407,14 +387,16 @@ def _omegas(
     return [omegas[k] for k in places]
 
 
-def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bool) -> TableMap:
+def _table_map(fields: Fields, arrays: _Arrays, width: int, version: int) -> TableMap:
     columns = Features(fields.items("columns", str)).names
     named: bool = fields.take("named", bool)
     listed = [
         Fields(part, f"table.parts[{k}]") for k, part in enumerate(fields.items("parts", dict))
     ]
     constant = finite_vector("table.constant", arrays.doubles("table.constant"), width)
+    has_links, has_diagonals = version > _BEFORE_MEANINGS, version > _BEFORE_DIAGONALS
     read = [(part.take("column", str), part.levels()) for part in listed]
+    links = iter([link_from(part) if has_links else None for part in listed])
     for part in listed:
         part.done()
     _check_order([name for name, _ in read], columns)
@@ -430,10 +412,14 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int, *, has_diagonals: bo
     parts: list[NumericPart | LevelsPart] = []
     numbered = itertools.count()
     for name, levels in read:
+        link = next(links)
         if levels is None:
             at = len(parts) if is_diagonal else None
-            parts.append(NumericPart(name, next(numbers), next(base), next(units), at=at))
+            own = next(numbers), next(base), next(units)
+            parts.append(NumericPart(name, *own, at=at, link=link))
             continue
+        if link is not None:
+            raise Refusal(f"the part {name[:80]!r} has levels and a link; expected one of them.")
         stored = f"table.levels.{next(numbered)}"
         weights = finite_matrix(stored, arrays.doubles(stored), width)
         if len(weights) != len(levels):
@@ -472,26 +458,3 @@ def _check_order(names: list[str], columns: tuple[str, ...]) -> None:
     for name in names:
         if name not in ahead:
             raise Refusal(f"the part {name[:80]!r} is no column of the table, or not in its order.")
-
-
-def _features(described: list[Any], where: str) -> Features:
-    return Features(_feature(Fields(entry, f"{where}[{k}]")) for k, entry in enumerate(described))
-
-
-def _feature(fields: Fields) -> Feature:
-    told = {
-        "levels": fields.levels(),
-        "step": fields.take_if_there("step", int),
-        "unit": fields.take_if_there("unit", str),
-        "lower": fields.take_if_there("lower", float),
-        "upper": fields.take_if_there("upper", float),
-        "decimals": fields.take_if_there("decimals", int),
-        "steps": fields.take_if_there("steps", str),
-        "ordered": fields.take_if_there("ordered", bool),
-    }
-    name, kind = fields.take("name", str), fields.take("kind", str)
-    fields.done()
-    try:
-        return Feature(name, kind, **{key: v for key, v in told.items() if v is not None})
-    except InvalidInputError as error:
-        raise Refusal(f"{fields.where}: {error}") from None

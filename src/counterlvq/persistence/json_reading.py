@@ -84,6 +84,13 @@ class Fields:
         """Read a value that may be left out; None then."""
         return self.take(key, *kinds) if key in self._left else None
 
+    def __contains__(self, key: str) -> bool:
+        return key in self._left
+
+    def take_list_if_there(self, key: str, *kinds: type) -> list[Any] | None:
+        """Read a list that may be left out; None then."""
+        return self.items(key, *kinds) if key in self._left else None
+
     def is_null(self, key: str) -> bool:
         """Whether a value that has to be there is null; it is then read."""
         if key in self._left and self._left[key] is not None:

@@ -15,14 +15,17 @@ from counterlvq.persistence.container import pack, unpack
 from counterlvq.persistence.contents import contents_of, model_from
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import TableModel
-from counterlvq.pipelines.steps import is_kind
+from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.tables.features import Features
 
 __all__ = ["load", "save"]
 
 
 def save(
-    model: Any, path: str | os.PathLike[str] | BinaryIO, features: Features | None = None
+    model: Any,
+    path: str | os.PathLike[str] | BinaryIO,
+    features: Features | None = None,
+    reference: Any = None,
 ) -> None:
     """Save a model in one file, which holds numbers and names and nothing that could be run.
 
@@ -38,6 +41,11 @@ def save(
     features : Features, optional
         What the columns are, where the model itself does not know: units, ranges, whole numbers.
         For a pipeline, of all columns or some, in any order.
+    reference : DataFrame or array-like of shape (n, d), optional
+        The training table, of which a summary goes into the file: per column the median, the
+        median absolute and the standard deviation, quantiles and the shares of levels. No row of
+        it does, and the extreme quantiles are those of at least ten rows. The command
+        `counterlvq explain` takes its cost and its ranges from there.
 
     Examples
     --------
@@ -48,7 +56,7 @@ def save(
     >>> load(io.BytesIO(file.getvalue())).predict([[3.0, 1.0]]).tolist()
     ['yes']
     """
-    packed = pack(contents_of(_storable(model), _made_by(), features))
+    packed = pack(contents_of(_storable(model), _made_by(), features, reference))
     if isinstance(path, str | os.PathLike):
         with whole_file(path) as file:
             file.write(packed)
@@ -125,9 +133,7 @@ def _loaded(file: BinaryIO, name: str, max_bytes: int | None) -> PrototypeModel 
 def _storable(model: Any) -> PrototypeModel | TableModel:
     if isinstance(model, TableModel):
         return model
-    return (
-        TableModel.from_pipeline(model) if is_kind(model, "Pipeline") else as_prototype_model(model)
-    )
+    return TableModel.from_pipeline(model) if is_pipeline(model) else as_prototype_model(model)
 
 
 def _made_by() -> str:

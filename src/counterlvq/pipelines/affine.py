@@ -10,7 +10,8 @@ import numpy as np
 from counterlvq.adapters.attributes import fitted_array, fitted_attribute
 from counterlvq.errors import NotSupportedError
 from counterlvq.pipelines.flow import Flow
-from counterlvq.tables.frames import is_missing
+from counterlvq.tables.links import NAMES, Link
+from counterlvq.tables.values import is_missing
 
 __all__ = ["AFFINE", "select"]
 
@@ -89,12 +90,21 @@ def _imputer(step: Any, flow: Flow) -> Flow:
 def _function(step: Any, flow: Flow) -> Flow:
     if step.func is None:
         return flow
+    known = [name for name in NAMES if step.func is getattr(np, name)]
+    if known and not step.kw_args:
+        return flow.linked([Link(known[0])] * flow.width, "FunctionTransformer")
     name = getattr(step.func, "__name__", type(step.func).__name__)
     raise NotSupportedError(
         f"FunctionTransformer applies {name!r}, and what a function does cannot be read; expected "
-        f"func=None, which is the identity. Apply the function to the table before the pipeline: "
-        f"counterfactuals are then in its units."
+        f"func=None, which is the identity, or one of NumPy's {', '.join(NAMES)}. Apply the "
+        f"function to the table before the pipeline: counterfactuals are then in its units."
     )
+
+
+def _power(step: Any, flow: Flow) -> Flow:
+    powers = fitted_array(step, "lambdas_").tolist()
+    flow = flow.linked([Link(step.method, float(power)) for power in powers], "PowerTransformer")
+    return _standard(step._scaler, flow) if step.standardize else flow
 
 
 def select(step: Any, flow: Flow) -> Flow:
@@ -112,4 +122,5 @@ AFFINE: Mapping[str, Callable[[Any, Flow], Flow]] = {
     "TruncatedSVD": _singular,
     "SimpleImputer": _imputer,
     "FunctionTransformer": _function,
+    "PowerTransformer": _power,
 }

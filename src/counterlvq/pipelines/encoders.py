@@ -12,7 +12,7 @@ from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.flow import Flow
-from counterlvq.tables.frames import is_missing
+from counterlvq.tables.values import is_missing
 
 __all__ = ["ENCODERS"]
 

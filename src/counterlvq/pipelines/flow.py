@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import EPSILON, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.rounding import (
-    SAFE,
-    TINY,
-    UNIT,
     Doubled,
     difference,
     product_blur,
@@ -22,6 +21,7 @@ from counterlvq.pipelines.rounding import (
     scaled_blur,
     summed,
 )
+from counterlvq.tables.links import Link
 
 __all__ = ["Contributions", "Flow"]
 
@@ -68,6 +68,8 @@ class Flow:
     linear_blur: Floats  # (q, d), or (d,)
     offset_blur: Floats  # (q,)
     units: Floats  # (d,) of the user's columns, those that the first step to mix them saw, or 0
+    # Columns of the user's table that are seen through a function: x stands for its value.
+    links: Mapping[int, Link] = field(default_factory=dict)
 
     @classmethod
     def start(cls, width: int) -> Flow:
@@ -130,6 +132,7 @@ class Flow:
             self.linear_blur[kept],
             self.offset_blur[kept],
             self.units,
+            self.links,
         )
 
     def scaled(self, factor: NDArray[Any] | float) -> Flow:
@@ -148,6 +151,7 @@ class Flow:
             scaled_blur(self.linear, self.linear_blur, self._per_column(factors)),
             scaled_blur(self.offset, self.offset_blur, factors),
             self.units,
+            self.links,
         )
 
     def divided(self, by: NDArray[Any]) -> Flow:
@@ -166,7 +170,23 @@ class Flow:
             _divided_blur(self.linear, self.linear_blur, self._per_column(divisors)),
             _divided_blur(self.offset, self.offset_blur, divisors),
             self.units,
+            self.links,
         )
+
+    def linked(self, links: Sequence[Link | None], what: str) -> Flow:
+        """Take each column through its function, where it has one."""
+        found, untouched = dict(self.links), list(self.untouched)
+        for at, link in enumerate(links):
+            if link is None:
+                continue
+            column = untouched[at]
+            if column < 0:
+                raise NotSupportedError(
+                    f"{what} is applied to a column that an earlier step has changed; expected it "
+                    f"to see columns of the table as they are. Apply it first."
+                )
+            found[column], untouched[at] = link, -1
+        return replace(self, links=found, untouched=tuple(untouched))
 
     def shifted(self, by: NDArray[Any]) -> Flow:
         """Add a number to each column."""
@@ -229,13 +249,24 @@ class Flow:
             blur,
             offset_blur[:, 0],
             self.own_units,
+            self.links,
         )
 
     def constant(self, values: NDArray[Any]) -> Flow:
         """Make columns that depend on nothing."""
         count = len(values)
         blank = np.zeros((count, self.linear.shape[-1]))
-        return Flow(blank, values, {}, (-1,) * count, self.base, blank, np.zeros(count), self.units)
+        return Flow(
+            blank,
+            values,
+            {},
+            (-1,) * count,
+            self.base,
+            blank,
+            np.zeros(count),
+            self.units,
+            self.links,
+        )
 
     def with_levels(self, column: int, levels: tuple[Any, ...], added: Floats) -> Flow:
         """Make columns that depend on the levels of one column of the user's table alone."""
@@ -247,6 +278,7 @@ class Flow:
         given = [self, *others]
         some = [flow for flow in given if flow.width or flow.encoded]
         if len(some) == 1 and some[0].is_diagonal:
+            # Nobody else sees a column.
             return replace(some[0], units=np.max([flow.units for flow in given], axis=0))
         flows = _on_one_base([flow.expanded() for flow in given])
         width = sum(flow.width for flow in flows)
@@ -269,6 +301,7 @@ class Flow:
             np.vstack([flow.linear_blur for flow in flows]),
             np.concatenate([flow.offset_blur for flow in flows]),
             np.max([flow.units for flow in flows], axis=0),
+            _links_of(flows),
         )
 
     def rebased(self, base: Floats) -> Flow:
@@ -283,6 +316,21 @@ class Flow:
         return replace(self, offset=found.high[0], offset_blur=blurs, base=base)
 
 
+def _links_of(flows: list[Flow]) -> dict[int, Link]:
+    """Put functions of columns together; a column is seen through one only."""
+    out: dict[int, Link | None] = {}
+    for flow in flows:
+        sees = {int(j) for j in np.flatnonzero(flow.linear.any(axis=0))} | set(flow.encoded)
+        for j in sees:
+            link = flow.links.get(j)
+            if out.setdefault(j, link) != link:
+                raise NotSupportedError(
+                    f"column {j} of the table is seen both as it is and through a function, or "
+                    f"through two; expected one of the two. Drop the other."
+                )
+    return {j: link for j, link in out.items() if link is not None}
+
+
 def _on_one_base(flows: list[Flow]) -> list[Flow]:
     """Give flows the base of the first that has one for a column."""
     base = np.zeros_like(flows[0].base)
@@ -294,11 +342,11 @@ def _on_one_base(flows: list[Flow]) -> list[Flow]:
 
 def _sum_blur(a: Floats, b: Floats) -> Floats:
     """Bound the rounding of ``a + b``; a sum with 0 is exact."""
-    return np.where((a == 0) | (b == 0), 0.0, UNIT * np.abs(a + b))
+    return np.where((a == 0) | (b == 0), 0.0, EPSILON * np.abs(a + b))
 
 
 def _divided_blur(values: Floats, blur: Floats, by: Floats) -> Floats:
     """Bound on the error of ``values / by`` where `by` is exact."""
     exact = (np.abs(by) == 1) | (values == 0)
-    rounding = np.where(exact, 0.0, UNIT * np.abs(values / by) + TINY)
+    rounding = np.where(exact, 0.0, EPSILON * np.abs(values / by) + SUM_UNDERFLOW)
     return np.asarray(SAFE * (blur / np.abs(by) + rounding))

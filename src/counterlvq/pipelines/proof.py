@@ -1,4 +1,4 @@
-"""Proof on sight: the map and the `transform` that it was read from, on the same rows."""
+"""Check that a map was read rightly: compare it with `transform` on the same rows."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import PROBE_ROUNDING, PROBE_ROUNDING_ON_THE_WAY
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.frames import new_frame
@@ -20,10 +21,6 @@ __all__ = ["prove"]
 _PROBES = 32
 # How far from the middle numbers are drawn, in units that move z by one.
 _REACH = 3.0
-# How far apart two ways to compute the same sum may end up, relative to what is summed, and to the
-# largest sum of the row: steps on the way may mix columns of very different sizes. Both decide
-# whether a pipeline is refused. That a map agrees to this on probe rows is evidence, not proof.
-_ROUNDING, _ROUNDING_ON_THE_WAY = 1e-9, 2.0**-42
 
 
 def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], probe: Any) -> None:
@@ -31,7 +28,7 @@ def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], prob
 
     Columns that do not matter hold the value that `unseen` has for them, or zero.
     """
-    made = _made_rows(table_map)
+    made = table_map.given(_made_rows(table_map))
     try:
         told = _transformed(steps, _table(table_map, made, unseen))
     except InvalidInputError:
@@ -86,6 +83,7 @@ def _transformed(steps: list[Any], table: Any) -> Floats:
 def _allowed(table_map: TableMap, rows: Floats) -> Floats:
     """Say how far each output may be off by rounding: a share of the absolute values behind it."""
     sizes = np.tile(np.abs(table_map.offset), (len(rows), 1))
+    rows = table_map.seen(rows)
     along = table_map.diagonal
     if along is not None:
         sizes += (np.abs(rows) + np.abs(along.base)) * np.abs(along.slopes)
@@ -96,7 +94,7 @@ def _allowed(table_map: TableMap, rows: Floats) -> Floats:
             else:
                 sizes += np.abs(part.weights[rows[:, j].astype(np.intp)])
     largest = sizes.max(axis=1, initial=0.0, keepdims=True)
-    return np.asarray(_ROUNDING * sizes + _ROUNDING_ON_THE_WAY * largest)
+    return np.asarray(PROBE_ROUNDING * sizes + PROBE_ROUNDING_ON_THE_WAY * largest)
 
 
 def _made_rows(table_map: TableMap) -> Floats:

@@ -1,4 +1,4 @@
-"""Fitted pipelines in, the map that they are out."""
+"""Read a fitted pipeline as a map from the table to the space of the model."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from counterlvq.adapters.attributes import feature_names
+from counterlvq.adapters.thresholds import rewrapped, wrapped
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.flow import Contributions, Flow
@@ -15,7 +16,7 @@ from counterlvq.pipelines.steps import is_kind, passed
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap, levels_of_numbers
 from counterlvq.tables.features import Features
 
-__all__ = ["read_pipeline", "read_transformer", "split"]
+__all__ = ["is_pipeline", "read_pipeline", "read_transformer", "split"]
 
 
 def read_pipeline(pipeline: Any, probe: Any = None) -> tuple[TableMap, Any]:
@@ -53,7 +54,7 @@ def read_pipeline(pipeline: Any, probe: Any = None) -> tuple[TableMap, Any]:
     >>> read_pipeline(pipeline)
     (TableMap(1 columns, 0 of them unseen, to 1 dimensions), NearestCentroid())
     """
-    if not is_kind(pipeline, "Pipeline"):
+    if not is_pipeline(pipeline):
         raise NotSupportedError(_no_pipeline(pipeline))
     steps, model = split(pipeline)
     return _read(steps, model, probe), model
@@ -94,8 +95,18 @@ def _no_pipeline(given: Any) -> str:
     )
 
 
+def is_pipeline(model: Any) -> bool:
+    """Whether a model is a pipeline, or a threshold on what one says."""
+    inner = wrapped(model)
+    return is_kind(model, "Pipeline") or (inner is not None and is_pipeline(inner))
+
+
 def split(pipeline: Any) -> tuple[list[Any], Any]:
     """Take the last step off, also where it is the last one of a pipeline within."""
+    inside = wrapped(pipeline)
+    if inside is not None:
+        steps, model = split(inside)
+        return steps, rewrapped(pipeline, model)
     *before, (name, last) = pipeline.steps
     steps = [step for _, step in before]
     if last is None or isinstance(last, str):
@@ -103,7 +114,7 @@ def split(pipeline: Any) -> tuple[list[Any], Any]:
             f"the last step {name!r} of the pipeline is {last!r}; expected a model. Read a "
             f"pipeline of transformers alone with `read_transformer`."
         )
-    if not is_kind(last, "Pipeline"):
+    if not is_pipeline(last):
         return steps, last
     inner, model = split(last)
     return [*steps, *inner], model
@@ -157,7 +168,8 @@ def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsP
     if flow.is_diagonal:
         here = slice(j, j + 1)
         own, blur = flow.linear[here].copy(), flow.linear_blur[here].copy()
-        alone = NumericPart(name, own, float(flow.base[j]), float(units[j]), blur, at=j)
+        link = flow.links.get(j)
+        alone = NumericPart(name, own, float(flow.base[j]), float(units[j]), blur, j, link)
         return alone if own.any() else None
     slope = NumericPart(
         name,
@@ -165,6 +177,7 @@ def _part(flow: Flow, j: int, name: str, units: Floats) -> NumericPart | LevelsP
         float(flow.base[j]),
         float(units[j]),
         flow.linear_blur[:, j].copy(),
+        link=flow.links.get(j),
     )
     encoded = flow.encoded.get(j)
     if encoded is None:

@@ -12,10 +12,8 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import EPSILON, RANK_TOLERANCE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.rounding import (
-    SAFE,
-    TINY,
-    UNIT,
     Doubled,
     difference,
     product_blur,
@@ -26,13 +24,8 @@ from counterlvq.pipelines.rounding import (
 
 __all__ = ["Affine", "restated"]
 
-# The two constants below choose among prototypes and offsets that are equally right, or nearly
-# so. Whatever is chosen, the blur bounds what is wrong with it.
-#
-# Directions that shrink by more than this, once rows and columns have one size, are rounding of
-# the decomposition: prototypes are not moved along them.
-_RANK = 2.0**-46
-# A residual of so many roundings for each column and a few more is what solving leaves.
+# A residual of so many roundings for each column and a few more is what solving leaves. It chooses
+# among prototypes that are nearly equally right; the blur bounds what is wrong with any of them.
 _ROUNDINGS = 2.0
 
 
@@ -107,7 +100,9 @@ def _put_together(
     names: Sequence[str],
 ) -> PrototypeModel:
     offsets, constant = _offsets(model, each)
-    out = PrototypeModel(points, model.labels, factors, names, offsets=offsets)
+    out = PrototypeModel(
+        points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
+    )
     return out.blurred(
         Blur(
             out.prototypes,
@@ -153,9 +148,9 @@ class _Part(NamedTuple):
         seen = lengths > 0
         pulls = np.abs(e @ F) + product_blur(e, e_blur, F, None)
         squares = (e * e).sum(axis=1)
-        rounding = 2.0 * e.shape[1] * UNIT * squares + TINY
+        rounding = 2.0 * e.shape[1] * EPSILON * squares + SUM_UNDERFLOW
         from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=1)
-        solving = _ROUNDINGS * (len(lengths) + 4) * UNIT * (np.abs(points) @ np.abs(F).T)
+        solving = _ROUNDINGS * (len(lengths) + 4) * EPSILON * (np.abs(points) @ np.abs(F).T)
         return cls(
             F,
             lengths,
@@ -186,9 +181,9 @@ class _Part(NamedTuple):
         seen = lengths > 0
         pulls = np.abs(e * F) + scaled_blur(e, e_blur, F)
         squares = (e * e).sum(axis=1)
-        rounding = 2.0 * e.shape[1] * UNIT * squares + TINY
+        rounding = 2.0 * e.shape[1] * EPSILON * squares + SUM_UNDERFLOW
         from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=1)
-        solving = _ROUNDINGS * (len(lengths) + 4) * UNIT * (np.abs(points) * np.abs(F))
+        solving = _ROUNDINGS * (len(lengths) + 4) * EPSILON * (np.abs(points) * np.abs(F))
         return cls(
             F,
             lengths,
@@ -210,7 +205,7 @@ def _stretch(U: Floats) -> float:
     """
     rows, columns = U.shape
     gram = U @ U.T if rows <= columns else U.T @ U
-    rounding = 2.0 * UNIT * max(rows, columns) * columns * len(gram)
+    rounding = 2.0 * EPSILON * max(rows, columns) * columns * len(gram)
     largest = float(np.abs(gram).sum(axis=1).max(initial=0.0)) + rounding
     return float(SAFE * np.sqrt(min(largest, columns)))
 
@@ -222,7 +217,7 @@ def _offsets(model: PrototypeModel, parts: list[_Part]) -> tuple[Floats | None, 
     if all(part.is_reached for part in parts):
         return model.offsets, SAFE * (squares + blur)
     offsets = squares if model.offsets is None else squares + model.offsets
-    return offsets, SAFE * (blur + UNIT * offsets)
+    return offsets, SAFE * (blur + EPSILON * offsets)
 
 
 def _own_factor(model: PrototypeModel) -> Floats | None:
@@ -292,7 +287,7 @@ class _Solver(NamedTuple):
         sizes = np.linalg.norm(scaled, axis=1)
         sizes = np.where(sizes > 0, sizes, 1.0)
         U, spread, V = np.linalg.svd(scaled / sizes[:, None], full_matrices=False)
-        kept = spread > _RANK * spread[0]
+        kept = spread > RANK_TOLERANCE * spread[0]
         return cls(units, sizes, U[:, kept], spread[kept], V[kept])
 
     @property

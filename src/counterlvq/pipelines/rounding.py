@@ -12,11 +12,10 @@ from typing import NamedTuple
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.error_free import split_product, split_sum
+from counterlvq.numeric.tolerances import EPSILON, SAFE, SUM_UNDERFLOW
 
 __all__ = [
-    "SAFE",
-    "TINY",
-    "UNIT",
     "Doubled",
     "difference",
     "product_blur",
@@ -25,15 +24,6 @@ __all__ = [
     "summed",
     "summed_along",
 ]
-
-# Unit of rounding: a sum, product or quotient is off by this share of itself at most. All three
-# numbers make the blur of a model larger, which makes bounds weaker, never wrong.
-UNIT = 2.0**-53
-# Covers the rounding of bounds: sums of fewer than 2^30 terms, none of them negative, are off by
-# 2^-22 of themselves at most.
-SAFE = 1.0 + 2.0**-20
-# Covers products that underflow: each is off by 2^-1075 at most, and a bound has fewer than 2^30.
-TINY = 2.0**-1040
 
 
 class Doubled(NamedTuple):
@@ -45,16 +35,16 @@ class Doubled(NamedTuple):
 
 def difference(a: Floats, b: Floats) -> Doubled:
     """Take ``a - b`` without any error."""
-    return Doubled(*_two_sum(a, -b))
+    return Doubled(*split_sum(a, -b))
 
 
 def product_plus(a: Floats, b: Floats, c: Floats) -> tuple[Floats, Floats]:
     """Return ``a * b + c``, rounded about once, and a bound on its error."""
-    product, error = _two_product(a, b)
-    total, carried = _two_sum(product, c)
+    product, error = split_product(a, b)
+    total, carried = split_sum(product, c)
     found = total + (carried + error)
-    rest = UNIT * (np.abs(carried) + np.abs(error))
-    return found, SAFE * (UNIT * np.abs(found) + rest + TINY)
+    rest = EPSILON * (np.abs(carried) + np.abs(error))
+    return found, SAFE * (EPSILON * np.abs(found) + rest + SUM_UNDERFLOW)
 
 
 def scaled_blur(values: Floats, blur: Floats, factor: Floats) -> Floats:
@@ -63,7 +53,7 @@ def scaled_blur(values: Floats, blur: Floats, factor: Floats) -> Floats:
     One product is rounded once; products with 0, 1 and -1 are not rounded at all.
     """
     exact = (np.abs(factor) == 1) | (np.abs(values) == 1) | (values == 0) | (factor == 0)
-    rounding = np.where(exact, 0.0, UNIT * np.abs(values * factor) + TINY)
+    rounding = np.where(exact, 0.0, EPSILON * np.abs(values * factor) + SUM_UNDERFLOW)
     return np.asarray(SAFE * (blur * np.abs(factor) + rounding))
 
 
@@ -77,7 +67,7 @@ def product_blur(A: Floats, A_blur: Floats | None, B: Floats, B_blur: Floats | N
     counts = (A != 0).astype(np.float64) @ (B != 0)
     plain = (counts <= 1) & ((sizes <= 1) & (sizes == np.round(sizes))).all(axis=1)[:, None]
     plain |= (counts <= 1) & ((others <= 1) & (others == np.round(others))).all(axis=0)
-    blur = np.where(plain, 0.0, 2.0 * UNIT * counts * (sizes @ others) + TINY)
+    blur = np.where(plain, 0.0, 2.0 * EPSILON * counts * (sizes @ others) + SUM_UNDERFLOW)
     if B_blur is not None:
         blur += sizes @ B_blur
     if A_blur is not None:
@@ -102,40 +92,19 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
         if not at.size:
             continue
         where: slice | np.ndarray = slice(None) if at.size == len(column) else at
-        product, error = _two_product(rows.high[:, j, None], column[where])
-        high[:, where], carried = _two_sum(high[:, where], product)
+        product, error = split_product(rows.high[:, j, None], column[where])
+        high[:, where], carried = split_sum(high[:, where], product)
         low[:, where] += carried + (error + rows.low[:, j, None] * column[where])
     sizes = np.abs(rows.high) @ np.abs(A).T + np.abs(start.high)
     terms = A.shape[1] + 2
-    return Doubled(*_two_sum(high, low)), SAFE * ((4.0 * terms * UNIT) ** 2 * sizes + TINY)
+    error = SAFE * ((4.0 * terms * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)
+    return Doubled(*split_sum(high, low)), error
 
 
 def summed_along(slopes: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
     """As `summed` for a matrix with `slopes` (d,) on its diagonal: one product in each sum."""
-    product, error = _two_product(rows.high, slopes)
-    high, carried = _two_sum(start.high, product)
+    product, error = split_product(rows.high, slopes)
+    high, carried = split_sum(start.high, product)
     low = start.low + (carried + (error + rows.low * slopes))
     sizes = np.abs(rows.high) * np.abs(slopes) + np.abs(start.high)
-    return Doubled(*_two_sum(high, low)), SAFE * ((4.0 * 3 * UNIT) ** 2 * sizes + TINY)
-
-
-def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Round ``a + b``; the second result is what that leaves out."""
-    total = a + b
-    of_b = total - a
-    return total, (a - (total - of_b)) + (b - of_b)
-
-
-def _two_product(a: Floats, b: Floats) -> tuple[Floats, Floats]:
-    """Round ``a * b``; the second result is what that leaves out."""
-    product = a * b
-    (a_high, a_low), (b_high, b_low) = _split(a), _split(b)
-    error = ((a_high * b_high - product) + a_high * b_low + a_low * b_high) + a_low * b_low
-    return product, error
-
-
-def _split(a: Floats) -> tuple[Floats, Floats]:
-    """Split 53 bits into 26 and 27."""
-    lifted = a * (2.0**27 + 1.0)
-    high = lifted - (lifted - a)
-    return high, a - high
+    return Doubled(*split_sum(high, low)), SAFE * ((4.0 * 3 * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)

@@ -16,16 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.steps import passed
 from counterlvq.pipelines.table_map import NumericPart, TableMap
+from counterlvq.tables.links import Link
 
 __all__ = ["Slip", "slip_of", "slip_of_map"]
 
-# Unit of rounding of the steps of a pipeline, which compute in double precision. A slip that is
-# too large asks for more of a lead: a dearer answer, never one that is not confirmed.
-_UNIT = 2.0**-53
 # Roundings when rows are read, encoded, shifted and scaled, that no step is counted for.
 _OTHER_ROUNDINGS = 4
 
@@ -102,7 +101,8 @@ def slip_of_map(table_map: TableMap) -> Slip:
         # A difference, a product and a sum, whatever the number of columns.
         offset = offset + np.abs(along.slopes * along.base)
         every = np.arange(len(along.slopes))
-        return Slip(every, np.abs(along.slopes), offset, _gamma(1 + _OTHER_ROUNDINGS))
+        more = 8 if any(link is not None for link in table_map.links) else 0
+        return Slip(every, np.abs(along.slopes), offset, _gamma(1 + _OTHER_ROUNDINGS + more))
     for j, part in enumerate(table_map.parts):
         if isinstance(part, NumericPart):
             numbers.append(j)
@@ -111,11 +111,13 @@ def slip_of_map(table_map: TableMap) -> Slip:
         else:
             offset = offset + np.abs(part.weights).max(axis=0)
     at, roundings = np.array(numbers, dtype=np.intp), len(table_map.parts) + _OTHER_ROUNDINGS
+    if any(link is not None for link in table_map.links):
+        roundings += 8
     return Slip(at, np.concatenate(columns).T, offset, _gamma(roundings))
 
 
 def _gamma(roundings: int) -> float:
-    return roundings * _UNIT / (1.0 - roundings * _UNIT)
+    return roundings * EPSILON / (1.0 - roundings * EPSILON)
 
 
 @final
@@ -153,6 +155,10 @@ class _Sizes:
 
     def shifted(self, by: NDArray[Any]) -> _Sizes:
         return self._after(lambda flow: flow.shifted(np.abs(by)), 1)
+
+    def linked(self, links: Sequence[Link | None], what: str) -> _Sizes:
+        # Rounding of the function and of what undoes it, in units of `Link.pull`.
+        return self._after(lambda flow: flow.linked(links, what), 8)
 
     def mixed(self, matrix: NDArray[Any]) -> _Sizes:
         # The image of a mean may be taken off afterwards: as many roundings, and one more.

@@ -8,24 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
+from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines.reading import is_pipeline, split
+from counterlvq.pipelines.responses import Responses
 from counterlvq.pipelines.slips import slip_of, slip_of_map
-from counterlvq.pipelines.steps import is_kind
 from counterlvq.problem.coordinates import Coordinates, tied_columns
 from counterlvq.problem.costs import Cost
-from counterlvq.tables.encoding import like, rows_of
+from counterlvq.tables.encoding import as_table, like, rows_of
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import as_frame, new_frame, settled
+from counterlvq.tables.frames import TableView, as_frame, new_frame, settled
+from counterlvq.types import Scores
 
 __all__ = ["Doubt", "ExplainedModel", "source_of"]
 
@@ -64,8 +68,8 @@ class Doubt:
 
         Twice the blur: the lead that it is compared with is a computed one.
         """
-        slip = 0.0 if self.slip is None else self.slip.of(self._outer(rows))
-        return 2.0 * self.arithmetic.blur(self._images(rows), slip)
+        slip = 0.0 if self.slip is None else self.slip.of(self._sizes(self._outer(rows)))
+        return 2.0 * self.arithmetic.blur(self.images(rows), slip)
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
@@ -73,9 +77,22 @@ class Doubt:
             return self.arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
         outer = self._outer(rows)
         farther = self._outer_reach(reach)
-        slip = 0.0 if self.slip is None else self.slip.of(np.abs(outer) + farther)
-        images, apart = self._images(rows), self.table_map.image_reach(farther)
+        slip = 0.0 if self.slip is None else self.slip.of(self._sizes(outer, farther))
+        images, apart = self.images(rows), self.table_map.image_reach(farther)
         return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
+
+    def _sizes(self, outer: Floats, farther: Floats | None = None) -> Floats:
+        """Sizes of what steps round, at rows of the table and within a reach of them."""
+        if self.table_map is None:
+            return np.abs(outer) if farther is None else np.abs(outer) + farther
+        seen = self.table_map.seen(outer)
+        sizes = np.abs(seen) if farther is None else np.abs(seen) + farther
+        for j, link in enumerate(self.table_map.links):
+            if link is not None:
+                away = 0.0 if farther is None else farther[:, j]
+                ends = [link.pull(seen[:, j] + step) for step in (-away, 0.0, away)]
+                sizes[:, j] += np.max(ends, axis=0)
+        return np.asarray(sizes)
 
     def _outer_reach(self, reach: Floats) -> Floats:
         """How far the columns of the table may change; of levels it counts that they may."""
@@ -83,14 +100,14 @@ class Doubt:
 
     def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
-        scores = self.arithmetic.model.distances(self._images(rows))
+        scores = self.arithmetic.scores(self.images(rows))
         rivals = scores[:, ~target_mask].min(axis=1, initial=np.inf)
         return np.asarray(rivals - scores[:, target_mask].min(axis=1, initial=np.inf))
 
     def leads_of_nearest(self, rows: Floats) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
         model = self.arithmetic.model
-        scores = model.distances(self._images(rows))
+        scores = self.arithmetic.scores(self.images(rows))
         nearest = scores.argmin(axis=1)
         other = model.class_index[None, :] != model.class_index[nearest][:, None]
         return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
@@ -98,7 +115,8 @@ class Doubt:
     def _outer(self, rows: Floats) -> Floats:
         return rows if self.inner is None else self.inner.outer(rows)
 
-    def _images(self, rows: Floats) -> Floats:
+    def images(self, rows: Floats) -> Floats:
+        """Take rows to the space of the model, (n, k)."""
         outer = self._outer(rows)
         return outer if self.table_map is None else self.table_map.image(outer)
 
@@ -114,15 +132,28 @@ class ExplainedModel:
     coordinates: Coordinates  # of those that it sees
     behind: _Behind | None = None  # where there are levels: what the model was stated from
     rounding: Doubt | None = None  # of `says`, for rows of the user's columns
+    responds: Responses | None = None  # the number behind a decision, at such a row
 
     @property
     def features(self) -> Features:
         """The columns that the model sees."""
         return self.coordinates.features
 
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which changes of some columns are measured, other than their own."""
+        pairs = zip(self.features, self.coordinates.links, strict=bool(self.coordinates.links))
+        return tuple(link.words(feature.name) for feature, link in pairs if link is not None)
+
+    def seen(self, given: Any, *, is_row: bool = False) -> Any:
+        """See rows as a table, once; numbers in column order stay as they are."""
+        by_position = not has_names(given) or (is_row and isinstance(given, Mapping))
+        return given if self._is_plain and by_position else as_table(given, self.columns)
+
     def row(self, x: Any) -> Floats:
         """Read one input: an array in column order, or by name whatever has names."""
-        if self._is_plain and (isinstance(x, Mapping) or not has_names(x)):
+        x = self.seen(x, is_row=True)
+        if not isinstance(x, TableView):
             return self.features.vector("x", x)
         rows = rows_of(x, self.features, self.columns)
         if rows.shape[0] != 1:
@@ -133,16 +164,35 @@ class ExplainedModel:
 
     def rows(self, X: Any) -> Floats:
         """Read many inputs; columns that have names are found by name, in any order."""
-        if self._is_plain and not has_names(X):
+        X = self.seen(X)
+        if not isinstance(X, TableView):
             return finite_matrix("X", X, len(self.features))
         rows = rows_of(X, self.features, self.columns)
         if not rows.size:
             raise InvalidInputError("X is empty (0 rows); expected at least one row.")
         return rows
 
+    def refuse_without_angle(self, rows: Floats) -> None:
+        """Refuse rows of zeros where angles decide: they have none."""
+        if self.model.meaning.scores is not Scores.ANGLE:
+            return
+        seen = rows if self.rounding is None else self.rounding.images(rows)
+        model = self.model if self.rounding is None else self.rounding.arithmetic.model
+        factor = np.ones(seen.shape[1]) if model.omegas is None else model.omegas
+        assert not isinstance(factor, tuple)
+        images = seen * factor if factor.ndim == 1 else seen @ factor.T
+        empty = np.flatnonzero(~images.any(axis=1))
+        if empty.size:
+            which = "x" if len(rows) == 1 else f"row {int(empty[0])} of X"
+            raise InvalidInputError(
+                f"{which} is 0 to the model, which compares angles, and 0 has no angle to "
+                f"anything; expected a row with a direction. Leave it out."
+            )
+
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
-        if self._is_plain and not has_names(given):
+        given = self.seen(given)
+        if not isinstance(given, TableView):
             return rows if np.ndim(given) > 1 else rows[0]
         return like(given, rows, self.features, self.columns)
 
@@ -156,21 +206,15 @@ class ExplainedModel:
     def predictor(self) -> Predictor | None:
         """Return the user's own `predict`, for points in coordinates."""
         says, outer = self.says, self.coordinates.outer
-        return says if says is None or not self.coordinates.has_levels else _After(says, outer)
+        is_same = not self.coordinates.has_levels and not self.coordinates.links
+        return says if says is None or is_same else _After(says, outer)
 
     def doubt(self) -> Doubt | None:
         """Return what rounding in that `predict` leaves open, for points in coordinates."""
-        if self.rounding is None or not self.coordinates.has_levels:
+        is_same = not self.coordinates.has_levels and not self.coordinates.links
+        if self.rounding is None or is_same:
             return self.rounding
         return replace(self.rounding, inner=self.coordinates)
-
-    def least_margin(self, points: Floats) -> Floats:
-        """Lead with which the user's own `predict` is certain to label points in coordinates.
-
-        Alone and among any others, (n,). Zero where it is the model's own, which is exact.
-        """
-        doubt = self.doubt()
-        return np.zeros(len(points)) if doubt is None else doubt.least_margin(points)
 
     @property
     def _is_plain(self) -> bool:
@@ -185,23 +229,41 @@ def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Exp
     or None. Columns that the model ignores are among the features where `cost` ties them to
     others, and in arrays of numbers, whose rows come back as wide as they were.
     """
-    if is_kind(model, "Pipeline"):
+    if is_pipeline(model):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features, cost)
         rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
         own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
         rounding = Doubt(own, table_map, slip_of(model, table_map))
-        return _behind(table_map, read, rows.labels, rows.images, rounding)
+        found = _behind(table_map, read, rows.labels, rows.images, rounding)
+        return replace(found, responds=Responses(read, table_map.image, model, rows.table))
     if isinstance(model, TableModel):
         known = model.table_map.described(model.features)
         table_map = _described(known, features, cost).taken_exactly()
         own = Arithmetic(model.model, by_products=False)
         rounding = Doubt(own, table_map, slip_of_map(table_map))
         says = _After(model.model.predict, table_map.image)
-        return _behind(table_map, model.model, says, rounding=rounding)
+        found = _behind(table_map, model.model, says, rounding=rounding)
+        return replace(found, responds=Responses(model.model, table_map.image))
     read, own_predict = as_prototype_model(model), predictor_of(model)
     arithmetic = arithmetic_of(model, read)
     bare = None if arithmetic is None else Doubt(arithmetic)
+    found = _described_model(read, own_predict, bare, features)
+    responds = Responses(read, _same, model, partial(named_rows, model))
+    return found if found.behind is not None else replace(found, responds=responds)
+
+
+def _same(rows: Floats) -> Floats:
+    return rows
+
+
+def _described_model(
+    read: PrototypeModel,
+    own_predict: Predictor | None,
+    bare: Doubt | None,
+    features: Any,
+) -> ExplainedModel:
+    """State a model without a pipeline, its columns as they are described."""
     if features is None:
         coordinates = Coordinates(read.features)
         return ExplainedModel(read, own_predict, read.features.names, coordinates, rounding=bare)
@@ -223,7 +285,7 @@ def _behind(
     rounding: Doubt | None = None,
 ) -> ExplainedModel:
     """State a model that sits behind a map."""
-    coordinates = Coordinates(table_map.features)
+    coordinates = Coordinates(table_map.features, links=table_map.links)
     if table_map.parts and not coordinates.width:
         raise InvalidInputError(
             "every feature has one level only, so that nothing can change; expected one that can."
@@ -256,8 +318,8 @@ def _told(table_map: TableMap, features: Any) -> TableMap:
         return table_map.described(features)
     # What an encoder has seen it knows better than the dtype of a column.
     numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
-    table = settled(features)
-    if as_frame(table) is None:
+    table = as_frame(settled(features))
+    if table is None:
         raise InvalidInputError(
             f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
             f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
@@ -287,21 +349,24 @@ class _PipelineRows:
 
     def labels(self, rows: Floats) -> NDArray[Any]:
         """Say what the pipeline predicts, (n,)."""
-        table = self._table(rows)
+        table = self.table(rows)
         with in_turn():
             return np.asarray(self.pipeline.predict(table)).reshape(-1)
 
     def images(self, rows: Floats) -> Floats:
         """Take rows to the space of the model, by the pipeline's own `transform`, (n, k)."""
-        if len(self.pipeline.steps) == 1:
+        steps, _ = split(self.pipeline)
+        if not steps:
             return self.table_map.image(rows)
-        table = self._table(rows)
+        found = self.table(rows)
         with in_turn():
-            found = self.pipeline[:-1].transform(table)
+            for step in steps:
+                found = found if step is None or isinstance(step, str) else step.transform(found)
         dense = found.toarray() if hasattr(found, "toarray") else found
         return np.asarray(dense, dtype=np.float64)
 
-    def _table(self, rows: Floats) -> Any:
+    def table(self, rows: Floats) -> Any:
+        """Write rows as the pipeline wants to see them."""
         table_map, n = self.table_map, rows.shape[0]
         columns: dict[str, NDArray[Any]] = {
             name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns

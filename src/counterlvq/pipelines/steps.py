@@ -22,7 +22,6 @@ _INSTEAD = {
     "KBinsDiscretizer": "cut the column into categories before the pipeline and encode those",
     "Normalizer": "scale columns instead of rows, with StandardScaler for example",
     "PolynomialFeatures": "use a model with local metrics, which bends without them",
-    "PowerTransformer": "transform the column before the pipeline, and scale it here",
     "QuantileTransformer": "use RobustScaler, which is as robust and affine",
     "SplineTransformer": "use a model with local metrics, which bends without it",
     "KNNImputer": "use SimpleImputer, or impute before the pipeline",

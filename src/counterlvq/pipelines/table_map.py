@@ -14,17 +14,14 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import EPSILON, FAINT_SLOPE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.restated import Affine, restated
-from counterlvq.pipelines.rounding import SAFE, TINY, UNIT
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.links import Link
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
-
-# Which slopes are taken for rounding when units are guessed. It chooses among prototypes that are
-# equally right; the blur bounds what is wrong with any of them.
-_FAINT = 2.0**-40
 
 
 @final
@@ -41,6 +38,7 @@ class NumericPart:
     unit: float = 0.0  # of changes that count alike among columns; 0 if that is not known
     blur: Floats | None = None  # like weights: how far they may be from what the steps say
     at: int | None = None
+    link: Link | None = None  # the column is seen through this function
 
     def whole(self, k: int) -> NumericPart:
         """Write the column of B out."""
@@ -177,8 +175,8 @@ class TableMap:
 
         Parameters
         ----------
-        features : Features
-            Of all columns or some, in any order.
+                features : Features
+                    Of all columns or some, in any order.
 
         Examples
         --------
@@ -245,6 +243,31 @@ class TableMap:
         """Whether some column has levels."""
         return any(isinstance(part, LevelsPart) for part in self.parts)
 
+    @cached_property
+    def links(self) -> tuple[Link | None, ...]:
+        """The function that each part is seen through, None for most."""
+        return tuple(getattr(part, "link", None) for part in self.parts)
+
+    def seen(self, rows: Floats) -> Floats:
+        """Take each column through its function, (n, d)."""
+        if not any(link is not None for link in self.links):
+            return rows
+        out = np.array(rows)
+        for j, link in enumerate(self.links):
+            if link is not None:
+                out[:, j] = link.of(out[:, j])
+        return out
+
+    def given(self, rows: Floats) -> Floats:
+        """Undo `seen`, up to rounding, (n, d)."""
+        if not any(link is not None for link in self.links):
+            return rows
+        out = np.array(rows)
+        for j, link in enumerate(self.links):
+            if link is not None:
+                out[:, j] = link.back(out[:, j])
+        return out
+
     def transform(self, table: Any) -> Floats:
         """Take rows of the user's table to the space of the model.
 
@@ -261,6 +284,7 @@ class TableMap:
 
     def image(self, rows: Floats) -> Floats:
         """As `transform`, for rows of numbers and codes that `rows_of` has read, (n, k)."""
+        rows = self.seen(rows)
         if self.diagonal is not None:
             return np.asarray(self.offset + (rows - self.diagonal.base) * self.diagonal.slopes)
         z = np.tile(self.offset, (len(rows), 1))
@@ -331,7 +355,7 @@ class TableMap:
         array([[10.],
                [30.]])
         """
-        coordinates = Coordinates(self.features) if seen is None else seen
+        coordinates = Coordinates(self.features, links=self.links) if seen is None else seen
         affine = self._affine(model, coordinates)
         width = coordinates.width
         start = affine.base if near is None else finite_vector("near", near, width)
@@ -365,9 +389,9 @@ class TableMap:
                 continue
             own, others = int(seen.levels[j]), seen.others(j)
             columns.append(part.weights[others] - part.weights[own])
-            blurs.append(SAFE * (blur[others] + blur[own] + UNIT * np.abs(columns[-1])))
+            blurs.append(SAFE * (blur[others] + blur[own] + EPSILON * np.abs(columns[-1])))
             offset += part.weights[own]
-            offset_blur = SAFE * (offset_blur + blur[own] + UNIT * np.abs(offset))
+            offset_blur = SAFE * (offset_blur + blur[own] + EPSILON * np.abs(offset))
         B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
         return Affine(B, base, units, offset, B_blur, offset_blur)
 
@@ -378,7 +402,7 @@ class TableMap:
         lengths = np.array([float(np.linalg.norm(part.weights)) for part in self.parts])
         # Of a map that does not say, a slope that is fainter than this beside the others is taken
         # for rounding, so that no prototype is carried out along it.
-        faint = lengths <= _FAINT * lengths.max()
+        faint = lengths <= FAINT_SLOPE * lengths.max()
         guessed = 1.0 / np.where(faint, lengths.max(), lengths)
         return np.where(known > 0, known, guessed)
 
@@ -394,11 +418,16 @@ def _or_zeros(blur: Floats | None, like: Floats) -> Floats:
 def levels_of_numbers(part: NumericPart, levels: tuple[Any, ...]) -> LevelsPart:
     """Take a column of numbers that has a few values only as one of levels."""
     numbers = finite_vector(f"the levels of column {part.column!r}", levels)
+    pulled = np.zeros_like(numbers)
+    if part.link is not None:
+        numbers = part.link.of(numbers)
+        pulled = 8.0 * EPSILON * part.link.pull(numbers)
     away, blur = numbers - part.base, _or_zeros(part.blur, part.weights)
     weights = np.outer(away, part.weights)
     # The difference and the product are rounded once each.
     is_exact = (weights == 0) | ((part.base == 0) & (np.abs(part.weights) == 1))
-    rounding = np.where(is_exact, 0.0, 2.0 * UNIT * np.abs(weights) + TINY)
+    rounding = np.where(is_exact, 0.0, 2.0 * EPSILON * np.abs(weights) + SUM_UNDERFLOW)
+    rounding = rounding + np.outer(pulled, np.abs(part.weights))
     return LevelsPart(
         part.column, levels, weights, SAFE * (np.outer(np.abs(away), blur) + rounding)
     )

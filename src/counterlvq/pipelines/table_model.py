@@ -15,6 +15,7 @@ from counterlvq.pipelines.reading import read_pipeline
 from counterlvq.pipelines.table_map import TableMap
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.reference import Reference
 
 __all__ = ["TableModel"]
 
@@ -35,6 +36,8 @@ class TableModel:
     features : Features, optional
         What is known of columns beyond what the map says: units, ranges, whole numbers. Of all
         columns or some, in any order; levels have to be among those that the map knows.
+    reference : Reference, optional
+        A summary of the training table.
 
     Attributes
     ----------
@@ -58,9 +61,14 @@ class TableModel:
     table_map: TableMap
     model: PrototypeModel
     features: Features
+    reference: Reference | None
 
     def __init__(
-        self, table_map: TableMap, model: PrototypeModel, features: Features | None = None
+        self,
+        table_map: TableMap,
+        model: PrototypeModel,
+        features: Features | None = None,
+        reference: Reference | None = None,
     ) -> None:
         if model.n_features != len(table_map.offset):
             raise InvalidInputError(
@@ -70,6 +78,11 @@ class TableModel:
         object.__setattr__(self, "table_map", table_map)
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "features", _described(table_map, features))
+        object.__setattr__(self, "reference", reference)
+
+    def with_reference(self, reference: Reference | None) -> TableModel:
+        """Return the same model with a summary of its training table."""
+        return TableModel(self.table_map, self.model, self.features, reference)
 
     @classmethod
     def from_pipeline(cls, pipeline: Any, features: Features | None = None) -> TableModel:

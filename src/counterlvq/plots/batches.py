@@ -9,6 +9,7 @@ import numpy as np
 from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
+from counterlvq.presentation.numbers import rough_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -90,7 +91,7 @@ def _write_medians(ax: Axes, delta: Floats, up: Floats, down: Floats) -> None:
         for sign, share in ((1, up[k]), (-1, down[k])):
             moved = column[sign * column > 0]
             if moved.size:
-                by = style.number(abs(float(np.median(moved))))
+                by = rough_text(abs(float(np.median(moved))))
                 bars.append((k, sign * float(share), ("+" if sign > 0 else "−") + by))
     style.write_beside_bars(ax, bars)
 

@@ -231,6 +231,9 @@ def _draw_prototypes(ax: Axes, explainer: Explainer, seen: Slice, colours: list[
     from matplotlib.lines import Line2D
 
     model, plane = explainer.model, seen.plane
+    part = {"cluster": "centre", "component": "mean"}.get(model.meaning.part, model.meaning.part)
+    if part == "class":  # where the prototypes of linear scores lie means nothing
+        return []
     places = plane.places(model.prototypes)
     inside = plane.contains(model.prototypes)
     shown = _shown_prototypes(explainer, seen)
@@ -245,7 +248,7 @@ def _draw_prototypes(ax: Axes, explainer: Explainer, seen: Slice, colours: list[
                 markeredgewidth=0.8 if kind else 1.1,
             )  # fmt: skip
     keys = []
-    for kind, words in ((True, "prototype"), (False, "prototype, off the plane")):
+    for kind, words in ((True, part), (False, f"{part}, off the plane")):
         if (shown & (inside == kind)).any():
             face, edge = ("#c4c9d1", style.INK) if kind else ("none", style.MUTED)
             key = Line2D([], [], marker="s", linestyle="none", markersize=6, label=words)

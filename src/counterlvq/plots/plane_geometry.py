@@ -17,6 +17,7 @@ from scipy.linalg import null_space
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import IN_PLANE, LEAST_LENGTH
 from counterlvq.problem.constraints import Bounds
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
@@ -73,7 +74,7 @@ class Plane:
         off = np.abs(self.points(self.places(points)) - points) * self.scale
         size = (np.abs(points) + np.abs(self.origin)).max(axis=0) * self.scale
         # For pictures only: which points are drawn as lying in the plane.
-        return np.asarray((off <= 1e-9 * max(float(size.max()), 1e-300)).all(axis=1))
+        return np.asarray((off <= IN_PLANE * max(float(size.max()), LEAST_LENGTH)).all(axis=1))
 
     @property
     def lengths(self) -> Floats:

@@ -16,8 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
+from counterlvq.errors import NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import DRAWN_ROUNDING
 from counterlvq.plots.plane_geometry import (
     Plane,
     PlaneAxes,
@@ -34,9 +36,6 @@ __all__ = ["Slice", "costs_of", "excess", "slice_of"]
 # Distances from the grid to all prototypes, in multiplications: what a picture may take.
 _EFFORT = 4e8
 _FINEST, _COARSEST = 241, 41
-# A condition counts as kept if it is missed by less than this share of the numbers in it. This and
-# all numbers below are about what is drawn; no claim rests on them.
-_ROUNDING = 2.0**-36
 # Points of the outline of a ball.
 _RAYS = 720
 
@@ -74,6 +73,12 @@ class Slice:
 
 def slice_of(explainer: Explainer, cf: Counterfactual, features: PlaneAxes = None) -> Slice:
     """Compute what `plot_plane` draws."""
+    if explainer.scales:
+        raise NotSupportedError(
+            f"the model sees {', '.join(explainer.scales[:3])}, so that its cells are curved in "
+            f"the columns of the table; expected columns that it sees as they are. Use "
+            f"plot_changes, or transform the table before the pipeline."
+        )
     plane = plane_of(explainer, cf, features)
     answer = plane.places((cf.x if cf.status.has_answer else cf.original)[None, :])[0]
     ball = _outline(plane, explainer.cost, cf.original, cf.lower_bound, answer)
@@ -119,17 +124,17 @@ def excess(explainer: Explainer, x: Floats, points: Floats) -> tuple[Floats, lis
             lifted = points @ condition.G.T - condition.g
             over = np.einsum("ij,ij->i", lifted, lifted) + points @ condition.h - condition.c
             size = 1.0 + abs(condition.c) + float(np.abs(over).max())
-            worst = np.maximum(worst, over / size - _ROUNDING)
+            worst = np.maximum(worst, over / size - DRAWN_ROUNDING)
             continue
         over = points @ condition.A.T + condition.R @ x - condition.v
         sizes = condition.magnitude(np.abs(points).max(axis=0), x)
         signed = over / np.where(sizes > 0, sizes, 1.0)
         share = np.abs(signed) if condition.equality else signed
         # What holds all over says nothing, and being held by a hair would blur other edges.
-        crossed = share.max(axis=0, initial=-1.0) > _ROUNDING
+        crossed = share.max(axis=0, initial=-1.0) > DRAWN_ROUNDING
         if condition.equality:
             lines += list(signed[:, crossed].T)
-        worst = np.maximum(worst, (share - _ROUNDING)[:, crossed].max(axis=1, initial=-1.0))
+        worst = np.maximum(worst, (share - DRAWN_ROUNDING)[:, crossed].max(axis=1, initial=-1.0))
     return worst, lines
 
 

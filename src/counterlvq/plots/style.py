@@ -32,7 +32,6 @@ __all__ = [
     "class_colours",
     "clear_frame",
     "new_figure",
-    "number",
     "require_matplotlib",
     "say",
     "shade",
@@ -207,19 +206,6 @@ def _width(letter: str) -> float:
 def _wrapped(text: str, width: int, most: int) -> str:
     lines = textwrap.wrap(visible(text), width, max_lines=most, placeholder=" …")
     return "\n".join(map(_literal, lines))
-
-
-def number(value: float) -> str:
-    """Four significant digits, thousands set off by commas."""
-    return _with_minus(_digits(value))
-
-
-def _digits(value: float) -> str:
-    return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
-
-
-def _with_minus(text: str) -> str:
-    return f"−{text[1:]}" if text.startswith("-") else text
 
 
 def _literal(text: str) -> str:

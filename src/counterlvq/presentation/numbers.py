@@ -17,6 +17,7 @@ from typing import NamedTuple, final
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.tolerances import DUST
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
@@ -29,6 +30,7 @@ __all__ = [
     "cost_words",
     "exact_text",
     "gap_text",
+    "rough_text",
     "shown_change",
     "shown_row",
 ]
@@ -38,9 +40,6 @@ Check = Callable[[Floats, float], tuple[bool, float]]
 
 # How much more than the answer the shown row may cost.
 _MOST_COST = 1.01
-# Changes that make up no more than this share of the cost are left out where the row holds without
-# them: solvers leave 1e-14 where they mean 0. Those that are needed are shown, however small.
-_DUST = 1e-9
 # Inputs of at most so many digits are shown as they are. More digits than a single-precision
 # number has are the result of a calculation, and nobody's own.
 _OWN_DIGITS = 9
@@ -151,7 +150,7 @@ def _without_dust(
     for move in moved:
         alone = values.copy()
         alone[move.at] = original[move.at]
-        if move.is_real and check(alone, np.inf)[1] >= (1.0 - _DUST) * cost:
+        if move.is_real and check(alone, np.inf)[1] >= (1.0 - DUST) * cost:
             row[move.at] = original[move.at]
         else:
             kept.append(move)
@@ -184,6 +183,18 @@ def exact_text(value: float, feature: Feature | None = None) -> str:
 def cost_text(cost: float) -> str:
     """Show a cost to six digits."""
     return f"{cost:.6g}"
+
+
+def rough_text(value: float) -> str:
+    """Show a number about which nothing is claimed to four digits, or to the last whole one.
+
+    Examples
+    --------
+    >>> rough_text(12345.6), rough_text(-0.123456)
+    ('12,346', '−0.1235')
+    """
+    text = f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
+    return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
 def cost_words(shown: float, own: float) -> str:

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
+from counterlvq.numeric.tolerances import LIMIT_ROUNDING
 from counterlvq.problem.costs import Cost, stated_form, stated_weights
 from counterlvq.problem.level_prices import level_prices
 from counterlvq.programs.conditions import (
@@ -32,6 +33,7 @@ from counterlvq.programs.grids import Grid
 from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
 from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.links import Link
 from counterlvq.types import Kind
 
 __all__ = ["Coordinates", "Prices", "tied_columns"]
@@ -57,8 +59,18 @@ class Coordinates:
     levels: tuple[
         float, ...
     ] = ()  # positions, as in a row of the table; only those of levels count
+    links: tuple[Link | None, ...] = ()  # functions through which numbers are seen
 
     def __post_init__(self) -> None:
+        if not any(link is not None for link in self.links):
+            object.__setattr__(self, "links", ())
+        for feature, link in zip(self.features, self.links, strict=bool(self.links)):
+            if link is not None and not feature.is_real:
+                raise InvalidInputError(
+                    f"feature {feature.name!r} is {feature.kind} with steps of its own, and the "
+                    f"pipeline sees {link.words(feature.name)}; expected any real number there. "
+                    f"Describe the column as real."
+                )
         own = self.levels or (0.0,) * len(self.features)
         kept = (0.0 if f.is_number else at for f, at in zip(self.features, own, strict=True))
         object.__setattr__(self, "levels", tuple(kept))
@@ -67,7 +79,16 @@ class Coordinates:
         """Coordinates of rows that have the levels of this one."""
         if not self.has_levels:
             return self
-        return Coordinates(self.features, tuple(float(value) for value in row))
+        return Coordinates(self.features, tuple(float(value) for value in row), self.links)
+
+    def holds(self, row: object) -> bool:
+        """Whether something is a row of the table: finite numbers and positions of levels."""
+        if not isinstance(row, np.ndarray) or row.shape != (len(self.features),):
+            return False
+        if row.dtype != np.float64 or not np.isfinite(row).all():
+            return False
+        pairs = zip(self.features, row.tolist(), strict=True)
+        return all(f.is_number or at in range(len(f.levels)) for f, at in pairs)
 
     def others(self, column: int) -> list[int]:
         """Positions of the levels that a feature could take up."""
@@ -102,7 +123,7 @@ class Coordinates:
     @cached_property
     def is_plain(self) -> bool:
         """Whether coordinates are the features, and any number will do for each."""
-        return not self.has_levels and self.grid.is_trivial
+        return not self.has_levels and not self.links and self.grid.is_trivial
 
     @cached_property
     def has_levels(self) -> bool:
@@ -139,7 +160,7 @@ class Coordinates:
 
     def inner(self, rows: Sequence[Sequence[float]] | Floats) -> Floats:
         """Take rows of numbers and positions of levels to coordinates, (n, width)."""
-        given = np.asarray(rows, dtype=np.float64)
+        given = self._through(np.asarray(rows, dtype=np.float64))
         if not self.has_levels:
             return given
         out = np.zeros((given.shape[0], self.width))
@@ -150,8 +171,29 @@ class Coordinates:
                 out[:, span] = given[:, j, None] == np.array(self.others(j))
         return read_only(out)
 
+    def _through(self, rows: Floats) -> Floats:
+        """Take numbers through their functions."""
+        if not self.links:
+            return rows
+        out = np.array(rows)
+        for j, link in enumerate(self.links):
+            if link is not None:
+                out[:, j] = link.of(out[:, j])
+        return read_only(out)
+
     def outer(self, points: Sequence[Sequence[float]] | Floats) -> Floats:
         """Take coordinates back to numbers and positions of levels, (n, d)."""
+        out = self._leveled(points)
+        if not self.links:
+            return out
+        out = np.array(out)
+        for j, link in enumerate(self.links):
+            if link is not None:
+                out[:, j] = link.back(out[:, j])
+        return out
+
+    def _leveled(self, points: Sequence[Sequence[float]] | Floats) -> Floats:
+        """Take coordinates back, numbers as they are seen."""
         if not self.has_levels:
             return np.asarray(points)
         given = np.asarray(points, dtype=np.float64)
@@ -187,7 +229,7 @@ class Coordinates:
                 found.append(LinearConditions.on_features(at, self.width, new=1, old=0, value=1))
             if len(at) > 1:
                 found.append(self._total(span, equality=False))
-            lower, upper = feature.range
+            lower, upper = self._seen_range(feature, at)
             if lower > -np.inf:
                 found.append(
                     LinearConditions.on_features(at, self.width, new=-1, old=0, value=-lower)
@@ -197,6 +239,60 @@ class Coordinates:
                     LinearConditions.on_features(at, self.width, new=1, old=0, value=upper)
                 )
         return tuple(found)
+
+    def _seen_range(self, feature: Feature, at: list[int]) -> tuple[float, float]:
+        """Range of a feature as it is seen: all that its function can yield if it has one."""
+        link = self._link_at(at[0]) if at else None
+        if link is None:
+            return feature.range
+        low, high = link.image
+        return max(low, _seen(link, feature.lower, -1)), min(high, _seen(link, feature.upper, 1))
+
+    def _link_at(self, coordinate: int) -> Link | None:
+        for j, span in enumerate(self.spans if self.links else ()):
+            if span.start == coordinate:
+                return self.links[j]
+        return None
+
+    def _refuse_linked(self, column: int, what: str) -> None:
+        row = np.zeros((1, len(self.features)))
+        row[0, column] = 1.0
+        self._refuse_mixed(row, row, what)
+
+    def _refuse_mixed(self, A: Floats, R: Floats, what: str) -> None:
+        used = np.flatnonzero(A.any(axis=0) | R.any(axis=0)).tolist()
+        for j, link in enumerate(self.links):
+            if link is not None and j in used:
+                name = self.features.columns[j].name
+                raise InvalidInputError(
+                    f"{what} of {name!r}, and the pipeline sees {link.words(name)}: that is no "
+                    f"linear rule there. Expected bounds, Freeze, Increase or Decrease of that "
+                    f"column alone."
+                )
+
+    def _linked(self, rows: LinearConditions) -> LinearConditions:
+        """State rows about single columns that are seen through a function; refuse others."""
+        if not self.links:
+            return rows
+        A, R, v = rows.A.copy(), rows.R.copy(), rows.v.copy()
+        for i in range(len(v)):
+            at = [j for j in np.flatnonzero((A[i] != 0) | (R[i] != 0)) if self.links[j] is not None]
+            if not at:
+                continue
+            j = int(at[0])
+            link = self.links[j]
+            assert link is not None
+            alone = np.count_nonzero((A[i] != 0) | (R[i] != 0)) == 1
+            if alone and R[i, j] == 0:
+                sign = np.sign(A[i, j])
+                limit = float(v[i] / A[i, j])
+                side = 0 if rows.equality else int(sign)
+                A[i, j], v[i] = sign, sign * _seen(link, limit, side)
+            elif alone and A[i, j] == -R[i, j] and v[i] == 0:
+                A[i, j], R[i, j] = np.sign(A[i, j]), -np.sign(A[i, j])
+            else:
+                self._refuse_mixed(A[i : i + 1], R[i : i + 1], "a rule mixes or limits changes")
+        return LinearConditions(read_only(A), read_only(R), read_only(v), rows.equality)
 
     def spread(
         self,
@@ -217,6 +313,7 @@ class Coordinates:
         condition: LinearConditions | QuadraticCondition | LevelRule | LeastChange | ValueRule,
     ) -> Stated:
         if isinstance(condition, LeastChange):
+            self._refuse_linked(condition.column, "a least change")
             return replace(condition, column=self.spans[condition.column].start)
         if isinstance(condition, ValueRule):
             return self._value_rule(condition)
@@ -224,6 +321,8 @@ class Coordinates:
             return self._rule(condition)
         if isinstance(condition, LinearConditions):
             return self._rows(condition)
+        if self.links:
+            self._refuse_mixed(condition.G, condition.h[None, :], "a quadratic rule speaks")
         if not self.has_levels:
             return condition
         # A quadratic condition says nothing of levels: their columns are zero in it.
@@ -265,6 +364,7 @@ class Coordinates:
 
     def _value_rule(self, rule: ValueRule) -> ValueRule:
         """State which values a number has; what it counts from are numbers too."""
+        self._refuse_linked(rule.column, "a rule lists or compares values")
         old = None
         if rule.old is not None:
             old = np.zeros(self.width)
@@ -286,6 +386,7 @@ class Coordinates:
 
     def _rows(self, rows: LinearConditions) -> LinearConditions:
         """Spread linear conditions; on a feature of levels they can only say that it stays."""
+        rows = self._linked(rows)
         if not self.has_levels:
             return rows
         new_parts, old_parts, values = [], [], []
@@ -312,6 +413,14 @@ class Coordinates:
         if not rows.equality:
             return [below]
         return [below, LinearConditions(read_only(-rows.A), read_only(-rows.R), read_only(-rows.v))]
+
+
+def _seen(link: Link, limit: float, side: int) -> float:
+    """Take a limit through a function, rounded to the side that leaves more room."""
+    if not np.isfinite(limit):
+        return limit
+    found = float(link.of(np.array([limit]))[0])
+    return found + side * LIMIT_ROUNDING * abs(found)
 
 
 @final

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Self, final
@@ -14,8 +14,9 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only, real_number
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
-from counterlvq.tables.dates import days_of
-from counterlvq.tables.frames import FrameView, as_frame, settled
+from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
 from counterlvq.types import Kind
 
 __all__ = [
@@ -31,9 +32,6 @@ __all__ = [
 
 # Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
 _MEDIAN_TO_MEAN_DEVIATION = 0.845348
-# A `value` that a subclass computes itself may differ by rounding from that of its parts, which
-# is the one that is reported. It decides whether a subclass is refused; no number rests on it.
-_OWN_ROUNDING = 1e-9
 
 
 # Prices of switches: by feature, one for all pairs of levels or one for each pair.
@@ -167,7 +165,7 @@ def _refuse_other_factor(cost: Cost, form: QuadraticForm, width: int) -> None:
     name, factor = type(cost).__name__, Cost.quadratic_form(cost, width)
     for probe in _probes(width):
         stated, other = form.value(probe), factor.value(probe)
-        if not abs(stated - other) <= _OWN_ROUNDING * abs(stated):
+        if not abs(stated - other) <= OWN_COST_ROUNDING * abs(stated):
             raise InvalidInputError(
                 f"{name}.quadratic_form({width}) and {name}.l2_factor({width}) disagree about the "
                 f"change {probe.tolist()}: {stated:g} and {other:g}; expected the same. State "
@@ -185,7 +183,7 @@ def _refuse_contradiction(cost: Cost, probe: Floats) -> None:
     name = type(cost).__name__
     stated = real_number(f"{name}.value({probe.tolist()})", cost.value(probe))
     parts = _value_of_parts(cost, probe)
-    if not abs(stated - parts) <= _OWN_ROUNDING * abs(parts):
+    if not abs(stated - parts) <= OWN_COST_ROUNDING * abs(parts):
         raise InvalidInputError(
             f"{name}.value({probe.tolist()}) is {stated:g}, but its parts say {parts:g}: "
             f"l1_weights @ |delta| + |l2_factor @ delta|^2; expected the same. Leave `value` to "
@@ -215,35 +213,46 @@ class Manhattan(Cost):
 
     Parameters
     ----------
-    weights : array-like of shape (d,), optional
+    weights : array-like of shape (d,), or mapping from feature name to float, optional
         Positive price of one unit of change per feature, in the order of the columns that the
-        model or the pipeline was given; 1 for all by default. That of a categorical feature is
-        its price per switch.
+        model or the pipeline was given; 1 for all by default, and for features that a mapping
+        does not name. That of a categorical feature is its price per switch.
         See `mad_weights` for weights that make features comparable.
     switches : mapping from feature to price, optional
         What another level costs, for the feature or for each pair of levels; see `Cost`.
     default : float or mapping from feature to price, optional
         What pairs of levels cost that `switches` does not list.
+    unit : str, optional
+        What costs are counted in, as texts say it, such as "typical deviations".
 
     Examples
     --------
     >>> Manhattan(weights=[1.0, 10.0]).value([3.0, -0.5])
     8.0
+    >>> Manhattan({"income": 0.001})
+    Manhattan({'income': 0.001})
     >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5}, default=2.0)
     Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5}, default=2.0)
     """
 
-    weights: Floats | None  # (d,)
+    weights: Floats | Mapping[str, float] | None  # (d,)
     switches: Switches
     default: Default
+    unit: str
 
     def __init__(
         self,
-        weights: ArrayLike | None = None,
+        weights: ArrayLike | Mapping[str, float] | None = None,
         switches: Switches | None = None,
         default: Default = None,
+        *,
+        unit: str = "",
     ) -> None:
         _set_switches(self, switches, default)
+        object.__setattr__(self, "unit", unit)
+        if isinstance(weights, Mapping):
+            object.__setattr__(self, "weights", _checked_by_name(weights))
+            return
         prices = None if weights is None else finite_vector("weights", weights)
         if prices is not None and not (prices > 0).all():
             j = int((prices <= 0).argmax())
@@ -255,13 +264,31 @@ class Manhattan(Cost):
         object.__setattr__(self, "weights", prices)
 
     def __repr__(self) -> str:
-        shown = [] if self.weights is None else [str(self.weights.tolist())]
-        return f"Manhattan({', '.join(shown + _shown_switches(self))})"
+        shown = [str(self.weights.tolist())] if isinstance(self.weights, np.ndarray) else []
+        shown += [str(self.weights)] if isinstance(self.weights, Mapping) else []
+        shown += _shown_switches(self)
+        shown += [f"unit={self.unit!r}"] if self.unit else []
+        return f"Manhattan({', '.join(shown)})"
+
+    def for_columns(self, columns: Sequence[str]) -> Manhattan:
+        """Put weights by name into the order of the columns of a table."""
+        if not isinstance(self.weights, Mapping):
+            return self
+        names = Features(columns)
+        weights = np.ones(len(columns))
+        for name, weight in self.weights.items():
+            weights[names.position(name)] = weight
+        return Manhattan(weights, self.switches, unit=self.unit)
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""
         if self.weights is None:
             return np.ones(width)
+        if isinstance(self.weights, Mapping):
+            raise InvalidInputError(
+                f"{self!r} has weights by name, and changes came without names; expected weights "
+                f"in the order of the features. An Explainer knows the names."
+            )
         if self.weights.shape[0] != width:
             raise InvalidInputError(
                 f"Manhattan has {self.weights.shape[0]} weights; expected {width}, one per feature."
@@ -417,6 +444,21 @@ class Mahalanobis(Cost):
         return self.form
 
 
+def _checked_by_name(weights: Mapping[str, float]) -> Mapping[str, float]:
+    for name, weight in weights.items():
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"weights has the key {name!r} of type {type(name).__name__}; expected names of "
+                f"features. Weights by position are an array."
+            )
+        if not _is_positive(weight):
+            raise InvalidInputError(
+                f"weights[{name!r}] is {weight!r}; expected a positive weight. Use Freeze to keep "
+                f"a feature as it is."
+            )
+    return {name: float(weight) for name, weight in weights.items()}
+
+
 def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     """Weights for `Manhattan`: one over the median absolute deviation of each feature.
 
@@ -472,7 +514,7 @@ def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
     numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
     if any(numeric):
         chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
-        rows = np.stack([_numbers_of(frame, name) for name in chosen], axis=1)
+        rows = np.stack([numbers_or_days(frame, name, frame.kind(name)) for name in chosen], axis=1)
         for j, name in enumerate(chosen):
             if not np.isfinite(rows[:, j]).all():
                 i = int((~np.isfinite(rows[:, j])).argmax())
@@ -492,13 +534,6 @@ def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
                 f"pass constant=1.0 to give it a weight of its own."
             ) from None
     return read_only(weights)
-
-
-def _numbers_of(frame: FrameView, name: str) -> Floats:
-    """Read a column of numbers, or the days of one of dates."""
-    if frame.kind(name) is not Kind.DATE:
-        return frame.numbers(name)
-    return np.array([days_of(value) for value in frame.values(name)])
 
 
 def _checked_switches(switches: Switches | None) -> Switches:

@@ -25,7 +25,7 @@ _LISTED = 8
 
 def level_prices(cost: Cost, feature: Feature, weight: float) -> Floats:
     """Price of each switch, from the level of the row to that of the column; NaN without one."""
-    stated = cost.switches.get(feature.name)
+    stated = cost.switches.get(feature.name, feature.switches)
     if isinstance(stated, Mapping):
         return _of_pairs(cost, feature, stated)
     count = len(feature.levels)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import key_of, plain, told
-from counterlvq.tables.frames import is_missing
+from counterlvq.tables.values import is_missing
 
 __all__ = ["RowTargets", "labels_of", "targets_per_row", "wished_prototypes"]
 

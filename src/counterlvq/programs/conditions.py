@@ -1,4 +1,4 @@
-"""Conditions on a counterfactual as plain numbers: the common tongue of cells and constraints.
+"""Conditions on a counterfactual in numbers, as cells and constraints both state them.
 
 `x` is the factual input and `y` the counterfactual. Nothing here depends on `x`: matrices
 are fixed, and only right-hand sides will, once a factual input is known.
@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, read_only
-from counterlvq.numeric.error_free import EPSILON, rounded_dot, split_sum
+from counterlvq.numeric.error_free import rounded_dot, split_sum
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.numeric.tolerances import EPSILON, FACTOR_TRADE
 from counterlvq.programs.intervals import ValueRule
 
 __all__ = [
@@ -27,12 +28,6 @@ __all__ = [
     "QuadraticCondition",
     "StatedQuadratic",
 ]
-
-
-# Share of a quadratic condition that is given up so that a factor that is off by e costs e^2
-# over this and not e: with the rounding of floats, both end near 1e-11. It makes the region that
-# bounds are about larger, so that they are weaker; points are judged by the condition as stated.
-_TRADE = 2.0**-36
 
 
 @final
@@ -215,7 +210,7 @@ def _widened(h: Floats, c: float, share: float, off: Floats) -> tuple[Floats, fl
     lost = float(off @ off)
     if lost == 0.0 and share == 1.0:
         return h, c
-    own = _TRADE if lost > 0.0 else 0.0
+    own = FACTOR_TRADE if lost > 0.0 else 0.0
     scale = (1.0 + own) / share
     # Rounded upwards; the last digits of h are within what is taken off every bound.
     c = c * scale + (1.01 * lost / own if own else 0.0) + 4.0 * EPSILON * abs(c * scale)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import FAINT, HUGE, TINY_ROOT, TINY_SQUARE, UNIT
 
 __all__ = [
     "cell_value",
@@ -32,20 +33,6 @@ __all__ = [
 ]
 
 _INF = np.inf
-# Twice the unit of rounding. A sum of n products of floats is off by at most n + 1 roundings of
-# the sum of their sizes; the factor two pays for the products of errors with errors. Errors
-# that are rounded up make a bound weak. Products below 2^-1022 lose more, which is not paid for.
-_UNIT = 2.0**-52
-# Multipliers beyond this are noise from a failed solver, and their products could overflow:
-# such a cell is simply not bounded.
-_HUGE = 1e100
-# Multipliers below this charge for nothing: that is always allowed, and their products could
-# underflow.
-_FAINT = 1e-100
-# What products lose that underflow, and their sums, at the most.
-_TINY = 2.0**-1000
-# What two roundings of a root lose, at the most, whose squares underflow.
-_ROOT_TINY = 2.0**-560
 
 
 @jit
@@ -78,7 +65,7 @@ def _right_side(x, A, R, v):
     # One number that was never touched is exact.
     if terms == 0 or (terms == 1 and v != 0.0):
         return right, 0.0
-    return right, (terms + 3) * _UNIT * size + _TINY
+    return right, (terms + 3) * UNIT * size + TINY_SQUARE
 
 
 @jit
@@ -96,8 +83,8 @@ def limits_of(x, A, R, v, equality, column, low, high):
         end = right / slope
         room = error / abs(slope)
         if abs(slope) != 1.0:
-            room += _UNIT * abs(end)
-        room *= 1.0 + 4.0 * _UNIT
+            room += UNIT * abs(end)
+        room *= 1.0 + 4.0 * UNIT
         outside = end + room
         inside = end - room
         if room > 0.0:
@@ -144,13 +131,13 @@ def lead_over(anchors, anchor_errors, z, z_error, prototype, rival):
         square += D * D
         away += a * a
         lead += D * (D - 2.0 * a)
-    length = np.sqrt(square) * (1.0 + (r + 4) * _UNIT)
-    away = np.sqrt(away) * (1.0 + (r + 4) * _UNIT)
-    e = anchor_errors[rival] + anchor_errors[prototype] + _UNIT * length
-    f = z_error + anchor_errors[prototype] + _UNIT * away
+    length = np.sqrt(square) * (1.0 + (r + 4) * UNIT)
+    away = np.sqrt(away) * (1.0 + (r + 4) * UNIT)
+    e = anchor_errors[rival] + anchor_errors[prototype] + UNIT * length
+    f = z_error + anchor_errors[prototype] + UNIT * away
     error = 2.0 * length * e + e * e + 2.0 * (length * f + (away + f) * e)
-    error += (r + 6) * _UNIT * length * (length + 2.0 * away)
-    return lead, 1.001 * error + _TINY, length + _TINY, e
+    error += (r + 6) * UNIT * length * (length + 2.0 * away)
+    return lead, 1.001 * error + TINY_SQUARE, length + TINY_SQUARE, e
 
 
 @jit
@@ -184,14 +171,14 @@ def cell_value(
     adds = rivals.size + v.size + L.shape[0] + 8
     for n in range(rivals.size):
         y = rival_multipliers[n]
-        if not _FAINT < y < _HUGE:
+        if not FAINT < y < HUGE:
             continue
         k = rivals[n]
         lead, lead_error, length, _ = lead_over(anchors, anchor_errors, z, z_error, prototype, k)
         for c in range(r):
             D = anchors[k, c] - anchors[prototype, c]
             g[c] += y * D
-            g_size[c] += y * abs(D) + (_TINY if D != 0.0 else 0.0)
+            g_size[c] += y * abs(D) + (TINY_SQUARE if D != 0.0 else 0.0)
         constant -= y * (lead - margin)
         size += y * (abs(lead) + abs(margin))
         error += y * lead_error
@@ -203,25 +190,25 @@ def cell_value(
             for c in range(r):
                 part += F[c, j] * g[c]
             slope[j] = 2.0 * part
-            blur = total_error + (adds + r) * _UNIT * total
+            blur = total_error + (adds + r) * UNIT * total
         else:
             slope[j] = 2.0 * F_diagonal[j] * g[j]
-            blur = total_error + (adds + 2) * _UNIT * g_size[j]
+            blur = total_error + (adds + 2) * UNIT * g_size[j]
         slope_error[j] = 2.0 * column_lengths[j] * blur
     # 2. The user's linear conditions.
     for c in range(v.size):
         p = multipliers[c]
-        if not _FAINT < abs(p) < _HUGE or (p < 0.0 and not equality[c]):
+        if not FAINT < abs(p) < HUGE or (p < 0.0 and not equality[c]):
             continue
         right, right_error = _right_side(x, A[c], R[c], v[c])
         constant -= p * right
         size += abs(p * right)
-        error += abs(p) * right_error + _TINY
+        error += abs(p) * right_error + TINY_SQUARE
         for j in range(d):
             if A[c, j] != 0.0:
                 part = p * A[c, j]
                 slope[j] += part
-                slope_error[j] += adds * _UNIT * abs(part) + _TINY
+                slope_error[j] += adds * UNIT * abs(part) + TINY_SQUARE
     # 3. The quadratic cost: any v will do, so that only products with L round.
     if L_diagonal.size:
         for j in range(d):
@@ -230,8 +217,8 @@ def cell_value(
                 continue
             part = 2.0 * L_diagonal[j] * t
             slope[j] += part
-            slope_error[j] += adds * _UNIT * abs(part) + _TINY
-            error += _TINY
+            slope_error[j] += adds * UNIT * abs(part) + TINY_SQUARE
+            error += TINY_SQUARE
             constant -= t * t
             size += t * t
     elif L.shape[0]:
@@ -243,12 +230,12 @@ def cell_value(
                 continue
             constant -= t * t
             size += t * t
-            error += _TINY
+            error += TINY_SQUARE
             for j in range(d):
                 part = 2.0 * L[c, j] * t
                 slope[j] += part
                 if L[c, j] != 0.0:
-                    slope_error[j] += adds * _UNIT * abs(part) + _TINY
+                    slope_error[j] += adds * UNIT * abs(part) + TINY_SQUARE
     # 4. What is left is separable: its least over the box, less all that rounding can be worth.
     constant += extra_constant
     size += abs(extra_constant)
@@ -258,7 +245,7 @@ def cell_value(
         s = slope[j] + extra_slope[j]
         blur = slope_error[j] + extra_error[j]
         if extra_slope[j] != 0.0:
-            blur += 2.0 * _UNIT * (abs(slope[j]) + abs(extra_slope[j]))
+            blur += 2.0 * UNIT * (abs(slope[j]) + abs(extra_slope[j]))
         if low[j] > high[j]:
             return _INF, 0.0
         part = _least(w[j], s, blur, low[j], high[j])
@@ -273,7 +260,7 @@ def cell_value(
         size += abs(part) + 4.0 * (w[j] + abs(s) + blur) * far
         blurred += blur * far
     count = adds + L_diagonal.size + d
-    error = 1.001 * error + count * _UNIT * size
+    error = 1.001 * error + count * UNIT * size
     value -= error
     return (value, error + blurred) if value < _INF else (-_INF, _INF)
 
@@ -293,7 +280,7 @@ def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
         for j in range(x.size):
             z[j] = F_diagonal[j] * (x[j] - center[j])
             square += z[j] * z[j]
-        return 2.0 * (1.0 + (x.size + 8) * _UNIT) * _UNIT * np.sqrt(square) + _ROOT_TINY
+        return 2.0 * (1.0 + (x.size + 8) * UNIT) * UNIT * np.sqrt(square) + TINY_ROOT
     size = 0.0
     for j in range(x.size):
         size += column_lengths[j] * abs(x[j] - center[j])
@@ -302,7 +289,7 @@ def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
         for j in range(x.size):
             total += F[c, j] * (x[j] - center[j])
         z[c] = total
-    return (x.size + 4) * _UNIT * size
+    return (x.size + 4) * UNIT * size
 
 
 @jit
@@ -312,7 +299,7 @@ def fastest_gain(
 ):  # fmt: skip
     """How much a prototype can gain on a rival at most, per cost or per root of it.
 
-    A change gains ``n'delta``. By absolute prices that is at most ``max_j |n_j| / w_j`` per
+    A change gains ``n'delta``. With absolute costs that is at most ``max_j |n_j| / w_j`` per
     cost. By a quadratic cost it is at most ``|C'n|`` per root of it, with an `inverse` C of L up
     to E: ``n'delta = n'C (L delta) + n'E delta``, and `inverse_blur` bounds the share of
     ``sum_j |n_j| stretch_j`` that the second term and the rounding of the first can be.
@@ -326,18 +313,18 @@ def fastest_gain(
         if F.shape[0]:
             for c in range(r):
                 n[j] += 2.0 * F[c, j] * (anchors[rival, c] - anchors[prototype, c])
-            part = 2.0 * column_lengths[j] * (e + (r + 6) * _UNIT * length)
+            part = 2.0 * column_lengths[j] * (e + (r + 6) * UNIT * length)
             is_blank = column_lengths[j] == 0.0
         else:
             D = anchors[rival, j] - anchors[prototype, j]
             n[j] = 2.0 * F_diagonal[j] * D
             own = anchor_errors[rival] + anchor_errors[prototype]
-            part = 2.0 * column_lengths[j] * (own + 4.0 * _UNIT * abs(D))
+            part = 2.0 * column_lengths[j] * (own + 4.0 * UNIT * abs(D))
             is_blank = D == 0.0 and own == 0.0
         size = abs(n[j]) + part
         if not is_blank:
-            size += _TINY
-            total += _TINY
+            size += TINY_SQUARE
+            total += TINY_SQUARE
         if L_diagonal.size:
             speed = size / L_diagonal[j]
             total += speed * speed
@@ -345,7 +332,7 @@ def fastest_gain(
             spread += part * stretch[j] + inverse_blur * size * stretch[j]
         else:
             fastest = max(fastest, size / w[j])
-    rounding = 1.0 + (d + 16) * _UNIT
+    rounding = 1.0 + (d + 16) * UNIT
     if L_diagonal.size:
         return np.sqrt(total) * rounding
     if inverse.shape[0]:
@@ -367,7 +354,7 @@ def overtaking_cost(lead, error, gain, is_quadratic, margin):
     if not gain > 0.0:
         return _INF if gain == 0.0 else 0.0
     share = behind / gain
-    return (share * share if is_quadratic else share) * (1.0 - 16.0 * _UNIT)
+    return (share * share if is_quadratic else share) * (1.0 - 16.0 * UNIT)
 
 
 @jit

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import UNIT
-from counterlvq.programs.intervals import NEAR, Interval, LeastChange, ValueRule, near
+from counterlvq.numeric.tolerances import GRID_ROUNDING, UNIT
+from counterlvq.programs.intervals import Interval, LeastChange, ValueRule, near
 
 __all__ = ["Choice", "Grid", "Ticks"]
 
@@ -113,7 +113,8 @@ class Grid:
         return np.asarray(number * self.step[self.lattice] / self.parts[self.lattice])
 
     def _slack(self, values: Floats) -> Floats:
-        return np.asarray(NEAR * np.maximum(np.abs(values), self._value(np.ones(values.size))))
+        sizes = np.maximum(np.abs(values), self._value(np.ones(values.size)))
+        return np.asarray(GRID_ROUNDING * sizes)
 
 
 def _is_ample(y: float, x: float, by: float) -> bool:

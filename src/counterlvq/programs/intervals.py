@@ -13,15 +13,9 @@ from math import inf
 from typing import NamedTuple, final
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD
 
-__all__ = ["NEAR", "Interval", "LeastChange", "ValueRule", "complement", "near", "points"]
-
-# A value this near to another, as a share of its size, counts as the same: 0.1 + 0.2 is a decimal.
-# Points that are off by less count as answers; boxes are widened by as much before anything is
-# claimed.
-NEAR = 2.0**-44
-# Where a threshold and an input are both 0, any smaller number is one.
-_LEAST = 2.0**-960
+__all__ = ["Interval", "LeastChange", "ValueRule", "complement", "near", "points"]
 
 
 def near(value: float, x: float) -> float:
@@ -32,7 +26,7 @@ def near(value: float, x: float) -> float:
     >>> near(16.0, 3.0) == 2.0**-40
     True
     """
-    return max(NEAR * max(abs(value), abs(x)), _LEAST)
+    return max(GRID_ROUNDING * max(abs(value), abs(x)), LEAST_THRESHOLD)
 
 
 class Interval(NamedTuple):

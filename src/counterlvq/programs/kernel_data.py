@@ -16,14 +16,12 @@ from scipy.spatial.distance import cdist
 from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import DEFINITE_PIVOT
 from counterlvq.programs.proof_data import ProofData, diagonal_of
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["KernelData", "family_of", "root_of"]
 
-# A factor with a smaller pivot, as a share of its column, is left to another engine. That decides
-# who solves, not what is claimed.
-_DEFINITE = 1e-12
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
 # for every row costs more than the better order saves.
 _MOST_SCALES = 1 << 12
@@ -176,11 +174,13 @@ def _moves(
     model: PrototypeModel, anchors: Floats, columns: NDArray[np.intp], units: _Units
 ) -> Floats:
     """Take anchors to rows on changes in units of cost, (n, d)."""
-    if model.omegas is None:
-        return units.applied(2.0 * anchors[:, columns])
-    if model.diagonal is not None:
-        return units.applied(2.0 * anchors[:, columns] * model.diagonal[columns])
-    return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
+    # A row that overflows makes the kernel fail, and another engine is asked.
+    with np.errstate(over="ignore", invalid="ignore"):
+        if model.omegas is None:
+            return units.applied(2.0 * anchors[:, columns])
+        if model.diagonal is not None:
+            return units.applied(2.0 * anchors[:, columns] * model.diagonal[columns])
+        return np.ascontiguousarray(anchors @ units.applied(2.0 * model.shared_factor[:, columns]))
 
 
 def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
@@ -214,7 +214,7 @@ def root_of(L: Floats) -> Floats | None:
     R = np.linalg.qr(L, mode="r")
     diagonal = np.abs(np.diag(R))
     lengths = np.sqrt(np.einsum("ij,ij->j", L, L))
-    if not (diagonal > _DEFINITE * lengths).all():
+    if not (diagonal > DEFINITE_PIVOT * lengths).all():
         return None
     signed: Floats = R * np.sign(np.diag(R))[:, None]
     return signed

@@ -153,7 +153,7 @@ class LiftedMultipliers:
 
     @property
     def charges_anything(self) -> bool:
-        """Whether any price is more than nothing."""
+        """Whether any multiplier is more than nothing."""
         linear = self.linear
         parts = (
             self.forms, linear.y, linear.z, linear.nu, self.low, self.high, self.cross,

@@ -39,6 +39,7 @@ class Program:
     quadrics: tuple[QuadraticCondition, ...]
     reach: Floats  # (d,), finite
     blur: Floats  # (m + k,), rounding of b and e themselves
+    deadline: float = np.inf  # by the monotonic clock; a solver that has nothing by then, fails
 
     @property
     def width(self) -> int:
@@ -69,7 +70,7 @@ class Program:
 @final
 @dataclass(frozen=True, eq=False)
 class Multipliers:
-    """Prices on the conditions of a program, from any source: nothing here is trusted."""
+    """Multipliers on the conditions of a program, from any source: nothing here is trusted."""
 
     y: Floats  # (m,) for A delta <= b
     z: Floats  # (k,) for E delta == e
@@ -121,6 +122,7 @@ def elastic(program: Program) -> Program:
         quadrics=tuple(quadrics),
         reach=np.concatenate([program.reach, most]),
         blur=program.blur,
+        deadline=program.deadline,
     )
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor
+from counterlvq.numeric.tolerances import UNIT
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = [
@@ -31,8 +32,6 @@ __all__ = [
     "starts_of",
 ]
 
-# Twice the unit of rounding; see `duality_kernel`.
-_UNIT = 2.0**-52
 # An approximate inverse that misses the identity by more than this says nothing: then the cost
 # limits no change, and bounds are weaker.
 _FAR_FROM_INVERSE = 0.5
@@ -172,7 +171,7 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
     stretch = (reach_of(L) if reach is None else reach).stretch
     known = np.isfinite(stretch)
     limits[known] = np.minimum(limits[known], np.sqrt(cap) * stretch[known])
-    return limits * (1.0 + 8.0 * _UNIT)
+    return limits * (1.0 + 8.0 * UNIT)
 
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:
@@ -185,7 +184,7 @@ def limits_at(stated: ProofData, caps: Floats) -> Floats:
 def sides_at(stated: ProofData, X: Floats) -> Floats:
     """How far rows (n, d) may change by the conditions on single features, (n, d); or inf."""
     low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
-    slack = (X.shape[1] + 4) * _UNIT
+    slack = (X.shape[1] + 4) * UNIT
     for k, j in enumerate(stated.single_column.tolist()):
         slope, old, value = stated.single_new[k, j], stated.single_old[k], stated.single_value[k]
         end = (value - X @ old - slope * X[:, j]) / slope
@@ -228,27 +227,27 @@ def reach_of(L: Floats) -> CostReach:
     if not np.diag(T).all():
         return flat
     inverse = np.linalg.solve(T, Q.T) / units[:, None]
-    lengths = np.sqrt(np.einsum("ij,ij->i", inverse, inverse)) * (1.0 + (s + 4) * _UNIT)
+    lengths = np.sqrt(np.einsum("ij,ij->i", inverse, inverse)) * (1.0 + (s + 4) * UNIT)
     size = np.abs(inverse) @ np.abs(part)
-    miss = np.abs(np.eye(seen.size) - inverse @ part) + (s + 4) * _UNIT * (size + np.eye(seen.size))
+    miss = np.abs(np.eye(seen.size) - inverse @ part) + (s + 4) * UNIT * (size + np.eye(seen.size))
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = float(((miss @ lengths) / lengths).max()) * (1.0 + (s + 4) * _UNIT)
+        share = float(((miss @ lengths) / lengths).max()) * (1.0 + (s + 4) * UNIT)
     if not share < _FAR_FROM_INVERSE:
         return flat
     stretch = flat.stretch.copy()
-    stretch[seen] = lengths / (1.0 - share) * (1.0 + 4.0 * _UNIT)
+    stretch[seen] = lengths / (1.0 - share) * (1.0 + 4.0 * UNIT)
     whole = np.zeros((d, s))
     whole[seen] = inverse
     if seen.size < d:
         return CostReach(stretch, flat.inverse, 0.0)
-    return CostReach(stretch, whole, 2.0 * share + (s + d + 8) * _UNIT)
+    return CostReach(stretch, whole, 2.0 * share + (s + d + 8) * UNIT)
 
 
 def _reach_along(diagonal: Floats, s: int) -> CostReach:
     """Say how far a change can go where the cost treats features one by one."""
     stretch = np.full(diagonal.size, np.inf)
     used = diagonal > 0
-    stretch[used] = (1.0 + 4.0 * _UNIT) / diagonal[used]
+    stretch[used] = (1.0 + 4.0 * UNIT) / diagonal[used]
     return CostReach(stretch, np.zeros((0, s)), 0.0)
 
 

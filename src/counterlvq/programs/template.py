@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from counterlvq.cells import Halfspaces
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
+from counterlvq.numeric.tolerances import CROSSING, UNIT
 from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition
 from counterlvq.programs.grids import Choice, Grid
 from counterlvq.programs.intervals import LeastChange, ValueRule
@@ -22,10 +23,6 @@ __all__ = ["ProgramTemplate", "Stated"]
 
 Stated = LinearConditions | QuadraticCondition | Conditional | LeastChange | ValueRule
 
-# Two bounds that cross by less than this share of their size cross by rounding alone. A program is
-# what solvers see: this moves points, and no claim. Claims
-# rest on `proof_data` and `certificates.enclosures`.
-_CROSSING = 2.0**-48
 # How far a search looks, as a multiple of what data and constraints suggest, where neither they nor
 # the cost limit a change. What it does not find there is not denied.
 _REACH = 2.0**16
@@ -96,7 +93,7 @@ class ProgramTemplate:
         if self.form is None or self.form.share == 1.0:
             return self.L
         # Rounded down, so that the cost that bounds are about is below the one that was given.
-        return np.asarray(self.L * (np.sqrt(self.form.share) * (1.0 - 2.0**-50)))
+        return np.asarray(self.L * (np.sqrt(self.form.share) * (1.0 - 4.0 * UNIT)))
 
     @cached_property
     def frozen(self) -> NDArray[np.bool_]:
@@ -152,7 +149,7 @@ class ProgramTemplate:
             np.minimum.at(upper, columns[above], ends[above])
             np.maximum.at(lower, columns[below], ends[below])
         size = np.maximum(np.abs(lower), np.abs(upper))
-        touching = (lower > upper) & (lower - upper <= _CROSSING * size)
+        touching = (lower > upper) & (lower - upper <= CROSSING * size)
         lower[touching] = upper[touching]
         return lower, upper
 
@@ -186,7 +183,7 @@ class ProgramTemplate:
             upper=upper - x,
             quadrics=tuple(quadric.moved(x) for quadric in self.quadrics),
             reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
-            blur=_CROSSING
+            blur=CROSSING
             * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
         )
 

@@ -128,7 +128,7 @@ def _contents(sections: Sequence[Section]) -> Safe:
     lines = []
     for k, part in enumerate(sections):
         answer = part.answer
-        cost = next((fact.value for fact in answer.facts if fact.name == "cost"), "–")
+        cost = next((fact.value for fact in answer.facts if fact.name.split(",")[0] == "cost"), "–")
         changed = sum(value.changed for value in answer.values)
         lines.append(
             tag(
@@ -283,9 +283,10 @@ def _certificate(answer: Answer) -> Safe | None:
         return None
     rivals = pressures = None
     if answer.rivals:
+        near = "ahead at" if answer.part in ("class", "component") else "nearer to"
         rivals = _table(
             "Rivals that are charged for",
-            ("prototype", "nearer to the input by", "price"),
+            (answer.part, f"{near} the input by", "price"),
             [
                 tag(
                     "tr",
@@ -302,7 +303,7 @@ def _certificate(answer: Answer) -> Safe | None:
             tag("li", tag("code", item.constraint), f": {item.words}.") for item in answer.pressures
         )
         pressures = tag(
-            "div", tag("p", "Constraints that the answer leans on:"), tag("ul", *listed)
+            "div", tag("p", "What lifting a constraint would save:"), tag("ul", *listed)
         )
     return tag(
         "div",

@@ -11,9 +11,8 @@ import numpy as np
 from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import plain
-from counterlvq.tables.encoding import named_table
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import TableView
+from counterlvq.tables.frames import FrameView, TableView
 
 __all__ = ["row_names"]
 
@@ -33,11 +32,11 @@ def row_names(batch: CounterfactualBatch, column: str | None = None) -> list[str
     the first column that the model does not see, whose name says that it tells rows apart and
     whose values do; else by the index or the position.
     """
-    table = named_table(batch.given.table)
+    table = batch.given.named
     at = batch.rows.tolist()
     if column is not None:
         return _of_column(table, _checked(table, column), at)
-    index = _index_of(batch.given.table)
+    index = _index_of(table)
     if index is not None and (set(index.names) != {None} or not _is_counted(index)):
         title = ", ".join(str(name) for name in index.names if name is not None)
         return _called(title, [index[k] for k in at])
@@ -73,9 +72,9 @@ def _called(title: str, values: Sequence[Any]) -> list[str]:
     return out
 
 
-def _index_of(table: Any) -> Any:
+def _index_of(table: TableView | None) -> Any:
     """Find the index of a frame of pandas that tells its rows apart; None without one."""
-    index: Any = getattr(table, "index", None)  # which may be a method of something else
+    index = getattr(table.frame, "index", None) if isinstance(table, FrameView) else None
     return index if hasattr(index, "names") and getattr(index, "is_unique", False) else None
 
 

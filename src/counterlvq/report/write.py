@@ -1,4 +1,4 @@
-"""From answers to a file."""
+"""Write the page about some answers to a file."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 import re
 import warnings
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from counterlvq.numeric.arrays import told
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.presentation.wording import Wording
 from counterlvq.report.content import read_answer, read_summary
 from counterlvq.report.html import Picture, Section, page
 from counterlvq.report.naming import row_names
@@ -43,6 +44,7 @@ def write_report(
     names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
+    text: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write one HTML page about some answers; it opens offline and loads nothing.
 
@@ -69,6 +71,9 @@ def write_report(
         Whether to draw the planes, for which matplotlib is needed.
     limit : int, default 50
         How many rows are shown in full; the page says so if there are more.
+    text : mapping, optional
+        How answers are worded: arguments of `Counterfactual.text`, such as
+        ``{"subject": "Your application", "numbers": "1.234,5"}``.
 
     Returns
     -------
@@ -84,7 +89,14 @@ def write_report(
     '<!DOCTYPE html>'
     """
     html = report_html(
-        explainer, answers, target=target, title=title, names=names, pictures=pictures, limit=limit
+        explainer,
+        answers,
+        target=target,
+        title=title,
+        names=names,
+        pictures=pictures,
+        limit=limit,
+        text=text,
     )
     return _written(Path(path), html)
 
@@ -98,6 +110,7 @@ def report_html(
     names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
+    text: Mapping[str, Any] | None = None,
 ) -> str:
     """Build the page of `write_report` as text.
 
@@ -115,6 +128,7 @@ def report_html(
             f"explainer is {told(explainer)}; expected the Explainer that gave the answers. It "
             f"comes first, the answers second."
         )
+    wording = Wording(**(text or {}))
     if pictures:
         require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
     column = names if isinstance(names, str) else None
@@ -125,7 +139,7 @@ def report_html(
         called = [str(name) for name in names]
     sections = [
         Section(
-            read_answer(explainer, cf, name),
+            read_answer(explainer, cf, name, wording),
             _picture(explainer, cf) if pictures and _has_plane(explainer) else None,
         )
         for cf, name in zip(cfs[:limit], called, strict=False)
@@ -135,7 +149,8 @@ def report_html(
 
 def _has_plane(explainer: Explainer) -> bool:
     features = explainer.features
-    return len(features) > 1 and all(feature.is_number for feature in features)
+    plain = all(feature.is_number for feature in features) and not explainer.scales
+    return len(features) > 1 and plain
 
 
 def _answers_of(

@@ -19,9 +19,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces, LocalCells
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import (
+    BROKEN_RIVAL,
+    DIVING,
+    FINEST_GAP,
+    FLAT,
+    HUGE,
+    NARROW,
+    PULL_RANK,
+    SHARE_OF_GAP,
+    SLIGHTLY_LESS,
+    START_SLACK,
+    UNCHARGED,
+)
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
 from counterlvq.search.exact import default_margin, refutation
@@ -38,38 +52,24 @@ __all__ = ["Branching", "Node", "Progress"]
 _CCP = "convex-concave search"
 _TREE = "branch and bound over semidefinite relaxations"
 
-# All numbers below steer the search: which points are tried, which boxes are cut and when it ends.
-# They decide how good an answer and its prices are. What is claimed is recomputed from the prices
-# by `certificates`, in which none of them occurs: a weak bound, never a wrong one.
+# All numbers below, and the tolerances above, steer the search: which points it tries, which boxes
+# it cuts and when it ends. They decide how good an answer and its multipliers are. `certificates`
+# recomputes what is claimed from the multipliers alone: a weak bound, never a wrong one.
 
-# Relative decrease at which a local search stops.
-_FLAT = 1e-9
 # A margin that rounding still defeats is multiplied by this, a few times.
 _MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
 # Points looked at on the way from a relaxed point into the cell.
 _STATIONS = 33
 # Corrections of a relaxed point before another way is taken.
 _PULLS = 6
-# How far a start may break a constraint, as a share of its terms; a descent mends that.
-_LEVEL = 1e-12
 # The share of `gap` at which a box counts as closed, so that the sum of roundings stays within.
 _CLOSED = 0.999
-# A gap below this is beyond what a relaxation's multipliers can show.
-_FINEST_GAP = 1e-8
-# How much of the gap a relaxation may lose to its own tolerance.
-_SHARE_OF_GAP = 1e-2
-# Boxes narrower than this share of the first one are not cut any more.
-_NARROW = 2.0**-26
-# Larger numbers, and those that are none, are not worked with.
-_HUGE = 1e100
-# A rival matters to a relaxation if it is charged for, at more than this share of the dearest, or
-# comes as near as this share of the distances; left out, it is broken beyond this share of them.
-_UNPAID, _NEAR, _BROKEN = 1e-6, 0.05, 1e-6
+# A rival that comes as near as this share of the distances matters to a relaxation.
+_NEAR = 0.05
 # The share of a time limit that checking the proof may take on top.
 _GRACE = 0.08
-# Where a box has no end: a share of the prices, and how small the whole numbers are that stand
-# for them as well.
-_LESS, _DENOMINATOR, _MOST_WHOLE = 1.0 - 2.0**-30, 1000, 2**40
+# Where a box has no end: how small the whole numbers are that stand for the multipliers as well.
+_DENOMINATOR, _MOST_WHOLE = 1000, 2**40
 # How often the length of a line is doubled in the search for what lies far away, and how many
 # features without a limit are named.
 _DOUBLINGS, _NAMED = 48, 3
@@ -124,7 +124,7 @@ class Node:
     box: Box  # of the claim: infinite where only the search has an end
     prices: LiftedMultipliers
     bound: float
-    cap: float  # cost that box and prices reckon with
+    cap: float  # cost that box and multipliers reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
     feature: int = -1
     at: float = 0.0
@@ -137,15 +137,13 @@ class Branching:
     """One run for one question, in which any number will do for each feature."""
 
     question: BoxQuestion
-    margin: float | None
-    judge: SearchContext
+    context: SearchContext
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
     frames: Frames | None = None  # of the question's cost and constraints, if they are kept
 
-    _best: Floats | None = field(init=False, default=None)
-    _cost: float = field(init=False, default=np.inf)
+    _best: Accepted | None = field(init=False, default=None)
     _nodes: list[Node] = field(init=False, default_factory=list)
     _roots: dict[int, int] = field(init=False, default_factory=dict)
     _descents: dict[int, Descent] = field(init=False, default_factory=dict)
@@ -160,18 +158,18 @@ class Branching:
 
         It proves nothing, unless the constraints contradict each other.
         """
-        if not self.judge.out_of_time():
+        if not self.context.out_of_time():
             self._start(from_input=False)
         evidence = self._contradiction()
         if evidence is None:
-            return SearchResult(self._best, self._cost, BoxCertificate(()), (_CCP,))
+            return SearchResult(self._best, BoxCertificate(()), (_CCP,))
         self._plant(evidence)
-        return SearchResult(None, np.inf, self._forest(), (_CCP,))
+        return SearchResult(None, self._forest(), (_CCP,))
 
     def run(self) -> SearchResult:
         """Search until the gap is closed, the budget is spent or time is up."""
-        self._allowed = max(self.judge.seconds_left(), 0.0)
-        if not self.judge.out_of_time():
+        self._allowed = max(self.context.seconds_left(), 0.0)
+        if not self.context.out_of_time():
             self._start(from_input=True)
         evidence = self._contradiction()
         if self._best is None and evidence is None:
@@ -180,7 +178,17 @@ class Branching:
         while evidence is None and queue and not self._is_over(queue[0][0]):
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
-        return SearchResult(self._best, self._cost, self._forest(), (*self._engines, *self._limits))
+        return SearchResult(self._best, self._forest(), (*self._engines, *self._limits))
+
+    @property
+    def margin(self) -> float | None:
+        """The user's margin, if any."""
+        return self.context.margin
+
+    @property
+    def _cost(self) -> float:
+        """Cost of the best answer so far."""
+        return np.inf if self._best is None else self._best.cost
 
     @property
     def _limits(self) -> tuple[str, ...]:
@@ -203,17 +211,17 @@ class Branching:
 
     def _contradiction(self) -> DualPoint | None:
         """Show, where nothing was found, that the constraints contradict each other."""
-        if self._best is not None or self.judge.out_of_time():
+        if self._best is not None or self.context.out_of_time():
             return None
         question = self.question
         return refutation(question.template, question.x, question.convex)
 
     def _plant(self, evidence: DualPoint | None) -> list[tuple[float, int]]:
-        """Queue the whole box of each cell, with prices that need no relaxation."""
+        """Queue the whole box of each cell, with multipliers that need no relaxation."""
         queue: list[tuple[float, int]] = []
         box, cap = self.question.root(self._cost), self._cost
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
             prices = LiftedMultipliers.none(problem)
@@ -226,13 +234,13 @@ class Branching:
         return queue
 
     def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
-        """Bound a cell in a box by prices, with the margin that the user asks for."""
+        """Bound a cell in a box by multipliers, with the margin that the user asks for."""
         return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
 
     @property
     def _tolerance(self) -> float:
         """How exactly relaxations are worth solving."""
-        return float(np.clip(_SHARE_OF_GAP * self.gap, _FINEST_GAP, 1e-6))
+        return float(np.clip(SHARE_OF_GAP * self.gap, FINEST_GAP, DIVING))
 
     def _problem(self, prototype: int, box: Box) -> NonconvexProgram:
         """Conditions of a cell in a box, with the margin that the user asks for."""
@@ -254,17 +262,17 @@ class Branching:
     def _takes_too_long(self) -> bool:
         """Whether time is up, or will be long before another relaxation could be stated."""
         if not isinstance(self.question.cells, LocalCells):
-            return self.judge.out_of_time()
+            return self.context.out_of_time()
         pairs = 0.5 * self.question.x.size * (self.question.x.size + 1)
-        return self.judge.seconds_left() < _SECONDS * pairs**3
+        return self.context.seconds_left() < _SECONDS * pairs**3
 
     def _has_to_check(self) -> bool:
         """Whether checking the proof would take longer than a limit may be exceeded by."""
-        return self.judge.seconds_left() + _GRACE * self._allowed < self._checking
+        return self.context.seconds_left() + _GRACE * self._allowed < self._checking
 
     def _closes(self, bound: float) -> bool:
         """Whether nothing above `bound` is worth looking for."""
-        wanted = max(_CLOSED * self.gap, _FINEST_GAP)
+        wanted = max(_CLOSED * self.gap, FINEST_GAP)
         return bool(np.isfinite(self._cost) and bound >= (1.0 - wanted) * self._cost)
 
     def _push(self, queue: list[tuple[float, int]], node: Node) -> int:
@@ -315,7 +323,7 @@ class Branching:
 
     @staticmethod
     def _worth_trying(prices: LiftedMultipliers, box: Box) -> Iterator[LiftedMultipliers]:
-        """Prices as they are and, where a box has no end, prices that leave no slope behind.
+        """Multipliers as they are and, where a box has no end, some that leave no slope behind.
 
         There a slope of rounding proves nothing. Small whole numbers may cancel exactly, and
         charging a little less leaves less than what a change costs.
@@ -323,7 +331,7 @@ class Branching:
         yield prices
         if not box.is_finite:
             yield prices.charging(_in_whole_numbers)
-            yield prices.charging(lambda charged: _LESS * charged)
+            yield prices.charging(lambda charged: SLIGHTLY_LESS * charged)
 
     def _only_ties(self, node: Node, box: Box) -> bool:
         """Whether a box holds nothing but ties that are lost; without a grid none does."""
@@ -337,7 +345,7 @@ class Branching:
         """
         while True:
             some = problem.only(node.rivals)
-            relaxed = relax(some, box, cap, self._tolerance, self.judge.seconds_left())
+            relaxed = relax(some, box, cap, self._tolerance, self.context.seconds_left())
             prices, miss = relaxed.prices, relaxed.miss
             if not relaxed.is_usable:
                 return Relaxed.failed(problem, box)
@@ -348,9 +356,9 @@ class Branching:
                 return relaxed
             forms = problem.forms
             over = problem.excess(prices.point) + np.einsum("kij,ij->k", forms.Q, miss)
-            broken = ~node.rivals & (over > _BROKEN * forms.size)
-            if not broken.any() or self.judge.out_of_time():
-                paid = charged > _UNPAID * charged.max(initial=0.0)
+            broken = ~node.rivals & (over > BROKEN_RIVAL * forms.size)
+            if not broken.any() or self.context.out_of_time():
+                paid = charged > UNCHARGED * charged.max(initial=0.0)
                 node.rivals = paid | (over > -_NEAR * forms.size)
                 node.rivals[problem.rivals :] = True
                 return relaxed
@@ -377,7 +385,7 @@ class Branching:
         point = relaxed.prices.point
         root = self._searched.half
         share = np.divide(box.half, root, out=np.zeros_like(root), where=root > 0)
-        wide = share > _NARROW
+        wide = share > NARROW
         forms = self.question.problem(node.prototype).forms
         prices = np.maximum(relaxed.prices.forms[: forms.r.size], 0.0)
         gain = np.abs(np.einsum("k,kij->ij", prices, forms.Q) * relaxed.miss).sum(axis=1)
@@ -419,19 +427,19 @@ class Branching:
             np.array([node.cap for node in nodes]),
         )
 
-    def look_around(self, point: Floats) -> tuple[Floats | None, float]:
-        """Search from the usual starts and from one point more; returns point and cost."""
+    def look_around(self, point: Floats) -> Accepted | None:
+        """Search from the usual starts and from one point more."""
         self._start(from_input=True)
         for prototype in self.question.cells.targets.tolist():
-            if not self.judge.out_of_time():
+            if not self.context.out_of_time():
                 self._search_from(prototype, point)
-        return self._best, self._cost
+        return self._best
 
     def _start(self, *, from_input: bool) -> None:
         """Search from each target prototype, and from where the input's way enters its cell."""
         x = self.question.x
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 return
             there = self.question.cells.model.prototypes[prototype] - x
             if self._obeys(x + there) and self._leads(prototype, there):
@@ -456,7 +464,7 @@ class Branching:
         size = float(question.spread.max()) or 1.0
         lengths = size * 2.0 ** np.arange(_DOUBLINGS)
         for way in self._ways(free):
-            if self._best is not None or self.judge.out_of_time():
+            if self._best is not None or self.context.out_of_time():
                 return
             lines = np.clip(lengths[:, None] * way, root.lower, root.upper)
             nearest = model.nearest(x + lines)
@@ -495,7 +503,7 @@ class Branching:
     def _enter(self, prototype: int, start: Floats) -> None:
         """Look for a point of a cell that meets the constraints."""
         delta = self._descent(prototype).into_cell(
-            start, self._margin(prototype), 1e-6, self.judge.seconds_left()
+            start, self._margin(prototype), DIVING, self.context.seconds_left()
         )
         if delta is not None:
             self._inside.setdefault(prototype, delta)
@@ -531,14 +539,14 @@ class Branching:
             excess, slopes, rounding = self._conditions(problem, delta)
             broken = excess > rounding
             off = program.e - program.E @ delta
-            if not broken.any() and (np.abs(off) <= _LEVEL * np.abs(program.E) @ unit).all():
+            if not broken.any() and (np.abs(off) <= START_SLACK * np.abs(program.E) @ unit).all():
                 return delta
             movable = unit * ((delta > program.lower) & (delta < program.upper))
             system = np.concatenate([slopes[broken], program.E]) * movable
             wanted = np.concatenate([-excess[broken], off])
             size = np.sqrt(np.einsum("ij,ij->i", system, system))
             size = np.where(size > 0, size, 1.0)
-            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=1e-9)[0]
+            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=PULL_RANK)[0]
             delta = delta + movable * step
         return None
 
@@ -550,34 +558,33 @@ class Branching:
         excess = [problem.excess(delta), program.A @ delta - program.b]
         slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
         unit = self._searched.half
-        rounding = [np.zeros(problem.forms.r.size), _LEVEL * np.abs(program.A) @ unit]
+        rounding = [np.zeros(problem.forms.r.size), START_SLACK * np.abs(program.A) @ unit]
         for quadric in quadrics:
             excess.append(np.array([quadric.true_excess(delta)]))
             slopes.append(quadric.gradient(delta)[None, :])
-            rounding.append(np.array([_LEVEL * quadric.magnitude(delta)]))
+            rounding.append(np.array([START_SLACK * quadric.magnitude(delta)]))
         return np.concatenate(excess), np.concatenate(slopes), np.concatenate(rounding)
 
     def _descend(self, prototype: int, start: Floats) -> None:
         margin = self._margin(prototype)
         descent = self._descent(prototype)
         for _ in range(_MARGIN_TRIES):
-            delta = descent.downhill(start, margin, _FLAT, self.judge.seconds_left())
+            delta = descent.downhill(start, margin, FLAT, self.context.seconds_left())
             if not _is_usable(delta):
                 return
             if self.question.convex.cost(delta) >= self._cost:
                 return
-            y = self._settled(prototype, delta, margin)
-            if y is not None:
-                cost = self.judge.price(y)
-                if cost < self._cost:
-                    self._best, self._cost = y, cost
-                    self._inside[prototype] = y - self.question.x
+            found = self._settled(prototype, delta, margin)
+            if found is not None:
+                if found.cost < self._cost:
+                    self._best = found
+                    self._inside[prototype] = found.y - self.question.x
                 return
             if self.margin is not None:
                 return
             margin *= _MARGIN_GROWTH
 
-    def _settled(self, prototype: int, delta: Floats, margin: float) -> Floats | None:
+    def _settled(self, prototype: int, delta: Floats, margin: float) -> Accepted | None:
         """Make a point hold in floating point; the cell is replaced by its tangents there."""
         question = self.question
 
@@ -589,14 +596,14 @@ class Branching:
 
         scores = question.view.scores
         rounding = scores[question.cells.rivals] + scores[prototype]
-        return settle(question.x, delta, asked, rounding, question.limits, self.judge.is_valid)
+        return settle(question.x, delta, asked, rounding, question.limits, self.context.accepted)
 
     def _margin(self, prototype: int) -> float:
         if self.margin is not None:
-            return max(self.margin, self.judge.least)
+            return max(self.margin, self.context.least)
         view = self.question.view
         usual = default_margin(view.behind(prototype), view.rounding_margin)
-        return max(usual, self.judge.least)
+        return max(usual, self.context.least)
 
     def _descent(self, prototype: int) -> Descent:
         known = self._descents.get(prototype)
@@ -612,13 +619,13 @@ class Branching:
 
 def _is_usable(*claims: Floats) -> bool:
     """Whether what a solver says consists of numbers that can be worked with."""
-    return all(bool((np.abs(values) < _HUGE).all()) for values in claims)
+    return all(bool((np.abs(values) < HUGE).all()) for values in claims)
 
 
 def _in_whole_numbers(values: Floats) -> Floats:
     """Small whole numbers in about the same proportions; the same numbers if there are none."""
     largest = float(np.abs(values).max(initial=0.0))
-    if not 0.0 < largest < _HUGE:
+    if not 0.0 < largest < HUGE:
         return values
     shares = [Fraction(value / largest).limit_denominator(_DENOMINATOR) for value in values]
     common = lcm(*(share.denominator for share in shares))

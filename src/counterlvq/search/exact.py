@@ -1,22 +1,27 @@
 """Search for one answer under a shared metric: a program per target prototype.
 
-Prototypes are tried in the order of a bound that costs next to nothing: the price of
+Prototypes are tried in the order of a bound that costs next to nothing: the multiplier of
 overtaking a single rival. Once the best answer so far is cheaper than that bound, nothing
 further on can beat it.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from counterlvq import solvers
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles, proof_of
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLOSED_GAP, FINER_MARGIN, MOST_BLURS, SHARE_OF_LEAD
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
@@ -29,55 +34,62 @@ __all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refut
 
 _COMPILED = "compiled kernel"
 
-# All numbers below move answers, or decide how long one is looked for. Bounds are computed from
-# prices by `certificates`, in which none of them occurs.
+# All numbers below move answers, or decide how long one is looked for. `certificates` computes
+# bounds from multipliers, and uses none of them.
 #
-# The default margin asks for this share of the lead that has to be gained ...
-_SHARE_OF_LEAD = 2.0**-24
-# ... but at least what rounding in `predict` can blur, and at most so many times that.
-_AMPLE = 2.0**8
 # A margin that rounding still defeats is multiplied by this, a few times: a model that
 # computes in single precision needs a good deal more than one in double.
 _MARGIN_GROWTH = 16.0
 _MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
-# Share of the cost that may stay open before a cell is looked at again.
-_UNDECIDED = 1e-7
-# A default margin that costs more than that is tried again at this share of itself.
-_FINER = 2.0**-12
+# Share of the time that is left which a kernel may take; the rest is for its proof.
+_KERNEL_SHARE = 0.75
 
 
 def compiled_find(
-    question: Question, family: KernelData, margin: float | None, judge: SearchContext
+    question: Question, family: KernelData, context: SearchContext
 ) -> SearchResult | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
-    answers = compiled.run(
-        family,
-        question.grounds.stated,
-        question.x[None, :],
-        margin,
-        scratch,
-        np.array([judge.least]),
-        np.array([question.blur]),
-    )
+    with _stopping(scratch, _KERNEL_SHARE * context.seconds_left()):
+        answers = compiled.run(
+            family,
+            question.grounds.stated,
+            question.x[None, :],
+            context.margin,
+            scratch,
+            np.array([context.least]),
+            np.array([question.blur]),
+        )
     code = answers.code[0]
     if code == compiled.Code.FAILED:
         return None
-    y, cost = None, np.inf
-    if code == compiled.Code.SOLVED:
-        y = answers.Y[0]
-        if not judge.is_valid(y, True):
-            return None
-        cost = judge.price(y)
-    return SearchResult(y, cost, _certificate(question, family, scratch), (_COMPILED,))
+    found = context.accepted(answers.Y[0]) if code == compiled.Code.SOLVED else None
+    if code == compiled.Code.SOLVED and found is None:
+        return None
+    return SearchResult(found, _certificate(question, family, scratch), (_COMPILED,))
+
+
+@contextmanager
+def _stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
+    """Tell a kernel to give what it has after so many seconds: it reads no clock itself."""
+    if seconds == np.inf:
+        yield
+        return
+    timer = threading.Timer(max(seconds, 0.0), scratch.stop.fill, [1])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _certificate(
     question: Question, family: KernelData, scratch: compiled.Scratch
 ) -> CellCertificate:
-    """Prices of the kernel, in the form in which they can be checked."""
+    """Multipliers of the kernel, in the form in which they can be checked."""
     inequalities = question.template.inequalities.v.size
     proofs, exclusions = [], []
     for cell in compiled.priced_cells(family, scratch):
@@ -103,39 +115,51 @@ class Search:
     """One run over the target prototypes of a question."""
 
     question: Question
-    margin: float | None
-    judge: SearchContext
+    context: SearchContext
 
-    _best: Floats | None = field(init=False, default=None)
-    _cost: float = field(init=False, default=np.inf)
+    _best: Accepted | None = field(init=False, default=None)
     _engines: dict[str, None] = field(init=False, default_factory=dict)
     _exclusions: list[Exclusion] = field(init=False, default_factory=list)
 
+    def answer(self) -> Accepted | None:
+        """Look for the best answer, without a proof."""
+        self._tried(self._nearest_rivals())
+        return self._best
+
     def run(self) -> SearchResult:
+        """Look for the best answer, and prove it."""
+        firsts = self._nearest_rivals()
+        proofs = self._tried(firsts)
+        certificate = CellCertificate(proofs, tuple(self._exclusions), firsts)
+        found = SearchResult(self._best, certificate, tuple(self._engines))
+        return found if self._best is None else self._completed(found, certificate)
+
+    def _tried(self, firsts: Singles) -> tuple[Proof, ...]:
         """Try the target prototypes, cheapest bound first."""
         question = self.question
-        firsts = self._nearest_rivals()
         bounds = firsts.lower_bounds(question, self._asked) if firsts.rivals.size else None
         targets = question.cells.targets
         if bounds is None:
             bounds = np.zeros(targets.size)
         proofs = []
         for at in np.argsort(bounds, kind="stable"):
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 break
             i, first = int(targets[at]), float(bounds[at])
-            if self._best is not None and first >= self._cost * (1.0 + _UNDECIDED):
+            if self._best is not None and first >= self._cost * (1.0 + CLOSED_GAP):
                 break
             proofs += self._explore(i)
-        certificate = CellCertificate(tuple(proofs), tuple(self._exclusions), firsts)
-        if self._best is not None:
-            certificate = self._completed(certificate)
-        return SearchResult(self._best, self._cost, certificate, tuple(self._engines))
+        return tuple(proofs)
+
+    @property
+    def _cost(self) -> float:
+        """Cost of the best answer so far."""
+        return np.inf if self._best is None else self._best.cost
 
     @property
     def _asked(self) -> float:
         """The lead that the bounds are about."""
-        return (self.margin or 0.0) - self.question.blur
+        return (self.context.margin or 0.0) - self.question.blur
 
     def _nearest_rivals(self) -> Singles:
         """For each target prototype the rival that is nearest to the input."""
@@ -150,36 +174,38 @@ class Search:
     def _explore(self, prototype: int) -> list[Proof]:
         """Solve the program of one prototype; return the proofs about it."""
         program = self.question.program(prototype)
-        if self.margin is not None:
-            proof = self._attempt(prototype, program, max(self.margin, self.judge.least))
+        asked = self.context.margin
+        if asked is not None:
+            proof = self._attempt(prototype, program, max(asked, self.context.least))
             return [] if proof is None else [proof]
         proofs = []
-        margin = max(self._default_margin(prototype, program), self.judge.least)
+        margin = max(self._default_margin(prototype, program), self.context.least)
         for _ in range(_MARGIN_TRIES):
             proof = self._attempt(prototype, program, margin)
             if proof is not None:
                 proofs.append(proof)
-            if proof is not None or self.judge.out_of_time():
+            if proof is not None or self.context.out_of_time():
                 break
             margin *= _MARGIN_GROWTH
-        if proofs and not self.judge.out_of_time() and self._is_worth_refining(proofs[-1]):
-            finer = self._attempt(prototype, program, _FINER * margin)
+        if proofs and not self.context.out_of_time() and self._is_worth_refining(proofs[-1]):
+            finer = self._attempt(prototype, program, FINER_MARGIN * margin)
             proofs += [] if finer is None else [finer]
         return proofs
 
     def _is_worth_refining(self, proof: Proof) -> bool:
         """Whether the margin, rather than the proof, is what keeps the gap open."""
-        if self._best is None or self.judge.least > 0.0:
+        if self._best is None or self.context.least > 0.0:
             return False
         bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
-        return bound < (1.0 - _UNDECIDED) * self._cost
+        return bound < (1.0 - CLOSED_GAP) * self._cost
 
-    def _completed(self, certificate: CellCertificate) -> CellCertificate:
+    def _completed(self, found: SearchResult, certificate: CellCertificate) -> SearchResult:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
-        question, enough = self.question, (1.0 - _UNDECIDED) * self._cost
-        stop, margin = self.judge.out_of_time, self.margin or 0.0
-        if certificate.lower_bound(question, self._cost, margin, stop=stop) >= enough:
-            return certificate
+        question, enough = self.question, (1.0 - CLOSED_GAP) * self._cost
+        stop, margin = self.context.out_of_time, self.context.margin or 0.0
+        checked = found.checked(question, self.context)
+        if stop() or checked.bound is None or checked.bound >= enough:
+            return checked
         more = []
         for i in question.cells.targets.tolist():
             if stop():
@@ -188,11 +214,15 @@ class Search:
             if certificate.lower_bound(only, self._cost, margin, stop=stop) >= enough or stop():
                 continue
             program = question.program(i).within(question.grounds.box(enough))
-            prices = elastic_prices(program.tightened(self._asked, question.cells.rivals.size))
+            asked = program.tightened(self._asked, question.cells.rivals.size)
+            prices = elastic_prices(replace(asked, deadline=self.context.deadline))
             if prices is not None:
                 proof = proof_of(question, i, prices.multipliers, prices.point)
                 more.append(Exclusion(proof, self._asked))
-        return replace(certificate, exclusions=certificate.exclusions + tuple(more))
+        if not more:
+            return checked
+        exclusions = certificate.exclusions + tuple(more)
+        return replace(found, certificate=replace(certificate, exclusions=exclusions))
 
     def _default_margin(self, prototype: int, program: Program) -> float:
         """Smallest margin that rounding in `predict` respects and a proof does not notice."""
@@ -210,12 +240,12 @@ class Search:
             return None
         if solution.outcome is Outcome.INFEASIBLE:
             self._exclude(prototype, asked, margin)
-            return None if self.margin else self._attempt_touching(prototype, program)
+            return None if self.context.margin else self._attempt_touching(prototype, program)
         return self._settled(prototype, asked, solution)
 
     def _attempt_touching(self, prototype: int, program: Program) -> Proof | None:
         """Solve without a margin: a cell may be touched only, and still win by its order."""
-        if self.judge.out_of_time():
+        if self.context.out_of_time():
             return None
         solution = self._solve(program)
         if solution.outcome is not Outcome.SOLVED:
@@ -226,15 +256,14 @@ class Search:
     def _settled(self, prototype: int, asked: Program, solution: Solution) -> Proof | None:
         question = self.question
         rounding = question.cells.meeting(prototype, question.x)
-        y = settle(
+        found = settle(
             question.x, solution.delta, lambda: asked, rounding, question.template.box(question.x),
-            self.judge.is_valid,
+            self.context.accepted,
         )  # fmt: skip
-        if y is None:
+        if found is None:
             return None
-        cost = self.judge.price(y)
-        if cost < self._cost:
-            self._best, self._cost = y, cost
+        if found.cost < self._cost:
+            self._best = found
         return proof_of(question, prototype, solution.multipliers, solution.delta)
 
     def _solve(self, program: Program) -> Solution:
@@ -242,16 +271,16 @@ class Search:
             return Solution.without_point(program, Outcome.INFEASIBLE, "bounds")
         choice = solvers.select(program)
         self._engines[choice.reason] = None
-        solution = choice.solver(program)
+        solution = choice.solver(replace(program, deadline=self.context.deadline))
         if not (np.abs(solution.delta) < _FAR).all():
             return Solution.without_point(program, Outcome.FAILED, solution.engine)
         return solution
 
     def _exclude(self, prototype: int, asked: Program, margin: float) -> None:
-        """Keep prices that may show the cell to be empty; whoever checks them decides."""
-        if self.judge.out_of_time():
+        """Keep multipliers that may show the cell to be empty; whoever checks them decides."""
+        if self.context.out_of_time():
             return
-        prices = elastic_prices(asked)
+        prices = elastic_prices(replace(asked, deadline=self.context.deadline))
         if prices is not None:
             proof = proof_of(self.question, prototype, prices.multipliers, prices.point)
             self._exclusions.append(Exclusion(proof, margin))
@@ -259,11 +288,11 @@ class Search:
 
 def default_margin(behind: float, least: float) -> float:
     """Choose a margin: a share of the lead to be gained, within what rounding suggests."""
-    return float(np.clip(_SHARE_OF_LEAD * behind, least, _AMPLE * least))
+    return float(np.clip(SHARE_OF_LEAD * behind, least, MOST_BLURS * least))
 
 
 def elastic_prices(program: Program) -> DualPoint | None:
-    """Look for prices that show a program to have no solution. Nothing is verified here."""
+    """Look for multipliers that show a program to have no solution. Nothing is verified here."""
     if program.has_empty_box():
         return DualPoint(Multipliers.none(program), np.zeros(program.width))
     loosened = elastic(program)
@@ -274,7 +303,7 @@ def elastic_prices(program: Program) -> DualPoint | None:
 
 
 def refutation(template: ProgramTemplate, x: Floats, program: Program) -> DualPoint | None:
-    """Look for prices, verified, that show constraints to contradict each other at an input."""
+    """Look for verified multipliers that show constraints to clash at an input."""
     prices = elastic_prices(program)
     if prices is None:
         return None

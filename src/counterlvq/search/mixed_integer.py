@@ -14,10 +14,18 @@ from typing import final
 import numpy as np
 
 from counterlvq.cells import LocalCells, SharedCells
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_tests import Cut
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import column_lengths
+from counterlvq.numeric.tolerances import (
+    AT_THRESHOLD,
+    BROKEN_SHARE,
+    CLEAR_OF_TIES,
+    DIVING,
+    ON_GRID,
+)
 from counterlvq.programs.grids import Choice
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
@@ -31,22 +39,10 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["MixedBranching"]
 
 _GRID = "branch and bound over whole numbers, decimals and levels"
-# The numbers below steer the search, as those of `branch_and_bound` do; no claim rests on them.
-#
-# A relaxed value this near to the grid, in steps, counts as on it.
-_ON_GRID = 1e-6
-# A way to the grid that costs less than this share of the gap can wait.
+# A way to the grid that costs less than this share of the gap can wait. No claim rests on it.
 _LITTLE = 0.1
-# The margin that keeps a first search off ties, as a share of the distances.
-_CLEAR = 2.0**-18
-# A point this near to a threshold, as a share of its size, may be meant to be at it.
-_AT_CUT = 1e-5
 # Sides of thresholds that are tried from one point.
 _MOST_CHOICES = 8
-# How much a condition may be broken, as a share of its terms, before a box is cut for it.
-_LEVEL = 1e-9
-# How exactly the searches on the way to the grid are worth finishing.
-_DIVING = 1e-6
 
 
 @final
@@ -68,7 +64,7 @@ class MixedBranching(Branching):
         """Begin where nothing on the grid changes, and with what the target prototypes have."""
         x, model = self.question.x, self.question.cells.model
         for prototype in self.question.cells.targets.tolist():
-            if self.judge.out_of_time():
+            if self.context.out_of_time():
                 return
             if from_input:
                 self._complete(prototype, np.zeros_like(x))
@@ -77,6 +73,9 @@ class MixedBranching(Branching):
                 self._dive(prototype)
             elif self._best is None:
                 self._dive_straight(prototype)
+
+    def _relax_flat(self, problem: NonconvexProgram, box: Box) -> Relaxed:
+        return relax_flat(problem, self._loosened(problem, box), self.context.deadline)
 
     def _dive_straight(self, prototype: int) -> None:
         """Solve the convex program without a grid, then hold one feature after another on it.
@@ -87,21 +86,21 @@ class MixedBranching(Branching):
         box = question.root(np.inf)
         problem = question.problem(prototype, box)
         problem = problem.tightened(
-            self.margin or _CLEAR * float(problem.forms.size.max(initial=0))
+            self.margin or CLEAR_OF_TIES * float(problem.forms.size.max(initial=0))
         )
-        relaxed = relax_flat(problem, self._loosened(problem, box))
+        relaxed = self._relax_flat(problem, box)
         for _ in range(ticks.columns.size):
-            if relaxed.outcome is not Outcome.SOLVED or self.judge.out_of_time():
+            if relaxed.outcome is not Outcome.SOLVED or self.context.out_of_time():
                 return
             point = relaxed.prices.point
             miss = ticks.miss(point)
-            if not (miss > _ON_GRID).any():
+            if not (miss > ON_GRID).any():
                 break
-            j = int(np.where(miss > _ON_GRID, miss, np.inf).argmin())
+            j = int(np.where(miss > ON_GRID, miss, np.inf).argmin())
             for low, high in self._neighbours(j, point):
                 part = Box(box.lower.copy(), box.upper.copy())
                 part.lower[j], part.upper[j] = max(low, box.lower[j]), min(high, box.upper[j])
-                relaxed = relax_flat(problem, self._loosened(problem, part))
+                relaxed = self._relax_flat(problem, part)
                 if relaxed.outcome is Outcome.SOLVED:
                     box = part
                     break
@@ -121,7 +120,7 @@ class MixedBranching(Branching):
             if delta is None or question.convex.cost(delta) >= self._cost:
                 return
             miss = ticks.miss(delta)
-            off = np.flatnonzero(miss > _ON_GRID)
+            off = np.flatnonzero(miss > ON_GRID)
             if not off.size:
                 break
             j = int(off[miss[off].argmin()])
@@ -155,15 +154,15 @@ class MixedBranching(Branching):
         for j, (low, high) in held.items():
             program.lower[j] = max(low, program.lower[j])
             program.upper[j] = min(high, program.upper[j])
-        if program.has_empty_box() or self.judge.out_of_time():
+        if program.has_empty_box() or self.context.out_of_time():
             return None
         scores = Scores(*question.view.distances(prototype))
         descent = Descent.of(program, scores, question.spread, self._grid_frames)
-        margin, seconds = self._margin(prototype), self.judge.seconds_left()
-        inside = descent.into_cell(start, margin, _DIVING, seconds)
+        margin, seconds = self._margin(prototype), self.context.seconds_left()
+        inside = descent.into_cell(start, margin, DIVING, seconds)
         if inside is None:
             return None
-        return descent.downhill(inside, margin, _DIVING, seconds)
+        return descent.downhill(inside, margin, DIVING, seconds)
 
     @cached_property
     def _grid_frames(self) -> Frames:
@@ -184,9 +183,9 @@ class MixedBranching(Branching):
             if key in self._tried or self._costs_too_much(choice):
                 continue
             self._tried.add(key)
-            found, cost = self._rest(prototype, choice, point)
-            if found is not None and cost < self._cost:
-                self._best, self._cost = found, cost
+            found = self._rest(prototype, choice, point)
+            if found is not None and found.cost < self._cost:
+                self._best = found
 
     def _choices(self, point: Floats) -> list[Choice]:
         """Choose what is nearest to a point: on the grid, and on one side of each threshold.
@@ -201,7 +200,7 @@ class MixedBranching(Branching):
             if not is_real[j]:
                 continue
             here = [(choice, float((choice.y - x)[j])) for choice in found]
-            room = _AT_CUT * (abs(cut.at) + abs(x[j]))
+            room = AT_THRESHOLD * (abs(cut.at) + abs(x[j]))
             low = [_within(choice, j, -np.inf, cut.below) for choice, change in here
                    if change <= cut.at + room]  # fmt: skip
             high = [_within(choice, j, cut.above, np.inf) for choice, change in here
@@ -220,28 +219,26 @@ class MixedBranching(Branching):
         least = np.maximum(np.maximum(choice.lower - x, x - choice.upper), 0.0)
         return float(program.w @ least) >= self._cost
 
-    def _rest(self, prototype: int, choice: Choice, point: Floats) -> tuple[Floats | None, float]:
+    def _rest(self, prototype: int, choice: Choice, point: Floats) -> Accepted | None:
         """Answer the question that a choice on the grid leaves, in one cell."""
         question, cells = self.question, self.question.cells
         if question.template.grid.lattice.size == choice.y.size:
-            valid = self.judge.is_valid(choice.y, False)
-            return (choice.y, self.judge.price(choice.y)) if valid else (None, np.inf)
+            return self.context.accepted(choice.y, False)
         template = question.template.decided(choice, question.x)
         if isinstance(cells, SharedCells):
             one = replace(cells, targets=np.array([prototype]))
-            find = Search(Question(template, one, question.x), self.margin, self.judge).run()
-            return find.y, find.cost
+            return Search(Question(template, one, question.x), self.context).answer()
         only = LocalCells(cells.model, np.array([prototype]), cells.rivals)
         rest = replace(question, template=template, cells=only)
-        return Branching(rest, self.margin, self.judge, self.gap, 0).look_around(point)
+        return Branching(rest, self.context, self.gap, 0).look_around(point)
 
     def _relaxed(self, node: Node, problem: NonconvexProgram, box: Box, cap: float) -> Relaxed:
-        if box.equals(Box(box.lower, box.lower)) and self._is_valid(box.lower):
+        if box.equals(Box(box.lower, box.lower)) and self._is_answer(box.lower):
             # One point is left, and it is an answer: its cost is its own bound.
             nothing = replace(LiftedMultipliers.none(problem), point=box.lower)
             return Relaxed(Outcome.SOLVED, nothing, np.zeros((box.lower.size,) * 2))
         if self._is_shared:
-            relaxed = relax_flat(problem, self._loosened(problem, box))
+            relaxed = self._relax_flat(problem, box)
             return relaxed if relaxed.is_usable else Relaxed.failed(problem, box)
         return super()._relaxed(node, problem, box, cap)
 
@@ -249,8 +246,8 @@ class MixedBranching(Branching):
         """Part of a box that is relaxed and cut: a convex program needs no end."""
         return box if self._is_shared else super()._near(box)
 
-    def _is_valid(self, delta: Floats) -> bool:
-        return self.judge.is_valid(self.question.ticks.values(delta), False)
+    def _is_answer(self, delta: Floats) -> bool:
+        return self.context.accepted(self.question.ticks.values(delta), False) is not None
 
     def _loosened(self, problem: NonconvexProgram, box: Box) -> Box:
         """Keep the sides across the grid; all others follow from the conditions or the cost.
@@ -288,7 +285,7 @@ class MixedBranching(Branching):
         ticks = self.question.ticks
         point = np.clip(relaxed.prices.point, box.lower, box.upper)
         miss = np.where(box.lower < box.upper, ticks.miss(point), 0.0)
-        worth = np.where(miss > _ON_GRID, miss * self._step_prices, 0.0)
+        worth = np.where(miss > ON_GRID, miss * self._step_prices, 0.0)
         j, most = int(worth.argmax()), float(worth.max())
         is_local = not self._is_shared
         if most > 0.0 and not (is_local and most < _LITTLE * (self._cost - node.bound)):
@@ -316,7 +313,7 @@ class MixedBranching(Branching):
             cuts = [cut.at for cut in test.cuts if box.lower[j] < cut.at < box.upper[j]]
             if not inside or not cuts:
                 continue
-            if (rows.A @ y + rows.R @ x - rows.v > _LEVEL * rows.magnitude(y, x)).any():
+            if (rows.A @ y + rows.R @ x - rows.v > BROKEN_SHARE * rows.magnitude(y, x)).any():
                 return j, cuts[int(np.abs(np.array(cuts) - point[j]).argmin())]
         return None
 

@@ -12,8 +12,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.acceptance import Accepted
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import column_lengths
+from counterlvq.numeric.tolerances import REPAIR_RANK, UNIT
 from counterlvq.programs.program import Program
 
 __all__ = ["settle"]
@@ -22,7 +24,7 @@ __all__ = ["settle"]
 # Conditions that leave no room between them may each give way by rounding, in the end.
 _STRICT_TRIES = 10
 _TRIES = 5
-_FIRST_STEP = 2.0**-51
+_FIRST_STEP = 2.0 * UNIT
 _GROWTH = 4.0
 
 
@@ -32,25 +34,27 @@ def settle(
     program: Callable[[], Program],
     rounding: Floats,
     limits: tuple[Floats, Floats],
-    is_valid: Callable[[Floats, bool], bool],
-) -> Floats | None:
-    """Return a valid point at or next to ``x + delta``, or None if there is none so near.
+    accepted: Callable[[Floats, bool], Accepted | None],
+) -> Accepted | None:
+    """Return an answer at or next to ``x + delta``, or None if there is none so near.
 
     `program` states what was asked for; it is called only if the point has to be moved.
     `limits` are the smallest and largest allowed value of each feature. `rounding` holds, for
     the leading rows of the program (those of the cell), the size of the numbers that meet when
     they are judged.
     """
-    y = np.clip(x + delta, *limits)
-    if is_valid(y, True):
-        return y
-    asked, start = program(), y
+    start = np.clip(x + delta, *limits)
+    found = accepted(start, True)
+    if found is not None:
+        return found
+    asked = program()
     for strict, tries in ((True, _STRICT_TRIES), (False, _TRIES)):
         step, y = _FIRST_STEP, start
         for _ in range(tries):
             y = np.clip(x + _pulled_inside(asked, y, x, rounding, step), *limits)
-            if is_valid(y, strict):
-                return y
+            found = accepted(y, strict)
+            if found is not None:
+                return found
             step *= _GROWTH
     return None
 
@@ -99,6 +103,6 @@ def _least_correction(
     size = np.sqrt(np.einsum("ij,ij->i", part, part))
     size = np.where(size > 0, size, 1.0)
     # Directions that are dropped make a poor correction, which is judged like any other point.
-    solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=1e-12)[0]
+    solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=REPAIR_RANK)[0]
     correction[movable] = unit * solved
     return correction

@@ -2,30 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field, replace
 from typing import final
 
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.certificates.acceptance import Acceptance, Accepted
 from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["DualPoint", "SearchContext", "SearchResult"]
 
+# How long after a time limit the proof of an answer may still be checked.
+_LATE_SHARE, _LATE = 0.05, 0.1
+# Bytes of points that are remembered as refused.
+_MOST_REFUSED = 1 << 24
+
 
 @final
 @dataclass(frozen=True, eq=False)
 class SearchContext:
-    """Effects and opinions that the search is given: it has none of its own."""
+    """Who judges what a search finds for one input and one wish, and how long it may take."""
 
-    is_valid: Callable[[Floats, bool], bool]  # by the user's model and constraints
-    price: Callable[[Floats], float]
-    gap: Callable[[Floats, float], float]  # of a point, given a bound
-    out_of_time: Callable[[], bool]
-    seconds_left: Callable[[], float]  # inf without a limit
-    too_late: Callable[[], bool]  # a little after the limit: proofs are not even checked any more
+    rules: Acceptance
+    x: Floats  # (d,)
+    target_mask: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
+    deadline: float = np.inf  # by the monotonic clock
+    latest: float = np.inf  # a little later: proofs are not even checked any more
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
+    _refused: set[tuple[bytes, bool]] = field(init=False, default_factory=set, repr=False)
+
+    @classmethod
+    def begun(
+        cls,
+        rules: Acceptance,
+        x: Floats,
+        target_mask: NDArray[np.bool_],
+        time_limit: float | None = None,
+    ) -> SearchContext:
+        """Start the clock."""
+        limit = np.inf if time_limit is None else time_limit
+        deadline = time.monotonic() + limit
+        return cls(rules, x, target_mask, deadline, deadline + _LATE_SHARE * limit + _LATE)
+
+    @property
+    def margin(self) -> float | None:
+        """The user's margin, if any."""
+        return self.rules.margin
+
+    def accepted(self, y: Floats, strict: bool = True) -> Accepted | None:
+        """Judge a point by the user's model and constraints; None if it is no answer.
+
+        Searches come back to the points where nothing gives way: those are judged once.
+        """
+        key = y.tobytes(), strict
+        if key in self._refused:
+            return None
+        found = self.rules.accepts(y, self.x, self.target_mask, strict=strict)
+        if found is None and len(self._refused) * y.nbytes < _MOST_REFUSED:
+            self._refused.add(key)
+        return found
+
+    def seconds_left(self) -> float:
+        """Seconds until the limit; inf without one."""
+        return self.deadline - time.monotonic()
+
+    def out_of_time(self) -> bool:
+        """Whether the limit has been reached."""
+        return time.monotonic() > self.deadline
+
+    def too_late(self) -> bool:
+        """Whether not even a proof is checked any more."""
+        return time.monotonic() > self.latest
 
 
 @final
@@ -33,17 +85,35 @@ class SearchContext:
 class SearchResult:
     """What the search came back with."""
 
-    y: Floats | None  # the counterfactual, if any
-    cost: float  # inf without one
+    answer: Accepted | None
     certificate: Certificate
     engines: tuple[str, ...]  # who solved, and why they were asked
-    is_excluded: bool = False  # the certificate has been checked to leave no room
+    # What the certificate proves, once it has been checked: a bound of the cost of the answer or,
+    # without an answer, that there is none.
+    bound: float | None = None
+    is_excluded: bool | None = None
+
+    @property
+    def cost(self) -> float:
+        """Cost of the answer; inf without one."""
+        return np.inf if self.answer is None else self.answer.cost
+
+    def checked(self, question: object, context: SearchContext) -> SearchResult:
+        """Check the certificate, unless that has been done."""
+        margin, stop = context.margin or 0.0, context.too_late
+        if self.bound is not None or self.is_excluded is not None:
+            return self
+        if self.answer is None:
+            shown = self.certificate.excludes_all(question, margin, stop=stop)
+            return replace(self, is_excluded=shown)
+        bound = self.certificate.lower_bound(question, self.cost, margin, stop=stop)
+        return replace(self, bound=min(bound, self.cost))
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class DualPoint:
-    """Prices on the constraints of a question, and a point of tangency, that show a clash."""
+    """Multipliers on the constraints of a question, and a point of tangency, that show a clash."""
 
     multipliers: Multipliers
     point: Floats  # (d,)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import DIVING, LEAST_UNIT, NO_SLACK
 from counterlvq.programs.kernel_data import root_of
 from counterlvq.programs.program import Program
 from counterlvq.solvers.ccp_round import Convexified, Scores
@@ -18,12 +19,9 @@ __all__ = ["Descent", "warm_up"]
 
 _ROUNDS = 100
 # Costs and distances below this are not measured in units of themselves.
-_LEAST_UNIT = 1e-150
 _CONIC_ROUNDS = 30
 # Penalty on the slack, in units of cost per unit of distance; and how it grows.
 _FIRST_PENALTY, _PENALTY_GROWTH, _LAST_PENALTY = 1.0, 10.0, 1e8
-# Slack below this share of the distances counts as none: the point is judged afterwards.
-_NO_SLACK = 1e-7
 
 
 @cache
@@ -37,7 +35,7 @@ def warm_up() -> None:
     )  # fmt: skip
     scores = Scores(one, np.full(1, -2.0), one[None], np.zeros((1, 1)), np.zeros(1))
     descent = Descent.of(program, scores, np.ones(1), Frames(scores.M))
-    descent.downhill(np.full(1, 2.0), 0.0, 1e-6, np.inf)
+    descent.downhill(np.full(1, 2.0), 0.0, DIVING, np.inf)
 
 
 @final
@@ -63,7 +61,7 @@ class Descent:
         rounds = self._rounds(start)
         for _ in range(_CONIC_ROUNDS):
             found = rounds.round(delta, margin, _LAST_PENALTY, seconds)
-            if found is None or found.slack > _NO_SLACK * rounds.distance:
+            if found is None or found.slack > NO_SLACK * rounds.distance:
                 return delta
             now = self.program.cost(found.delta)
             if not now < cost:
@@ -79,7 +77,7 @@ class Descent:
     ) -> Floats | None:
         """Search from a point that breaks constraints or lies outside the cell.
 
-        Each round lets the rivals' conditions give way at a price that grows until they
+        Each round lets the rivals' conditions give way at a penalty that grows until they
         hold; None if they do not in the end.
         """
         rounds = self._rounds(start)
@@ -91,7 +89,7 @@ class Descent:
             value = self.program.cost(found.delta) / rounds.objective
             value += penalty * found.slack / rounds.distance
             delta = found.delta
-            holds = found.slack <= _NO_SLACK * rounds.distance
+            holds = found.slack <= NO_SLACK * rounds.distance
             if holds and self.compiled is not None:
                 return delta
             if best - value <= tolerance * abs(value) and (holds or penalty >= _LAST_PENALTY):
@@ -106,7 +104,7 @@ class Descent:
         objective = self.program.cost(start)
         unit = np.where(self.unit > 0, self.unit, 1.0)  # no prototype differs from the input
         # Next to nothing cannot be a unit: what is divided by it overflows.
-        units = [value if value > _LEAST_UNIT else 1.0 for value in (distance, objective)]
+        units = [value if value > LEAST_UNIT else 1.0 for value in (distance, objective)]
         return Convexified(self.program, self.scores, unit, *units)
 
 

@@ -4,7 +4,7 @@ A rival's distance is convex and stands on the wrong side of ``score_i <= score_
 tangent in its place the condition is convex, and stricter: a point that meets it is in the
 cell. All rivals share the target's own distance, so one second-order cone is enough for all
 of them. Where the tangents leave no room, one slack gives way in every one of them, at a
-price.
+multiplier.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import ROUND_TOLERANCE
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Program
 from counterlvq.solvers.clarabel_guard import run_guarded
@@ -25,8 +26,6 @@ from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Convexified", "Round", "Scores"]
 
-# Of one round of a descent, which claims nothing: its point is judged.
-_TOLERANCE = 1e-9
 # In units of the search nothing lies beyond this.
 _FAR = 1e100
 
@@ -128,7 +127,7 @@ class Convexified:
         raw = run_guarded(
             sparse.csc_matrix(np.triu(P[np.ix_(moves, moves)])), (q + P @ v)[moves],
             sparse.csc_matrix(left[np.ix_(says, moves)]), (ends - left @ v)[says], cones,
-            tolerance=_TOLERANCE, seconds=seconds,
+            tolerance=ROUND_TOLERANCE, seconds=seconds,
         )  # fmt: skip
         if raw is None or raw.outcome is not Outcome.SOLVED or not (np.abs(raw.x) < _FAR).all():
             return None

@@ -39,7 +39,7 @@ _SKIPPED, _EMPTY = -1, -2  # as in `kernels.rows`
 
 
 class Scratch(NamedTuple):
-    """Memory of one thread; after a run it holds the prices of the last row."""
+    """Memory of one thread; after a run it holds the multipliers of the last row."""
 
     u: Floats
     g: Floats
@@ -89,6 +89,7 @@ class Scratch(NamedTuple):
     charged_rivals: NDArray[np.int64]
     charged: Floats
     on_constraints: Floats
+    stop: NDArray[np.int64]  # (1,) not 0 once the kernel is told to give what it has
 
 
 def scratch_for(family: KernelData) -> Scratch:
@@ -116,6 +117,7 @@ def scratch_for(family: KernelData) -> Scratch:
         inner_high=reals(width), g1=reals(r), g2=reals(r), c_slope=reals(width),
         c_error=reals(width), nothing=reals(width), no_diagonal=reals(0), no_factor=reals(0, width),
         charged_rivals=whole(d + 2), charged=reals(d + 2), on_constraints=reals(c),
+        stop=whole(1),
     )  # fmt: skip
 
 
@@ -176,7 +178,7 @@ class Priced(NamedTuple):
 
 
 def priced_cells(family: KernelData, scratch: Scratch) -> Iterator[Priced]:
-    """Read the prices of the last row for the cells that were visited."""
+    """Read the multipliers of the last row for the cells that were visited."""
     m, c = family.RN.shape[0], family.equality.size
     unit = 2.0 if family.is_quadratic else 1.0
     for t in np.flatnonzero(scratch.used != _SKIPPED):

@@ -9,9 +9,11 @@ import numpy as np
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CONIC_TOLERANCES
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
+from counterlvq.solvers.patience import seconds_until
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
@@ -21,8 +23,8 @@ __all__ = ["solve"]
 ENGINE = "Clarabel"
 # Tolerance, and whether Clarabel scales as well. The program is scaled already, and doing so
 # again has been seen to stall a harmless program; `polish` makes up for loose tolerances. Points
-# and prices that are off are judged and evaluated by others: no claim rests on a tolerance.
-_ATTEMPTS = ((1e-10, False), (1e-9, True), (1e-6, False))
+# and multipliers that are off are judged and evaluated by others: no claim rests on a tolerance.
+_ATTEMPTS = tuple(zip(CONIC_TOLERANCES, (False, True, False), strict=True))
 
 
 def solve(program: Program) -> Solution:
@@ -33,9 +35,11 @@ def solve(program: Program) -> Solution:
     unit, way_back = units
     form = _standard_form(unit)
     for tolerance, rescale in _ATTEMPTS:
-        solution = solved(*form, _settings(tolerance, rescale))
+        solution = solved(*form, _settings(tolerance, rescale, program.deadline))
         if solution is None:
             continue
+        if solution.status == clarabel.SolverStatus.MaxTime:
+            break
         if solution.status == clarabel.SolverStatus.PrimalInfeasible:
             return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
         if solution.status == clarabel.SolverStatus.Solved:
@@ -46,12 +50,13 @@ def solve(program: Program) -> Solution:
     return Solution.without_point(program, Outcome.FAILED, ENGINE)
 
 
-def _settings(tolerance: float, rescale: bool) -> clarabel.DefaultSettings:
+def _settings(tolerance: float, rescale: bool, deadline: float) -> clarabel.DefaultSettings:
     settings = clarabel.DefaultSettings()
     settings.verbose = False
     settings.max_threads = 1
     settings.equilibrate_enable = rescale
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
+    settings.time_limit = seconds_until(deadline)
     return settings
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import HIGHS_LEAST_ENTRY, HIGHS_TOLERANCE
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.patience import run_highs
 from counterlvq.solvers.scaling import scaled
@@ -15,9 +16,6 @@ from counterlvq.solvers.solution import Outcome, Solution
 __all__ = ["solve"]
 
 ENGINE = "HiGHS"
-# The tightest that HiGHS takes; the program has been scaled to order one. Points and prices are
-# off by this; points are judged and prices evaluated afterwards, so that no claim rests on it.
-_TOLERANCE = 1e-10
 
 
 def solve(program: Program) -> Solution:
@@ -33,14 +31,14 @@ def solve(program: Program) -> Solution:
     for name, value in (
         ("output_flag", False),
         ("threads", 1),
-        ("primal_feasibility_tolerance", _TOLERANCE),
-        ("dual_feasibility_tolerance", _TOLERANCE),
+        ("primal_feasibility_tolerance", HIGHS_TOLERANCE),
+        ("dual_feasibility_tolerance", HIGHS_TOLERANCE),
         # Entries below this are left out of the program that is solved, not of what is judged.
-        ("small_matrix_value", 1e-12),
+        ("small_matrix_value", HIGHS_LEAST_ENTRY),
     ):
         solver.setOptionValue(name, value)
     solver.passModel(_linear_program(unit))
-    run_highs(solver)
+    run_highs(solver, program.deadline)
     status = solver.getModelStatus()
     if status == highspy.HighsModelStatus.kInfeasible:
         return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
@@ -57,7 +55,8 @@ def solve(program: Program) -> Solution:
 
 def _linear_program(unit: Program) -> highspy.HighsLp:
     rows = np.concatenate([unit.A, unit.E])
-    columns = sparse.csc_array(np.hstack([rows, -rows]))
+    upward = sparse.csc_array(rows)
+    columns = sparse.hstack([upward, -upward], format="csc")
     lp = highspy.HighsLp()
     lp.num_col_ = 2 * unit.width
     lp.num_row_ = rows.shape[0]

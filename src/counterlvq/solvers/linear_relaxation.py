@@ -1,6 +1,6 @@
 """Relaxation of a cell without quadratic terms over a box: one convex program.
 
-Its multipliers are prices in the sense of `LiftedMultipliers`, as those of `semidefinite` are.
+Its multipliers are multipliers in the sense of `LiftedMultipliers`, as those of `semidefinite` are.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from counterlvq.solvers.solution import Outcome
 __all__ = ["relax_flat"]
 
 
-def relax_flat(problem: NonconvexProgram, box: Box) -> Relaxed:
-    """Solve over one box; where there is no room, return the prices that show it."""
-    program = _over_box(problem, box)
+def relax_flat(problem: NonconvexProgram, box: Box, deadline: float = np.inf) -> Relaxed:
+    """Solve over one box; where there is no room, return the multipliers that show it."""
+    program = replace(_over_box(problem, box), deadline=deadline)
     solution = solvers.select(program).solver(program)
     if solution.outcome is Outcome.SOLVED:
         return _relaxed(problem, Outcome.SOLVED, solution.multipliers, solution.delta)

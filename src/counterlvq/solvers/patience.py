@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.interrupts import interruptible
 from counterlvq.numeric.worker_processes import ask_in_processes
 
-__all__ = ["is_panic", "run_clarabel", "run_highs"]
+__all__ = ["is_panic", "run_clarabel", "run_highs", "seconds_until"]
 
 # Rows and columns from which on a program may take longer than a blink, if all of it is dense.
 # Smaller ones are done before another thread would be worth its start.
@@ -22,6 +23,15 @@ _LARGE = 500
 # Those from which on Clarabel takes the better part of a second to get ready, in which no other
 # thread of the process can run, and seconds for each iteration, in which nothing stops it.
 _HUGE = 8000
+
+
+# Solvers take no limit of 0 seconds or less.
+_SHORTEST = 1e-3
+
+
+def seconds_until(deadline: float) -> float:
+    """Seconds that a solver may take; inf without a deadline."""
+    return max(deadline - time.monotonic(), _SHORTEST)
 
 
 # A status, a point and its duals; None for a panic.
@@ -60,8 +70,9 @@ def run_clarabel(
     return interruptible(work, lambda: stopped.append(True))
 
 
-def run_highs(solver: highspy.Highs) -> None:
+def run_highs(solver: highspy.Highs, deadline: float) -> None:
     """Solve the program that was passed to HiGHS; when interrupted, it stops at its next look."""
+    solver.setOptionValue("time_limit", seconds_until(deadline))
     if solver.getNumCol() + solver.getNumRow() < _LARGE:
         solver.run()
         return

@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import AT_END, POLISH_RANK, POLISHED
 from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["polish"]
 
 _STEPS = 4
-# Both numbers move points and prices, which are judged and evaluated by others.
-# A scaled variable this close to a bound, or to 0 where leaving 0 costs, is taken as there.
-_AT_END = 1e-6
-# What the sharpened answer may violate; more means that the active set was misread.
-_ACCEPTED = 1e-10
 
 
 def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[Floats, Multipliers]:
@@ -43,10 +39,10 @@ def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[F
 
 
 def _pinned(program: Program, delta: Floats) -> tuple[NDArray[np.bool_], Floats]:
-    near = _AT_END * np.minimum(1.0, program.upper - program.lower)
+    near = AT_END * np.minimum(1.0, program.upper - program.lower)
     low = np.abs(delta - program.lower) <= near
     high = np.abs(delta - program.upper) <= near
-    still = (program.w > 0) & (np.abs(delta) <= _AT_END)
+    still = (program.w > 0) & (np.abs(delta) <= AT_END)
     start = np.where(still, 0.0, delta)
     start = np.where(high, program.upper, start)
     start = np.where(low, program.lower, start)
@@ -80,7 +76,8 @@ def _newton(
         )
         system = np.block([[bend[np.ix_(free, free)], J.T], [J, np.zeros((J.shape[0],) * 2)]])
         try:
-            step = np.linalg.lstsq(system, -np.concatenate([slope[free], miss]), rcond=1e-13)[0]
+            wanted = -np.concatenate([slope[free], miss])
+            step = np.linalg.lstsq(system, wanted, rcond=POLISH_RANK)[0]
         except np.linalg.LinAlgError:
             return None
         delta[free] += step[: free.size]
@@ -96,7 +93,7 @@ def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> b
     slope = slope + program.A.T @ multipliers.y + program.E.T @ multipliers.z
     for price, quadric in zip(multipliers.nu, program.quadrics, strict=True):
         slope = slope + price * quadric.gradient(delta)
-    # At an end, or at the kink of its price, a feature may be pushed on, never back.
+    # At an end, or at the kink of its cost, a feature may be pushed on, never back.
     kink = np.where(delta == 0, program.w, 0.0)
     falls = np.where(delta >= program.upper, 0.0, -slope - kink)
     rises = np.where(delta <= program.lower, 0.0, slope - kink)
@@ -111,4 +108,4 @@ def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> b
         -multipliers.nu.min(initial=0.0),
         *(quadric.excess(delta) for quadric in program.quadrics),
     ]
-    return bool(np.isfinite(worst).all() and max(worst) <= _ACCEPTED)
+    return bool(np.isfinite(worst).all() and max(worst) <= POLISHED)

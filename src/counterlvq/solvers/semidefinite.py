@@ -6,7 +6,7 @@ linear in ``(v, V)``; ``[[1, v'], [v, V]]`` positive semidefinite is what is kep
 absolute costs with a known answer, the products of the cost with each absolute change. In
 these units nothing depends on those of the features.
 
-Its multipliers are prices in the sense of `LiftedMultipliers`, where they are judged.
+Its multipliers are multipliers in the sense of `LiftedMultipliers`, where they are judged.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.tolerances import HUGE, LEAST_HALF
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers
 from counterlvq.programs.proof_data import cost_limits
@@ -32,18 +33,14 @@ __all__ = ["Relaxed", "relax"]
 
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
-# A side that is shorter holds its feature in place: prices are divided by its square.
-_LEAST_HALF = 1e-100
 # Numbers beyond this, and those that are none, come from iterations that ran away.
 _HUGE = 1e60
-# Larger numbers, and those that are none, are not worked with.
-_USABLE = 1e100
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class Relaxed:
-    """Answer of the relaxation: prices, and how far ``delta delta'`` is missed."""
+    """Answer of the relaxation: multipliers, and how far ``delta delta'`` is missed."""
 
     outcome: Outcome
     prices: LiftedMultipliers
@@ -53,7 +50,7 @@ class Relaxed:
     def is_usable(self) -> bool:
         """Whether it consists of numbers that can be worked with."""
         parts = (self.prices.forms, self.prices.point, self.miss)
-        return all(bool((np.abs(values) < _USABLE).all()) for values in parts)
+        return all(bool((np.abs(values) < HUGE).all()) for values in parts)
 
     @classmethod
     def failed(cls, problem: NonconvexProgram, box: Box) -> Relaxed:
@@ -147,7 +144,7 @@ class _Layout:
     @classmethod
     def of(cls, problem: NonconvexProgram, box: Box, cap: float) -> _Layout:
         """Leave out features that the box holds in place."""
-        free = np.flatnonzero(box.half > _LEAST_HALF)
+        free = np.flatnonzero(box.half > LEAST_HALF)
         return cls(
             problem, box, cap, free, box.center, box.half[free], box.sign[free],
             problem.convex.w[free],
@@ -400,7 +397,7 @@ class _Layout:
             rows.add(left, np.ones(off.size))
 
     def relaxed(self, outcome: Outcome, x: Floats, duals: Floats) -> Relaxed:
-        """Read prices, in the units of `delta`, and the point."""
+        """Read multipliers, in the units of `delta`, and the point."""
         pairs, d, n = _pairs(self.n), self.box.lower.size, self.n
         read = _Reader(duals, self._rows.unit, self.objective)
         z = self.objective * duals[: self.problem.convex.e.size]

@@ -9,7 +9,7 @@ arrays and lists of lists are read by position.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, final
+from typing import Any, NoReturn, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,19 +26,13 @@ from counterlvq.numeric.arrays import (
 )
 from counterlvq.tables.dates import dates_like, days_of
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import (
-    TableView,
-    as_frame,
-    closest,
-    is_missing,
-    numbers_among,
-    settled,
-)
+from counterlvq.tables.frames import TableView, as_frame, settled
 from counterlvq.tables.records import as_records, typed_like
+from counterlvq.tables.values import closest, is_missing, numbers_among
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
-__all__ = ["as_cells", "like", "named_table", "plain_rows", "rows_of", "written"]
+__all__ = ["as_table", "like", "plain_rows", "rows_of", "written"]
 
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
@@ -78,7 +72,7 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
     array([[31.,  1.],
            [44.,  0.]])
     """
-    source = _as_table(table, features.names if columns is None else tuple(columns))
+    source = as_table(table, features.names if columns is None else tuple(columns))
     _refuse_missing_columns(source.names, features)
     out = np.empty((len(source), len(features)))
     for j, feature in enumerate(features):
@@ -131,7 +125,7 @@ def like(
     0   30  clerk  a7
     """
     matrix = np.asarray(rows, dtype=np.float64)
-    source = _as_table(table, features.names if columns is None else tuple(columns))
+    source = as_table(table, features.names if columns is None else tuple(columns))
     if matrix.shape != (len(source), len(features)):
         raise InvalidInputError(
             f"rows has shape {matrix.shape}; expected ({len(source)}, {len(features)}), one row "
@@ -156,13 +150,10 @@ def _written_like(source: TableView, column: Floats, feature: Feature) -> NDArra
     return dates_like(column, before)
 
 
-def _as_table(given: Any, names: tuple[str, ...]) -> TableView:
-    table = named_table(given)
-    return _Cells(given, names) if table is None else table
-
-
-def named_table(given: Any) -> TableView | None:
-    """See whatever has names as a table, or refuse it in words; None for what has none."""
+def as_table(given: Any, names: tuple[str, ...]) -> TableView:
+    """See rows as a table, unless they are seen so already; `names` are those of an array."""
+    if isinstance(given, TableView):
+        return given
     refuse_masked("the table", given)  # a structured array may be masked too
     known = settled(given)
     table: TableView | None = as_frame(known)
@@ -174,15 +165,17 @@ def named_table(given: Any) -> TableView | None:
             f"expected a DataFrame of pandas or polars, an Arrow table, a structured array, a "
             f"mapping, or a plain array in the order of the columns."
         )
-    return table
+    return _Cells(given, names) if table is None else table
 
 
 @final
 class _Cells(TableView):
     """An array of rows, or a single one, with names for its columns."""
 
+    is_named = False
+
     def __init__(self, given: Any, names: tuple[str, ...]) -> None:
-        cells = as_cells(given)
+        cells = _as_cells(given)
         self.is_single = cells.ndim == 1
         self.cells = cells[None, :] if self.is_single else cells
         self.names = names
@@ -207,8 +200,8 @@ class _Cells(TableView):
         column = self._column(name)
         return [plain(day) for day in column] if column.dtype.kind == "M" else column.tolist()
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self.cells[rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(cells=self.cells[rows], is_single=False)
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         at = {name: self.names.index(name) for name in columns}
@@ -224,7 +217,7 @@ class _Cells(TableView):
         return out[0] if self.is_single else out
 
 
-def as_cells(given: Any) -> NDArray[Any]:
+def _as_cells(given: Any) -> NDArray[Any]:
     """Make an array of nested lists; of objects where their types differ."""
     if isinstance(given, np.ndarray):
         return given

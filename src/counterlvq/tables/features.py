@@ -18,7 +18,29 @@ from numpy.typing import ArrayLike
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
 from counterlvq.tables.dates import FIRST_DAY, LAST_DAY, date_of, days_of, is_date
-from counterlvq.tables.frames import FrameView, as_frame, closest, is_missing, settled
+from counterlvq.tables.declarations import (
+    Pairs,
+    checked_change,
+    checked_label,
+    checked_level_labels,
+    checked_price,
+    checked_seen,
+)
+from counterlvq.tables.feature_checks import (
+    STEPS,
+    checked_decimals,
+    checked_end,
+    checked_kind,
+    checked_levels,
+    checked_list,
+    checked_order,
+    checked_pair,
+    checked_step,
+    checked_steps,
+    checked_unit,
+)
+from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.values import closest
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
@@ -26,10 +48,6 @@ __all__ = ["Feature", "FeatureKey", "Features"]
 
 FeatureKey = str | SupportsIndex
 
-# What the multiples of a grid are: the first by default.
-_STEPS = ("of value", "of change")
-# A double has no more digits than this after the point that anyone could mean.
-_MOST_DECIMALS = 12
 # From here on all floats are whole numbers.
 _WHOLE = 2.0**52
 
@@ -63,6 +81,19 @@ class Feature:
     ordered : bool, default False
         Whether the levels stand in order: another one then costs the weight for each step along
         the list.
+    label : str, optional
+        What people read instead of the name, such as "net monthly income".
+    true, false : str, optional
+        What people read of a boolean feature, such as "with a guarantor".
+    level_labels : mapping from level to str, optional
+        What people read instead of a level.
+    change : {"any", "increase", "decrease", "freeze"}
+        Which way it may change. An `Explainer` keeps it like `Increase`, `Decrease` and `Freeze`.
+    price : float, or mapping from pair of levels to float, optional
+        What another level costs, as in the `switches` of a cost, which go first.
+    seen : pair of float, optional
+        The range that was seen in data. A number changes to a value in it only; one that lies
+        outside may stay. Where `lower` or `upper` is given, that end is not used.
 
     Attributes
     ----------
@@ -75,8 +106,6 @@ class Feature:
     Feature('income', unit='EUR', lower=0, decimals=2)
     >>> Feature("job", levels=["clerk", "nurse"]).kind == "categorical"
     True
-    >>> Feature("savings", step=50, steps="of change")
-    Feature('savings', step=50, steps='of change')
     """
 
     name: str
@@ -89,6 +118,11 @@ class Feature:
     decimals: int | None
     steps: str
     ordered: bool
+    label: str
+    level_labels: tuple[str, ...]  # one for each level, "" for those without; () if none has one
+    change: str
+    price: float | Pairs | None
+    seen: tuple[float, float] | None
 
     def __init__(
         self,
@@ -101,8 +135,15 @@ class Feature:
         lower: float | date | str | None = None,
         upper: float | date | str | None = None,
         decimals: int | None = None,
-        steps: str = "of value",
+        steps: str = STEPS[0],
         ordered: bool = False,
+        label: str = "",
+        true: str = "",
+        false: str = "",
+        level_labels: Mapping[Any, str] | None = None,
+        change: str = "any",
+        price: float | Mapping[tuple[Any, Any], float] | Pairs | None = None,
+        seen: tuple[float, float] | None = None,
     ) -> None:
         if not isinstance(name, str):
             raise InvalidInputError(
@@ -111,18 +152,44 @@ class Feature:
         if kind is None:
             kind = Kind.CATEGORICAL if levels is not None else Kind.REAL
             kind = Kind.WHOLE if step is not None else kind
-        known = _checked_kind(name, kind)
+        known = checked_kind(name, kind)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kind", known)
-        object.__setattr__(self, "levels", _checked_levels(name, known, levels))
-        object.__setattr__(self, "step", _checked_step(name, known, step))
-        object.__setattr__(self, "unit", _checked_unit(name, unit))
-        object.__setattr__(self, "lower", _checked_end(name, known, "lower", lower, -inf))
-        object.__setattr__(self, "upper", _checked_end(name, known, "upper", upper, inf))
-        object.__setattr__(self, "decimals", _checked_decimals(name, known, decimals))
-        object.__setattr__(self, "steps", _checked_steps(self, steps))
-        object.__setattr__(self, "ordered", _checked_order(name, known, ordered))
+        object.__setattr__(self, "levels", checked_levels(name, known, levels))
+        object.__setattr__(self, "step", checked_step(name, known, step))
+        object.__setattr__(self, "unit", checked_unit(name, unit))
+        object.__setattr__(self, "lower", checked_end(name, known, "lower", lower, -inf))
+        object.__setattr__(self, "upper", checked_end(name, known, "upper", upper, inf))
+        object.__setattr__(self, "decimals", checked_decimals(name, known, decimals))
+        object.__setattr__(self, "steps", checked_steps(name, known, self.grid, steps))
+        object.__setattr__(self, "ordered", checked_order(name, known, ordered))
         self._check_range()
+        words = checked_level_labels(
+            name, known, self.levels, self.code, level_labels, (false, true)
+        )
+        object.__setattr__(self, "label", checked_label(name, "the label", label))
+        object.__setattr__(self, "level_labels", words)
+        object.__setattr__(self, "change", checked_change(name, self.is_number, change))
+        object.__setattr__(self, "price", checked_price(name, self.is_number, self.code, price))
+        object.__setattr__(self, "seen", checked_seen(name, self.is_number, seen))
+
+    @property
+    def spoken(self) -> str:
+        """What people read: the label, or else the name."""
+        return self.label or self.name
+
+    def words(self, level: Any) -> str:
+        """Return what people read of a level: its label, or else the level itself.
+
+        Examples
+        --------
+        >>> Feature("home", levels=["own", "rent"], level_labels={"rent": "a rented flat"}).words(
+        ...     "rent"
+        ... )
+        'a rented flat'
+        """
+        at = self.code(level) if self.level_labels else -1
+        return (self.level_labels[at] if at >= 0 else "") or str(level)
 
     @property
     def is_number(self) -> bool:
@@ -194,11 +261,34 @@ class Feature:
         ]
         if self.decimals is not None:
             shown.append(f"decimals={self.decimals}")
-        if self.steps != _STEPS[0]:
+        if self.steps != STEPS[0]:
             shown.append(f"steps={self.steps!r}")
         if self.ordered:
             shown.append("ordered=True")
+        shown += self._shown_words()
+        if self.change != "any":
+            shown.append(f"change={self.change!r}")
+        if self.price is not None:
+            shown.append(f"price={self.switches!r}")
+        if self.seen is not None:
+            seen = tuple(int(end) if float(end).is_integer() else end for end in self.seen)
+            shown.append(f"seen={seen!r}")
         return f"Feature({', '.join(shown)})"
+
+    def _shown_words(self) -> list[str]:
+        shown = [f"label={self.label!r}"] if self.label else []
+        if self.kind is Kind.BOOLEAN:
+            pairs = zip(("false", "true"), self.level_labels, strict=False)
+            return shown + [f"{name}={text!r}" for name, text in pairs if text]
+        named = {level: t for level, t in zip(self.levels, self.level_labels, strict=False) if t}
+        return shown + ([f"level_labels={named!r}"] if named else [])
+
+    @property
+    def switches(self) -> float | dict[tuple[Any, Any], float] | None:
+        """The price, as the `switches` of a cost take it; None without one."""
+        if isinstance(self.price, tuple):
+            return {(before, after): price for before, after, price in self.price}
+        return self.price
 
     def _check_range(self) -> None:
         lower = real_number(f"feature {self.name!r}: lower", self.lower)
@@ -215,7 +305,7 @@ class Feature:
                 f"feature {self.name!r}: the range [{lower:g}, {upper:g}] holds no finite number; "
                 f"expected lower <= upper."
             )
-        if self.grid is not None and self.steps == _STEPS[0] and lower > -inf and upper < inf:
+        if self.grid is not None and self.steps == STEPS[0] and lower > -inf and upper < inf:
             # In units of the grid, where decimals such as 0.1 are whole numbers again; so far out
             # that floats are whole numbers themselves, every end is one.
             ends = [end / self.grid for end in (lower, upper)]
@@ -289,25 +379,29 @@ class Features:
         levels: Mapping[str, Iterable[Any]] | None = None,
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
-        ranges: Mapping[str, tuple[Any, Any]] | None = None,
+        ranges: Mapping[str, tuple[Any, Any]] | str | None = "seen",
         decimals: Mapping[str, int] | None = None,
+        labels: Mapping[str, str] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
     ) -> Features:
-        """Describe the columns of a DataFrame by their dtypes.
+        """Describe the columns of a DataFrame by their dtypes and the values that are there.
 
         Floats are real numbers, integers whole ones, booleans boolean; categories and text are
         categorical, with the levels of the dtype where it has its own and the distinct values
-        of the column otherwise. Whatever a dtype does not say can be added.
+        of the column otherwise. The range of a column of numbers is the one that is seen in it,
+        if it holds different values. Whatever a table does not say can be added.
 
         Parameters
         ----------
         frame : DataFrame of pandas or polars, or Arrow table
         only : sequence of str, optional
             The columns to describe; all of them by default.
-        kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
-            As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
-            end.
+        kinds, levels, steps, units, decimals, labels : mapping from name to value, optional
+            As the arguments of `Feature`.
+        ranges : "seen", None, or mapping from name to pair (lower, upper)
+            The ranges that are seen in the table (the default), none, or those that are listed
+            and no others; None in a pair is an open end.
         of_change, ordered : iterable of names, optional
             The columns whose steps are steps of change, and those whose levels are in order.
 
@@ -320,13 +414,15 @@ class Features:
         >>> import pandas as pd
         >>> table = pd.DataFrame({"income": [2400.0], "cards": [2], "job": ["nurse"]})
         >>> features = Features.from_frame(
-        ...     table, units={"income": "EUR"}, levels={"job": ["clerk", "nurse"]}
+        ...     table, units={"income": "EUR"}, levels={"job": ["clerk", "nurse"]}, ranges=None
         ... )
         >>> for feature in features:
         ...     print(feature)
         Feature('income', unit='EUR')
         Feature('cards', 'whole')
         Feature('job', levels=['clerk', 'nurse'])
+        >>> Features.from_frame(pd.DataFrame({"age": [19, 64, 33]}))["age"]
+        Feature('age', 'whole', seen=(19, 64))
         """
         table = as_frame(settled(frame))
         if table is None:
@@ -339,16 +435,26 @@ class Features:
         wished.update(dict.fromkeys(levels or {}, Kind.CATEGORICAL))
         for name in wished:
             names.position(name)
+        if isinstance(ranges, str) and ranges != "seen":
+            raise InvalidInputError(
+                f"ranges is {ranges!r}; expected 'seen', None, or a mapping from name to pair."
+            )
+        stated = None if isinstance(ranges, str) else ranges
         found = cls(_read_column(table, name, wished.get(name)) for name in names.names)
-        return found.refined(
+        refined = found.refined(
             levels=levels,
             steps=steps,
             units=units,
-            ranges=ranges,
+            ranges=stated,
             decimals=decimals,
+            labels=labels,
             of_change=of_change,
             ordered=ordered,
         )
+        if not isinstance(ranges, str):
+            return refined
+        pairs = ((f.name, _seen(table, f.name)) for f in refined if f.is_number)
+        return refined.refined(seen={name: pair for name, pair in pairs if pair is not None})
 
     def refined(
         self,
@@ -359,6 +465,11 @@ class Features:
         units: Mapping[str, str] | None = None,
         ranges: Mapping[str, tuple[Any, Any]] | None = None,
         decimals: Mapping[str, int] | None = None,
+        labels: Mapping[str, str] | None = None,
+        level_labels: Mapping[str, Mapping[Any, str]] | None = None,
+        changes: Mapping[str, str] | None = None,
+        prices: Mapping[str, float | Mapping[tuple[Any, Any], float] | Pairs] | None = None,
+        seen: Mapping[str, tuple[float, float]] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
     ) -> Features:
@@ -367,6 +478,7 @@ class Features:
         Parameters
         ----------
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
+        labels, level_labels, changes, prices, seen : mapping from name to value, optional
             As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
             end.
         of_change, ordered : iterable of names, optional
@@ -377,20 +489,31 @@ class Features:
         >>> Features(["age", "income"]).refined(kinds={"age": "whole"}, units={"income": "EUR"})
         Features([Feature('age', 'whole'), Feature('income', unit='EUR')])
         """
-        said = {"kind": kinds, "levels": levels, "step": steps, "unit": units, "decimals": decimals}
-        changes: list[dict[str, Any]] = [{} for _ in self.columns]
+        said: dict[str, Mapping[str, Any] | None] = {
+            "kind": kinds,
+            "levels": levels,
+            "step": steps,
+            "unit": units,
+            "decimals": decimals,
+            "label": labels,
+            "level_labels": level_labels,
+            "change": changes,
+            "price": prices,
+            "seen": seen,
+        }
+        more: list[dict[str, Any]] = [{} for _ in self.columns]
         for argument, values in said.items():
             for name, value in (values or {}).items():
-                changes[self.position(name)][argument] = value
-        for name in _checked_list("of_change", of_change):
-            changes[self.position(name)]["steps"] = _STEPS[1]
-        for name in _checked_list("ordered", ordered):
-            changes[self.position(name)]["ordered"] = True
+                more[self.position(name)][argument] = value
+        for name in checked_list("of_change", of_change):
+            more[self.position(name)]["steps"] = STEPS[1]
+        for name in checked_list("ordered", ordered):
+            more[self.position(name)]["ordered"] = True
         for name, pair in (ranges or {}).items():
-            lower, upper = _checked_pair(name, pair)
-            changes[self.position(name)].update(lower=lower, upper=upper)
+            lower, upper = checked_pair(name, pair)
+            more[self.position(name)].update(lower=lower, upper=upper)
         return Features(
-            _changed(feature, change) for feature, change in zip(self.columns, changes, strict=True)
+            _changed(feature, change) for feature, change in zip(self.columns, more, strict=True)
         )
 
     def within(self, table: tuple[str, ...]) -> Features:
@@ -507,7 +630,7 @@ class Features:
 def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feature:
     if name not in table.names:
         Features(table.names).position(name)  # says which names there are
-    kind = table.kind(name) if wished is None else _checked_kind(name, wished)
+    kind = table.kind(name) if wished is None else checked_kind(name, wished)
     if kind is None:
         raise NotSupportedError(
             f"column {told(name)} has the dtype {table.dtype(name)} and cannot be read as numbers, "
@@ -519,6 +642,15 @@ def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feat
     return Feature(name, kind, levels=table.levels(name))
 
 
+def _seen(table: FrameView, name: str) -> tuple[float, float] | None:
+    """Range of the numbers of a column; None if they are all the same, as in a table of one row."""
+    values = numbers_or_days(table, name, table.kind(name))
+    there = values[np.isfinite(values)]
+    if not there.size or there.min() == there.max():
+        return None
+    return float(there.min()), float(there.max())
+
+
 def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
     if not change:
         return feature
@@ -528,155 +660,16 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
         kind = Kind.CATEGORICAL
     if "kind" not in change and "step" in change and feature.kind is not Kind.DATE:
         kind = Kind.WHOLE
-    known = _checked_kind(feature.name, kind)
-    kept: dict[str, Any] = {"kind": known, "unit": feature.unit}
+    known = checked_kind(feature.name, kind)
+    kept: dict[str, Any] = {"kind": known, "unit": feature.unit, "label": feature.label}
     if known is feature.kind or (known in (Kind.REAL, Kind.WHOLE) and feature.is_number):
-        kept |= {"lower": feature.lower, "upper": feature.upper}
+        kept |= {"lower": feature.lower, "upper": feature.upper, "seen": feature.seen}
+        kept["change"] = feature.change
     if known is feature.kind:
         kept |= {"decimals": feature.decimals, "steps": feature.steps, "ordered": feature.ordered}
-        kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}
         kept |= {"step": feature.step} if known in (Kind.WHOLE, Kind.DATE) else {}
+        kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}
+    if known is feature.kind and not feature.is_number and "levels" not in change:
+        named = zip(feature.levels, feature.level_labels, strict=False)
+        kept |= {"price": feature.price, "level_labels": dict(named) or None}
     return Feature(feature.name, **(kept | change))
-
-
-def _checked_kind(name: str, kind: Kind | str) -> Kind:
-    try:
-        return Kind(kind)
-    except ValueError:
-        known = ", ".join(repr(str(item)) for item in Kind)
-        raise InvalidInputError(
-            f"feature {name!r} has the kind {kind!r}; expected one of: {known}."
-        ) from None
-
-
-def _checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tuple[Any, ...]:
-    if kind is Kind.BOOLEAN and levels is None:
-        return (False, True)
-    if kind is not Kind.CATEGORICAL:
-        if levels is not None:
-            raise InvalidInputError(
-                f"feature {name!r} is {kind} and has levels; expected them for the kind "
-                f"'categorical' only."
-            )
-        return ()
-    if levels is None or isinstance(levels, str):
-        raise InvalidInputError(
-            f"feature {name!r} is categorical and its levels are {levels!r}; expected a list of "
-            f"them, such as levels=['no', 'yes']."
-        )
-    listed = tuple(plain(level) for level in levels)
-    if not listed:
-        raise InvalidInputError(f"feature {name!r} has no levels; expected at least one.")
-    for level in listed:
-        if is_missing(level) or not isinstance(level, Hashable):
-            raise InvalidInputError(
-                f"feature {name!r} has the level {told(level)}; expected strings, numbers or other "
-                f"values that hash, and no missing ones."
-            )
-    keys = [key_of(level) for level in listed]
-    if len(set(keys)) < len(keys):
-        counts = Counter(keys)
-        twice = next(level for key, level in zip(keys, listed, strict=True) if counts[key] > 1)
-        raise InvalidInputError(
-            f"feature {name!r} has the level {told(twice)} twice; expected each level once."
-        )
-    return listed
-
-
-def _checked_step(name: str, kind: Kind, step: int | None) -> int:
-    if step is None:
-        return 1
-    if kind not in (Kind.WHOLE, Kind.DATE):
-        raise InvalidInputError(
-            f"feature {name!r} is {kind} and has a step; expected one for the kind 'whole' only. "
-            f"Real numbers are put on a grid with decimals=..."
-        )
-    number = real_number(f"feature {name!r}: step", step)
-    if number < 1 or number != int(number):
-        raise InvalidInputError(
-            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1."
-        )
-    return int(number)
-
-
-def _checked_unit(name: str, unit: str) -> str:
-    if not isinstance(unit, str):
-        raise InvalidInputError(f"feature {name!r} has the unit {unit!r}; expected a string.")
-    return unit
-
-
-def _checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None:
-    if decimals is None:
-        return None
-    if kind is not Kind.REAL:
-        raise InvalidInputError(
-            f"feature {name!r} is {kind} and has decimals; expected them for the kind 'real' only."
-        )
-    number = real_number(f"feature {name!r}: decimals", decimals)
-    if not 0 <= number <= _MOST_DECIMALS or number != int(number):
-        raise InvalidInputError(
-            f"feature {name!r} has decimals={told(decimals)}; expected a whole number from 0 to "
-            f"{_MOST_DECIMALS}."
-        )
-    return int(number)
-
-
-def _checked_steps(feature: Feature, steps: str) -> str:
-    if steps not in _STEPS:
-        raise InvalidInputError(
-            f"feature {feature.name!r} has steps={steps!r}; expected 'of value' or 'of change'. "
-            f"step=... or decimals=... say how long a step is."
-        )
-    if steps != _STEPS[0] and feature.grid is None:
-        raise InvalidInputError(
-            f"feature {feature.name!r} is {feature.kind} and has steps={steps!r}; expected a "
-            f"number with step=... or decimals=..."
-        )
-    return steps
-
-
-def _checked_order(name: str, kind: Kind, ordered: bool) -> bool:
-    if not isinstance(ordered, bool | np.bool_):
-        raise InvalidInputError(
-            f"feature {name!r} has ordered={ordered!r}; expected True or False. The order is that "
-            f"of its levels."
-        )
-    if ordered and kind is not Kind.CATEGORICAL:
-        raise InvalidInputError(
-            f"feature {name!r} is {kind} and ordered; expected levels=[...] in their order."
-        )
-    return bool(ordered)
-
-
-def _checked_end(
-    name: str, kind: Kind, end: str, value: float | date | str | None, open_end: float
-) -> float:
-    if value is None:
-        return open_end
-    if kind is Kind.DATE and (is_date(value) or isinstance(value, str)):
-        days = days_of(value)
-        if isnan(days):
-            raise InvalidInputError(
-                f"feature {name!r}: {end} is {told(value)}; expected a date without a time of day."
-            )
-        return days
-    number: Any = value
-    real_number(f"feature {name!r}: {end}", number)
-    return number  # type: ignore[no-any-return]
-
-
-def _checked_list(argument: str, names: Iterable[str]) -> Iterable[str]:
-    if isinstance(names, str):
-        raise InvalidInputError(f"{argument} is {names!r}; expected a list of names.")
-    return names
-
-
-def _checked_pair(name: str, pair: tuple[Any, Any]) -> tuple[Any, Any]:
-    try:
-        lower, upper = pair
-    except (TypeError, ValueError):
-        raise InvalidInputError(
-            f"the range of {name!r} is {pair!r}; expected a pair (lower, upper), with None for an "
-            f"open end."
-        ) from None
-    return lower, upper

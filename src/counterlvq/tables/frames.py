@@ -6,32 +6,32 @@ by `features` and turned into numbers by `encoding`.
 
 from __future__ import annotations
 
-import difflib
 from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Iterable, Mapping
-from datetime import date
-from itertools import islice
+from collections.abc import Mapping
+from copy import copy
 from types import ModuleType
-from typing import Any, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, once, plain, told
+from counterlvq.tables.dates import days_of
+from counterlvq.tables.values import (
+    checked_names,
+    distinct,
+    is_missing,
+    kind_of_values,
+    numbers_among,
+)
 from counterlvq.types import Kind
 
 __all__ = [
     "FrameView",
     "TableView",
     "as_frame",
-    "checked_names",
-    "closest",
-    "distinct",
-    "is_missing",
     "new_frame",
-    "numbers_among",
     "settled",
 ]
 
@@ -40,6 +40,7 @@ class TableView(ABC):
     """Named columns of values."""
 
     names: tuple[str, ...]
+    is_named: ClassVar[bool] = True  # whether the names are the user's own
 
     @abstractmethod
     def __len__(self) -> int: ...
@@ -61,8 +62,14 @@ class TableView(ABC):
         """
 
     @abstractmethod
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        """Return the listed rows, as a table of the same kind."""
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        """See the listed rows alone."""
+
+    def _changed(self, **parts: Any) -> Self:
+        """See other contents in the same way."""
+        other = copy(self)
+        vars(other).update(parts)
+        return other
 
     def row(self, i: int) -> str:
         """Name a row as the user knows it."""
@@ -121,14 +128,14 @@ class _Pandas(FrameView):
         if types.is_float_dtype(dtype) or types.is_datetime64_dtype(dtype):
             return Kind.REAL if types.is_float_dtype(dtype) else Kind.DATE
         if types.is_object_dtype(dtype) or types.is_string_dtype(dtype):
-            return _kind_of_values(self.values(name))
+            return kind_of_values(self.values(name))
         return None
 
     def dtype(self, name: str) -> str:
         return str(self.frame[name].dtype)
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self.frame.iloc[rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(frame=self.frame.iloc[rows])
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         return self._library().DataFrame(columns, index=self.frame.index).infer_objects()
@@ -203,14 +210,14 @@ class _Polars(FrameView):
         if dtype.is_float() or is_date:
             return Kind.DATE if is_date else Kind.REAL
         if dtype in (pl.String, pl.Object):
-            return _kind_of_values(self.values(name))
+            return kind_of_values(self.values(name))
         return None
 
     def dtype(self, name: str) -> str:
         return str(self.frame.schema[name])
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self.frame[rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(frame=self.frame[rows])
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         # polars takes no arrays of objects, but lists of what is in them.
@@ -288,13 +295,13 @@ class _Arrow(FrameView):
             return Kind.REAL
         if types.is_date(dtype) or (types.is_timestamp(dtype) and dtype.tz is None):
             return Kind.DATE
-        return _kind_of_values(self.values(name)) if str(dtype) in _ARROW_TEXT else None
+        return kind_of_values(self.values(name)) if str(dtype) in _ARROW_TEXT else None
 
     def dtype(self, name: str) -> str:
         return str(self._type(name))
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self._as_given(self.frame.take(self._library().array(rows)))
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(frame=self.frame.take(self._library().array(rows)))
 
     def beside(self, columns: Mapping[str, Any]) -> Any:
         arrays = {name: np.asarray(column) for name, column in columns.items()}
@@ -378,8 +385,19 @@ _UNREAD: Mapping[tuple[str, str], tuple[str, str]] = {
 }
 
 
+def numbers_or_days(table: TableView, name: str, kind: Kind | None) -> Floats:
+    """Read a column of numbers, or the days of one of dates; NaN where neither stands."""
+    numbers = table.numbers(name)
+    if kind is not Kind.DATE:
+        return numbers
+    pairs = zip(numbers, table.values(name), strict=True)
+    return np.array([n if np.isfinite(n) else days_of(value) for n, value in pairs], dtype=float)
+
+
 def as_frame(frame: Any) -> FrameView | None:
     """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither."""
+    if isinstance(frame, FrameView):
+        return frame
     for cls in type(frame).__mro__:
         known = (cls.__module__.partition(".")[0], cls.__name__)
         if known in _KNOWN:
@@ -448,100 +466,3 @@ def _fits(values: NDArray[Any], dtype: Any) -> bool:
     """Whether a dtype of integers has room for whole numbers."""
     ends = np.iinfo(dtype)
     return all(ends.min <= value <= ends.max for value in values.tolist())
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value stands for none: None, NaN, NaT or NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return bool(np.isnat(value))
-    return isinstance(value, float | np.floating) and bool(np.isnan(value))
-
-
-def distinct(values: Iterable[Any]) -> list[Any]:
-    """List values once each, sorted where they can be, without missing ones."""
-    seen = [plain(value) for value in once(values) if not is_missing(value)]
-    try:
-        return sorted(seen)
-    except TypeError:
-        return seen
-
-
-# Longer names take long to compare, and whoever mistypes one of so many looks at the list.
-_LONGEST_COMPARED = 100
-_MOST_COMPARED = 2000
-
-
-def closest(name: str, names: Iterable[str]) -> str | None:
-    """Find the name that was meant by one that does not exist; None if none is like it.
-
-    Examples
-    --------
-    >>> closest("incom", ["age", "income"])
-    'income'
-    """
-    if len(name) > _LONGEST_COMPARED:
-        return None
-    short = (known for known in names if len(known) <= _LONGEST_COMPARED)
-    return next(iter(difflib.get_close_matches(name, islice(short, _MOST_COMPARED), n=1)), None)
-
-
-def numbers_among(values: Iterable[Any]) -> Floats:
-    """Read numbers off a list; NaN where something else stands."""
-    return np.array([_number(value) for value in values], dtype=float)
-
-
-def _number(value: Any) -> float:
-    kinds = (int, float, bool, np.number, np.bool_)
-    # A duration of NumPy is one of its numbers, and means nothing without its unit.
-    if isinstance(value, np.timedelta64) or not isinstance(value, kinds):
-        return np.nan
-    try:
-        return float(value)
-    except (OverflowError, TypeError):  # beyond all floats, or complex
-        return np.nan
-
-
-def _kind_of_values(values: list[Any]) -> Kind | None:
-    """Say what a column of objects holds; None for a mixture, or for nothing at all."""
-    # Looking at each type once, and at values only to tell NaN from other floats.
-    types = {_plain_type(kind) for kind in set(map(type, values))} - {None}
-    if float in types and all(map(is_missing, (v for v in values if isinstance(v, float)))):
-        types.discard(float)
-    if not types:
-        return None
-    if types == {bool}:
-        return Kind.BOOLEAN
-    if types == {int}:
-        return Kind.WHOLE
-    if types <= {int, float}:
-        return Kind.REAL
-    if types == {date}:
-        return Kind.DATE
-    return Kind.CATEGORICAL if types <= {str, int, bool} else None
-
-
-def _plain_type(kind: type) -> type | None:
-    """Name the Python type behind a type of values; None for what stands for no value."""
-    if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
-        return None
-    known = {bool: np.bool_, int: np.integer, float: np.floating, str: np.str_}
-    return next((base for base, twin in known.items() if issubclass(kind, (base, twin))), kind)
-
-
-def checked_names(columns: Iterable[Any]) -> tuple[str, ...]:
-    """Return the names of columns: strings, each of them once."""
-    names = tuple(columns)
-    for name in names:
-        if not isinstance(name, str):
-            raise InvalidInputError(
-                f"the table has a column named {name!r} of type {type(name).__name__}; expected "
-                f"names that are strings. Rename the columns first."
-            )
-    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
-    if repeated:
-        raise InvalidInputError(
-            f"the table has two columns named {repeated[0]!r}; expected one of each name."
-        )
-    return names

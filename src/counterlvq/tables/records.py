@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, final
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
-from counterlvq.tables.frames import TableView, checked_names, numbers_among
+from counterlvq.tables.frames import TableView
+from counterlvq.tables.values import checked_names, numbers_among
 
 __all__ = ["as_records", "typed_like"]
 
@@ -117,8 +118,9 @@ class _Records(TableView):
     def values(self, name: str) -> list[Any]:
         return [entries[name] for entries in self.entries]
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return [self.given[i] for i in rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        given, entries = ([part[i] for i in rows] for part in (self.given, self.entries))
+        return self._changed(given=given, entries=entries, is_single=False)
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         new = {name: typed_like(column, self.values(name)) for name, column in columns.items()}
@@ -160,11 +162,12 @@ class _Columns(TableView):
     def values(self, name: str) -> list[Any]:
         return [plain(value) for value in self.columns[name]]
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return {
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        columns = {
             name: column[rows] if isinstance(column, np.ndarray) else [column[i] for i in rows]
             for name, column in self.columns.items()
         }
+        return self._changed(columns=columns)
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         out = dict(self.columns)
@@ -206,8 +209,8 @@ class _Structured(TableView):
         column = self.given[name]
         return [plain(day) for day in column] if column.dtype.kind == "M" else column.tolist()
 
-    def taking(self, rows: NDArray[np.int64]) -> Any:
-        return self.given[rows]
+    def taking(self, rows: NDArray[np.int64]) -> Self:
+        return self._changed(given=self.given[rows], is_single=False)
 
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         old = {name: self.given.dtype[name] for name in self.names}

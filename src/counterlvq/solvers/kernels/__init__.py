@@ -9,7 +9,7 @@ a few.
 Changes are measured in the units of `families.Family`, in which the cost is ``sum |u|`` or
 ``|u|^2``. A cell is bounded by ``(RN_k - TN_i) u <= lead_k`` for each rival k, and by the
 linear constraints ``C u <= h``. Every answer leaves with prices on the conditions that bind,
-and with a bound that is computed from these prices alone, by code that shares nothing with
+and with a bound that is computed from these multipliers alone, by code that shares nothing with
 the search for them but the rows themselves.
 
 Importing this package imports Numba; `solvers.compiled` does so when it is first needed.

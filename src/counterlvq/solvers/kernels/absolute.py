@@ -9,6 +9,7 @@ their row comes back when it is broken again.
 from __future__ import annotations
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import LEFT_COST, PIVOT, TIE
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -21,12 +22,6 @@ from counterlvq.solvers.kernels.conditions import (
 )
 
 __all__ = ["begin", "resume", "solve"]
-
-# Pivots smaller than this, as a share of the row, are none; ratios nearer than that are a tie. Both
-# choose the way of the simplex method: poor choices give a poor point or weak prices, which are
-# judged and evaluated by others.
-_PIVOT = 1e-11
-_TIE = 1e-12
 
 
 @jit
@@ -56,7 +51,7 @@ def _outside_piece(count, basic, slope, u, lo, hi, tolerance):
 
 @jit
 def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
-    """Ratio test: the nonbasic variable whose cost first stops the price from rising.
+    """Ratio test: the nonbasic variable whose cost first stops the multiplier from rising.
 
     Among those that tie, the one with the largest pivot.
     """
@@ -64,7 +59,7 @@ def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
     enter, step, pivot = -1, INF, 0.0
     for j in range(d):
         pull = up * row[j]
-        if abs(pull) <= _PIVOT * size:
+        if abs(pull) <= PIVOT * size:
             continue
         v = nonbasic[j]
         if v < d:
@@ -75,7 +70,7 @@ def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
         if abs(end) == INF:
             continue
         ratio = max((end + D[j]) / pull, 0.0)
-        tie = _TIE * (1.0 + step) if step < INF else 0.0
+        tie = TIE * (1.0 + step) if step < INF else 0.0
         if ratio < step - tie:
             enter, step, pivot = j, ratio, abs(pull)
         elif ratio <= step + tie and abs(pull) > pivot:
@@ -95,7 +90,7 @@ def _reduced_costs(d, count, slope, T, D):
 
 @jit
 def _prices(d, nonbasic, D, rows, prices):
-    """Prices of the conditions whose slack is nonbasic: its reduced cost."""
+    """Multipliers of the conditions whose slack is nonbasic: its reduced cost."""
     count = 0
     for j in range(d):
         if nonbasic[j] >= d and D[j] != 0.0:
@@ -106,7 +101,7 @@ def _prices(d, nonbasic, D, rows, prices):
 
 @jit
 def _ray(d, nonbasic, row, up, broken, rows, prices):
-    """Prices of a contradiction: the broken row plus what would have to give way."""
+    """Multipliers of a contradiction: the broken row plus what would have to give way."""
     count = 0
     for j in range(d):
         if nonbasic[j] >= d and row[j] != 0.0:
@@ -133,7 +128,7 @@ def solve(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
     margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices,
 ):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of priced rows."""
+    """Solve one cell; returns a code, the cost and the number of charged rows."""
     begin(lo, hi, u, nonbasic, at, D)
     code, cost, priced, _ = resume(
         TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
@@ -149,7 +144,7 @@ def resume(
 ):  # fmt: skip
     """Go on from a dictionary with `count` basic changes, after conditions were added.
 
-    Returns a code, the cost, the number of priced rows and the number of basic changes.
+    Returns a code, the cost, the number of charged rows and the number of basic changes.
     """
     d, m = lo.size, RN.shape[0]
     listed[0] = 0
@@ -166,7 +161,7 @@ def resume(
             return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices), count
         # 1. What is broken: a basic change outside its piece first, then the conditions.
         # Less than 1e-14 of the cost is left as it is: that moves the point, never a bound.
-        leave, aim = _outside_piece(count, basic, slope, u, lo, hi, 1e-14 * cost)
+        leave, aim = _outside_piece(count, basic, slope, u, lo, hi, LEFT_COST * cost)
         broken = -1
         if leave >= 0:
             value = u[basic[leave]]
@@ -210,7 +205,7 @@ def resume(
         # 2. Ratio test with long steps: pass breakpoints while the violation lasts.
         up = 1.0 if value < aim else -1.0
         need = abs(aim - value)
-        room = INF  # how far the price may rise before the leaving change passes `aim`
+        room = INF  # how far the multiplier may rise before the leaving change passes `aim`
         if leave >= 0:
             v = basic[leave]
             if up > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import UNIT
 
 __all__ = ["FAILED", "INFEASIBLE", "SOLVED"]
 
@@ -68,7 +69,7 @@ def most_violated(
         size = 0.0
         for j in range(d):
             size += abs(C[c, j] * u[j])
-        if value > 2.0**-50 * size:
+        if value > 4.0 * UNIT * size:
             share, chosen = value / lengths[c], c
     if chosen >= 0:
         return m + chosen

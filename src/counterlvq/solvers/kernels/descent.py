@@ -16,6 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import LEAST_LENGTH, OPEN_WAY, SETTLED, TANGENT_ROUNDING
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import INF, SOLVED
 
@@ -27,8 +28,7 @@ _KEPT_CUTS = 12
 # Share of the way to a round's solution that may stay open for lack of more tangents; and
 # where so small a share of the cost is at stake that the valley is not in question any more.
 # They decide how long a descent goes on and where it ends; it claims nothing.
-_OPEN_WAY, _LAST_OPEN_WAY = 1e-3, 0.2
-_SETTLED = 1e-4
+_LAST_OPEN_WAY = 0.2
 
 
 @jit
@@ -116,9 +116,9 @@ def _set_row(C, h, lengths, tight, n, own, slope, right):
         C[n, j] = own[j] - slope[j]
         square += C[n, j] * C[n, j]
     h[n] = right
-    lengths[n] = max(np.sqrt(square), 1e-300)
+    lengths[n] = max(np.sqrt(square), LEAST_LENGTH)
     # Half of this may be lost to rounding; see `most_violated`. It moves an answer inside.
-    tight[n] = 1e-13 * (abs(right) + lengths[n])
+    tight[n] = TANGENT_ROUNDING * (abs(right) + lengths[n])
 
 
 @jit
@@ -161,7 +161,7 @@ def _round_from(
         share, k = _leaving(
             Mi, MK, here, constant, slopes, constants, margin, c, step, True, turned
         )
-        enough = _OPEN_WAY if cost - lower > _SETTLED * cost else _LAST_OPEN_WAY
+        enough = OPEN_WAY if cost - lower > SETTLED * cost else _LAST_OPEN_WAY
         if k < 0 or 1.0 - share <= enough or cut == _CUTS_PER_ROUND:
             break
         charged[cuts] = k

@@ -1,6 +1,6 @@
 """Least ``|u|^2`` in a cell: a dual active-set method (Goldfarb and Idnani).
 
-Take in the row that is broken most and let go of rows whose price would turn negative on the
+Take in the row that is broken most and let go of rows whose multiplier would turn negative on the
 way. Only the Gram matrix of the binding rows is factored. The bounds of single features,
 ``lower <= B u <= upper``, are rows as well: m + c + 2 j (upper) and m + c + 2 j + 1 (lower).
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import BROKEN_BOUND, DEPENDENT
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
     FAILED,
@@ -23,10 +24,6 @@ from counterlvq.solvers.kernels.conditions import (
 
 __all__ = ["resume", "solve"]
 
-# A row with less than this share of its length left beside the others depends on them. A wrong
-# guess gives a poor point or weak prices, which are judged and evaluated by others.
-_DEPENDENT = 1e-13
-
 
 @jit
 def _broken_bound(u, B, B_lengths, lo, hi, base):
@@ -34,7 +31,7 @@ def _broken_bound(u, B, B_lengths, lo, hi, base):
     d = lo.size
     # A bound holds up to the rounding of the products that it is compared with; the point that
     # comes out is put inside and judged.
-    at, worst = -1, 1e-14 * np.sqrt(_square(u))
+    at, worst = -1, BROKEN_BOUND * np.sqrt(_square(u))
     for j in range(d):
         if lo[j] == -INF and hi[j] == INF:
             continue
@@ -124,7 +121,7 @@ def _refine(N, count, rights, K, miss, prices, u):
                 miss[a] += N[a, j] * u[j]
         _forward(K, count, miss)
         _backward(K, count, miss)
-        # The point is corrected by itself: made anew from prices that are large and nearly
+        # The point is corrected by itself: made anew from multipliers that are large and nearly
         # cancel, it would miss by the rounding of these.
         for a in range(count):
             prices[a] += miss[a]
@@ -145,7 +142,7 @@ def solve(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
     tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
 ):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of priced rows."""
+    """Solve one cell; returns a code, the cost and the number of charged rows."""
     for j in range(u.size):
         u[j] = 0.0
     return resume(
@@ -162,7 +159,7 @@ def resume(
 ):  # fmt: skip
     """Go on from a point at which `count` rows bind, after conditions were added.
 
-    Returns a code, the cost and the number of priced rows. A row of N is the row itself times
+    Returns a code, the cost and the number of charged rows. A row of N is the row itself times
     its sign: -1 for an equality met from above.
     """
     d, m = lo.size, RN.shape[0]
@@ -209,7 +206,7 @@ def resume(
             for j in range(d):
                 normal[j] = -normal[j]
         square, price = _square(normal), 0.0
-        # 2. Raise its price until it holds, dropping rows that would be overpaid.
+        # 2. Raise its multiplier until it holds, dropping rows that would be overpaid.
         while True:
             for a in range(count):
                 total = 0.0
@@ -225,11 +222,11 @@ def resume(
             drop, limit = -1, INF
             for a in range(count):
                 c = rows[a] - m
-                if right[a] > 1e-14 and not (0 <= c < equality.size and equality[c]):
+                if right[a] > BROKEN_BOUND and not (0 <= c < equality.size and equality[c]):
                     ratio = max(prices[a], 0.0) / right[a]
                     if ratio < limit:
                         drop, limit = a, ratio
-            dependent = rest <= _DEPENDENT * square or count == d
+            dependent = rest <= DEPENDENT * square or count == d
             if dependent and drop < 0:
                 for a in range(count):
                     prices[a] = -right[a]

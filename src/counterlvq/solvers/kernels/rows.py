@@ -8,6 +8,14 @@ from math import frexp, ldexp
 import numpy as np
 
 from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.numeric.tolerances import (
+    CLEARLY,
+    CLOSED_GAP,
+    CROSSING,
+    MOST_BLURS,
+    SHARE_OF_LEAD,
+    UNIT,
+)
 from counterlvq.programs.duality_kernel import (
     cell_value,
     cost_of,
@@ -22,20 +30,6 @@ from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVE
 
 __all__ = ["answer_absolute", "answer_quadratic"]
 
-# The default margin: a share of the lead to be gained, but at least what rounding can blur at the
-# prototype that is to win, and at most so many times that. It moves the answer, never a bound.
-_SHARE_OF_LEAD = 2.0**-24
-_AMPLE = 2.0**8
-# Twice the unit of rounding; see `duality_kernel`.
-_UNIT = 2.0**-52
-# Rounding of linear constraints and of bounds that cross, as a share of their terms: how far
-# inside the solver aims. A bound that is proved knows nothing of it.
-_CROSSING = 2.0**-48
-# A cell is passed over if overtaking one rival costs more than the best answer by this share, so
-# that no rounding makes it the cheapest after all.
-_CLEARLY = 1.0 + 1e-9
-# A bound that misses the cost by less than this share needs no exact arithmetic.
-_CLOSED = 1e-7
 # In `used`: a target prototype that was skipped, and one whose cell is empty; the latter is
 # lowered further by how many rows the contradiction charges for.
 _SKIPPED, _EMPTY = -1, -2
@@ -79,7 +73,7 @@ def _fill_box(x, columns, column, slope, old, value, fixes, unit, least, most,
     for j in range(columns.size):
         here = x[columns[j]]
         if lower[j] > upper[j]:
-            if lower[j] - upper[j] > _CROSSING * max(abs(lower[j]), abs(upper[j])):
+            if lower[j] - upper[j] > CROSSING * max(abs(lower[j]), abs(upper[j])):
                 return False
             lower[j] = upper[j]
         lo[j], hi[j] = (lower[j] - here) * unit[j], (upper[j] - here) * unit[j]
@@ -110,7 +104,7 @@ def _fill_right_sides(x, columns, spread, A, R, v, equality, h, tight, far):
             size += weight * spread[j]
             if weight > 0.0:
                 far[j] = max(far[j], abs(right) / weight)
-        tight[c] = _CROSSING * size
+        tight[c] = CROSSING * size
         h[c] = right if equality[c] else right - tight[c]
 
 
@@ -156,8 +150,8 @@ def _default_margin(behind, score, error, terms):
     `error` is the length of the rounding of what is squared in the score of the prototype that
     is to win; its rival is as far away where the two meet.
     """
-    least = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * _UNIT * score)
-    return min(max(_SHARE_OF_LEAD * behind, least), _AMPLE * least)
+    least = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * UNIT * score)
+    return min(max(SHARE_OF_LEAD * behind, least), MOST_BLURS * least)
 
 
 @jit
@@ -172,7 +166,7 @@ def _next_target(quick, used):
 
 @jit
 def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on_constraints):
-    """Sort the prices of a cell by what they are on; returns how many rivals are charged for."""
+    """Sort the multipliers of a cell by what they are on; return how many rivals are charged."""
     for n in range(c):
         on_constraints[n] = 0.0
     found = 0
@@ -212,7 +206,7 @@ def _narrow(w, stretch, low, high, cap, inner_low, inner_high):
             far = cap / w[j]
         if stretch[j] < INF:
             far = min(far, root * stretch[j])
-        far *= 1.0 + 8.0 * _UNIT
+        far *= 1.0 + 8.0 * UNIT
         inner_low[j], inner_high[j] = max(low[j], -far), min(high[j], far)
 
 
@@ -257,6 +251,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             borrowed(stated.single_column),
         )
         targets, rivals = borrowed(family.targets), borrowed(family.rivals)
+        stop = borrowed(scratch.stop)
         gains = borrowed(family.gains)
         z, low, high, inner_low, inner_high = (
             borrowed(scratch.z),
@@ -399,7 +394,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             asked = -blur[n] if np.isnan(margin) else margin - blur[n]
             for t in range(pt):
                 quick[t], scratch_rival[t] = 0.0, k
-                if k < 0 or score[t] <= scores[k]:
+                if stop[0] != 0 or k < 0 or score[t] <= scores[k]:
                     continue
                 worst = _worst_rival(family_scale, t, score[t], scores, k)
                 scratch_rival[t] = worst
@@ -415,10 +410,13 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
             # 1. Target prototypes in the order of their quick bounds, until these pass the best.
             used[:] = _SKIPPED
-            best, winner, empty, failed = INF, -1, 0, False
+            best, winner, empty, failed, stopped = INF, -1, 0, False, 0
             while True:
+                stopped = stop[0]
+                if stopped != 0:
+                    break
                 t, first = _next_target(quick, used)
-                if t < 0 or (best < INF and first >= best * _CLEARLY):
+                if t < 0 or (best < INF and first >= best * CLEARLY):
                     break
                 scales = family_scale[t] if family_scale.size else family_scale[0]
                 ask = margin
@@ -435,7 +433,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                         B, B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D,
                         T, K, rights, rows[t], prices[t], signs[t],
                     )  # fmt: skip
-                    # From here on a price belongs to the row itself, whatever its sign was.
+                    # From here on a multiplier belongs to the row itself, whatever its sign was.
                     for a in range(count):
                         prices[t, a] *= signs[t, a]
                 else:
@@ -458,8 +456,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             if failed or (winner < 0 and empty < pt):
                 codes[n], bounds[n] = FAILED, 0.0
                 continue
-            # 2. The point in the user's space, and what the prices of all cells prove.
-            proved = INF  # limited to the cost of the point by whoever judges it
+            # 2. The point in the user's space, and what the multipliers of all cells prove.
+            # Limited to the cost of the point by whoever judges it.
+            proved = INF if stopped == 0 else 0.0
             if winner >= 0:
                 codes[n] = SOLVED
                 _delta_of(
@@ -471,13 +470,15 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             for t in range(pt):
                 if used[t] == _SKIPPED:
                     continue
+                _delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
+                if stopped != 0:
+                    continue
                 is_empty = used[t] <= _EMPTY
                 count = _EMPTY - used[t] if is_empty else used[t]
                 found = _multipliers_of(
                     rows[t], prices[t], count, m, equality.size, unit, rivals, charged_rivals,
                     charged, on_constraints,
                 )  # fmt: skip
-                _delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
                 # A contradiction takes no cost into account.
                 cost_w, cost_diagonal, cost_L = w, L_diagonal, L
                 if is_empty:
@@ -494,9 +495,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     failed = failed or not value > 0.0
                 else:
                     proved = min(proved, max(0.0, value))
-                    # So is a bound that rounding, rather than the prices, keeps away from the cost.
+                    # So is a bound that rounding, not the multipliers, keeps away from the cost.
                     failed = failed or (
-                        value < (1.0 - _CLOSED) * costs[n] and rounding > _CLOSED * costs[n]
+                        value < (1.0 - CLOSED_GAP) * costs[n] and rounding > CLOSED_GAP * costs[n]
                     )
             if failed:
                 codes[n], bounds[n] = FAILED, 0.0

@@ -1,0 +1,173 @@
+"""One line of a certificate file: an input, its answer, and the proof."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Protocol, final
+
+import numpy as np
+
+from counterlvq.certificates import check_certificate as exactly
+from counterlvq.certificates.exact_duality import rounded_down
+from counterlvq.certificates.files import proof_values
+from counterlvq.certified.statement import model_values, numbering_of, question_values
+from counterlvq.errors import NotSupportedError
+from counterlvq.numeric.arrays import Floats, key_of, plain
+from counterlvq.prepared import Prepared
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+
+__all__ = ["Explains", "Writer", "exact", "text_of"]
+
+Values = dict[str, Any]
+
+
+class Explains(Protocol):
+    """What a writer asks of an explainer."""
+
+    def prepared_for(self, row: Floats | None = None) -> Prepared:
+        """Everything seen from rows with the levels of this one."""
+
+
+@final
+@dataclass(eq=False)
+class Writer:
+    """Writes the header and the lines of one file.
+
+    Trees, and answers of foreign models, are checked in exact arithmetic before they are
+    written: what is claimed in the file is what follows from the numbers in it.
+    """
+
+    explainer: Explains
+    made_by: str
+    lowered: list[int] = field(default_factory=list)  # lines that claim less than the answer did
+    _written: int = 0
+
+    @cached_property
+    def model(self) -> Values:
+        """What the model computes."""
+        return model_values(self.explainer.prepared_for())
+
+    @cached_property
+    def question(self) -> Values:
+        """What was asked."""
+        return question_values(self.explainer.prepared_for())
+
+    @cached_property
+    def hashes(self) -> Values:
+        """Fingerprints of model and question, which each line repeats."""
+        return {
+            "model": exactly.fingerprint(self.model),
+            "question": exactly.fingerprint(self.question),
+        }
+
+    def header(self, *, apart: bool) -> Values:
+        """First line of the file; with the model kept apart, its hash stands for it."""
+        return {
+            "format": exactly.FORMAT,
+            "version": exactly.VERSION,
+            "model": {"apart": self.hashes["model"]} if apart else self.model,
+            "question": self.question,
+        }
+
+    def model_file(self) -> Values:
+        """Content of the file of a model that is kept apart."""
+        return {
+            "format": exactly.FORMAT + " model", "version": exactly.VERSION, "model": self.model,
+        }  # fmt: skip
+
+    @cached_property
+    def checker(self) -> exactly.Certificate:
+        """The header as the standalone checker reads it."""
+        return exactly.Certificate(exact(self.header(apart=False)))
+
+    def line(self, cf: Counterfactual) -> Values:
+        """Write one answer."""
+        view = self.explainer.prepared_for(cf.original_values)
+        if view.outside:
+            names = [str(view.asked.constraints[k]) for k in view.outside]
+            raise NotSupportedError(
+                f"answer {self._written + 1} is about a row outside of {'; '.join(names)}, which "
+                f"may keep its value: another question than that of the file. Write such rows to a "
+                f"file of their own, without ranges: features with ranges=None, or --anywhere."
+            )
+        out = self._claimed(cf, view)
+        self._written += 1
+        is_tree = any(cell["kind"] == "tree" for cell in out["proof"]["cells"])
+        if not is_tree and view.rules.says is None:
+            return out
+        return self._proved(out, view)
+
+    def _claimed(self, cf: Counterfactual, view: Prepared) -> Values:
+        has_answer = cf.status.has_answer
+        targets = {key_of(plain(label)) for label in cf.target}
+        classes = view.model.classes.tolist()
+        goal = cf.lower_bound
+        if cf.status is Status.INFEASIBLE:
+            goal = np.inf
+        proof: Values = {"cells": []}
+        if goal > 0.0:
+            mask = wished_prototypes(view.model, cf.target, -1)
+            question = view.answers.question(view.inner(cf.original_values), mask)
+            numbering = numbering_of(view)
+            margin = view.asked.margin or 0.0
+            cap = cf.cost if has_answer else np.inf
+            proof = proof_values(cf.certificate, question, numbering, cap, goal, margin)
+        return {
+            "input": self._row(cf.original_values, view),
+            "target": [c for c, label in enumerate(classes) if key_of(plain(label)) in targets],
+            "answer": {
+                "row": self._row(cf.values, view) if has_answer else None,
+                "cost": float(cf.cost) if has_answer else None,
+                "lower_bound": None if cf.status is Status.INFEASIBLE else float(goal),
+                "status": str(cf.status),
+            },
+            "proof": proof,
+            "hashes": self.hashes,
+            "made_by": self.made_by,
+        }
+
+    def _row(self, row: Floats, view: Prepared) -> list[Any]:
+        pairs = zip(row.tolist(), view.asked.features, strict=True)
+        return [value if feature.is_number else int(value) for value, feature in pairs]
+
+    def _proved(self, line: Values, view: Prepared) -> Values:
+        """Claim what exact arithmetic shows; where it shows less than was claimed, less."""
+        found, answer = self._shown(line), line["answer"]
+        is_open = found is not None and answer["status"] == "optimal" and not found.is_closed
+        if view.rules.says is not None and (found is None or is_open):
+            # Its own rounding may have decided a tie, for the answer or against a cheaper row.
+            told = self._shown({**line, "told": True})
+            if told is not None and (found is None or told.is_closed):
+                found, line = told, {**line, "told": True}
+        if found is None:
+            status = "unknown" if answer["row"] is None else "feasible"
+            self.lowered.append(self._written)
+            return {**line, "answer": {**answer, "status": status, "lower_bound": 0.0}}
+        if answer["status"] == "infeasible" or found.bound is None:
+            return line
+        bound = min(answer["lower_bound"], rounded_down(found.bound))
+        status = answer["status"]
+        if status == "optimal" and not found.is_closed:
+            self.lowered.append(self._written)
+            status = "feasible"
+        return {**line, "answer": {**answer, "lower_bound": bound, "status": status}}
+
+    def _shown(self, line: Values) -> exactly.Verdict | None:
+        try:
+            return self.checker.shown(exact(line))
+        except exactly.Refused:
+            return None
+
+
+def exact(values: Values) -> Any:
+    """Read values as the checker reads the line that they are written as."""
+    return exactly.parsed(text_of(values))
+
+
+def text_of(values: Values) -> str:
+    """One line of JSON; doubles in the fewest digits that lead back to them."""
+    return json.dumps(values, ensure_ascii=True, allow_nan=False, separators=(",", ":"))

@@ -1,0 +1,175 @@
+"""Read a certificate file back as a question that this package can check by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.quadratic_forms import QuadraticForm
+from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
+from counterlvq.pipelines.source import source_of
+from counterlvq.prepared import Prepared
+from counterlvq.problem.constraints import Condition, Constraint
+from counterlvq.problem.coordinates import Prices
+from counterlvq.programs.conditions import (
+    Implication,
+    LevelRule,
+    LinearConditions,
+    QuadraticCondition,
+    StatedQuadratic,
+)
+from counterlvq.tables.features import Feature, Features
+from counterlvq.types import Method
+
+__all__ = ["Stated", "view_of"]
+
+Values = dict[str, Any]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Stated(Constraint):
+    """A constraint that a file states in numbers."""
+
+    parts: tuple[Condition, ...]
+
+    def conditions(self, features: Features) -> tuple[Condition, ...]:
+        """Return the conditions as they stand in the file."""
+        return self.parts
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What a file says was asked."""
+
+    constraints: tuple[Constraint | str, ...]
+    features: Features
+    prices: Prices
+    margin: float | None
+    method: Method
+    gap: float
+
+
+def view_of(model: Values, question: Values) -> Prepared:
+    """Prepare the question of a file, as an explainer prepares its own."""
+    features = Features(_feature(column) for column in question["columns"])
+    read = _model(model, features)
+    source = source_of(read, features)
+    asked = _Asked(
+        tuple(Stated((_condition(item, features),)) for item in question["constraints"]),
+        source.features,
+        _prices(question["cost"], features),
+        question["margin"] or None,
+        Method.AUTO,
+        question["tolerance"],
+    )
+    return Prepared(asked, source)
+
+
+def _feature(column: Values) -> Feature:
+    name = column["name"]
+    if column["kind"] == "levels":
+        return Feature(name, levels=column["levels"])
+    lower = -np.inf if column["lower"] is None else column["lower"]
+    upper = np.inf if column["upper"] is None else column["upper"]
+    if column["kind"] == "real":
+        return Feature(name, lower=lower, upper=upper)
+    if column["parts"] == 1:
+        return Feature(name, step=int(column["step"]), lower=lower, upper=upper)
+    decimals = round(np.log10(column["parts"]))
+    return Feature(name, decimals=decimals, lower=lower, upper=upper)
+
+
+def _model(values: Values, features: Features) -> PrototypeModel | TableModel:
+    metric = values["metric"]
+    omegas = metric.get("factor", metric.get("factors"))
+    if metric["kind"] == "local":
+        omegas = [np.array(omega) for omega in omegas]
+    elif omegas is not None:
+        omegas = np.array(omegas)
+    offsets = None if values["offsets"] is None else values["offsets"]["values"]
+    names = features.names if values["map"] is None else None
+    model = PrototypeModel(values["prototypes"], values["labels"], omegas, names, offsets)
+    if values["map"] is None:
+        return model
+    parts: list[NumericPart | LevelsPart] = []
+    for feature, part in zip(features, values["map"]["parts"], strict=True):
+        weights = np.array(part["weights"], dtype=np.float64)
+        if part["kind"] == "levels":
+            parts.append(LevelsPart(feature.name, feature.levels, weights))
+        else:
+            parts.append(NumericPart(feature.name, weights, part["base"], at=part.get("at")))
+    offset = np.array(values["map"]["offset"], dtype=np.float64)
+    return TableModel(TableMap(features.names, tuple(parts), offset, named=True), model, features)
+
+
+def _prices(cost: Values, features: Features) -> Prices:
+    numbers = sum(feature.is_number for feature in features)
+    stated = cost["quadratic"]
+    if stated is None:
+        form = QuadraticForm.of_diagonal("the cost", np.zeros(numbers))
+    else:
+        form = _form(stated, numbers)
+    switches = {each["column"]: np.array(each["prices"]) for each in cost["switches"]}
+    return Prices(np.array(cost["weights"], dtype=np.float64), form, switches, missing={})
+
+
+def _form(stated: Values, width: int) -> QuadraticForm:
+    values = np.array(stated["values"], dtype=np.float64)
+    if stated["kind"] == "matrix":
+        return QuadraticForm.of_matrix("a matrix", values, width)
+    if stated["kind"] == "diagonal":
+        return QuadraticForm.of_diagonal("a diagonal", values)
+    return QuadraticForm.of_factor("a factor", values.reshape(-1, width), width)
+
+
+def _condition(item: Values, features: Features) -> Condition:
+    width = len(features)
+    if item["kind"] == "linear":
+        return _rows([item], width)
+    if item["kind"] in ("levels", "stays"):
+        return _rule(item, width)
+    if item["kind"] == "implies":
+        when = LevelRule(item["when"]["column"], frozenset(item["when"]["allowed"]))
+        then = item["then"]
+        return Implication(
+            when,
+            LevelRule(then[0]["column"], frozenset(then[0]["allowed"]))
+            if then[0]["kind"] == "levels"
+            else _rows(then, width),
+        )
+    told = item["form"]
+    columns = np.array(told["columns"], dtype=np.intp)
+    stated = StatedQuadratic(
+        _form(told, columns.size),
+        columns,
+        np.array(told["center"], dtype=np.float64),
+        np.array(told["linear"], dtype=np.float64),
+        float(told["value"]),
+    )
+    return QuadraticCondition.of(stated, width)
+
+
+def _rule(item: Values, width: int) -> Condition:
+    j = item["column"]
+    if item["kind"] == "stays":
+        return LinearConditions.on_features([j], width, new=1, old=-1, value=0, equality=True)
+    return LevelRule(j, frozenset(item["allowed"]))
+
+
+def _rows(items: list[Values], width: int) -> LinearConditions:
+    A, R = np.zeros((len(items), width)), np.zeros((len(items), width))
+    for n, item in enumerate(items):
+        if item["kind"] == "stays":
+            A[n, item["column"]], R[n, item["column"]] = 1.0, -1.0
+            continue
+        for side, key in ((A, "new"), (R, "old")):
+            for j, value in item[key]:
+                side[n, j] = value
+    v = np.array([item.get("value", 0.0) for item in items], dtype=np.float64)
+    is_equality = items[0].get("sense", "==") == "=="
+    return LinearConditions(A, R, v, is_equality)

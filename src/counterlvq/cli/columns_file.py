@@ -1,0 +1,263 @@
+"""`columns.toml`: what the columns of a table are, in a file that people edit."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from math import inf, isfinite
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import counterlvq as clvq
+from counterlvq.visible import shown_repr, shown_text
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns"]
+
+# A column of text with more levels than this holds names or remarks.
+MOST_LEVELS = 64
+# Larger files are no list of columns that somebody has edited.
+_MOST_BYTES = 16 << 20
+
+_HEAD = """\
+# What the columns are. Edit this file, and hand it to `counterlvq train` with --columns; the model
+# file then knows it, and `counterlvq explain` and `report` need it no more. Either of them takes
+# --columns too. Lines that begin with # say nothing yet: take the # away to say it.
+#
+#   kind     "real", "whole", "categorical" or "boolean"
+#   label    what people read instead of the name
+#   unit     what is read behind a number
+#   decimals of a real number; step = 50 for every so many of a whole one
+#   range    the allowed values, [0, inf] for no upper end; without it, those that were seen
+#   change   "increase", "decrease" or "freeze", where it may not change in any way
+#   levels   in order
+#   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions
+"""
+
+
+class Said(NamedTuple):
+    """What a file says of columns, each argument of `Features.refined` by name."""
+
+    path: str
+    names: tuple[str, ...]
+    arguments: Mapping[str, Mapping[str, Any]]
+
+    def checked(self, known: Sequence[str]) -> Said:
+        """Refuse names that a table does not have."""
+        for name in self.names:
+            try:
+                clvq.Features(known).position(name)
+            except clvq.UnknownFeatureError as error:
+                raise clvq.UnknownFeatureError(f"{self.path}: {error}") from None
+        return self
+
+    def of(self, features: clvq.Features) -> clvq.Features:
+        """Say it of those of some features that the file names."""
+        some = {
+            argument: {name: value for name, value in said.items() if name in features}
+            for argument, said in self.arguments.items()
+        }
+        others = some.pop("other_prices", {})
+        prices = {**others, **some.pop("prices", {})}
+        try:
+            found = features.refined(**some)
+            full = {
+                name: _for_all_pairs(found[name].levels, price, others[name])
+                for name, price in prices.items()
+                if name in others and isinstance(price, tuple)
+            }
+            return found.refined(prices={**prices, **full})
+        except clvq.InvalidInputError as error:
+            raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _for_all_pairs(
+    levels: tuple[Any, ...], listed: tuple[tuple[Any, Any, float], ...], other: float
+) -> tuple[tuple[Any, Any, float], ...]:
+    """Give a price to the pairs that are not listed, in either direction."""
+    known = {frozenset((str(before), str(after))) for before, after, _ in listed}
+    more = [
+        (before, after, other)
+        for before, after in combinations(levels, 2)
+        if frozenset((str(before), str(after))) not in known
+    ]
+    return (*listed, *more)
+
+
+def read_columns(path: str) -> Said:
+    """Read a file of columns, and say what is wrong with it."""
+    whole = Path(path).read_bytes()
+    if len(whole) > _MOST_BYTES:
+        raise clvq.InvalidInputError(
+            f"{path} has {len(whole):,} bytes; expected a file of columns, of {_MOST_BYTES:,} at "
+            f"most."
+        )
+    try:
+        document = tomllib.loads(whole.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        raise clvq.InvalidInputError(
+            f"{path} is no TOML ({error}); expected what `counterlvq columns TABLE` writes."
+        ) from None
+    found: dict[str, dict[str, Any]] = {}
+    for name, entry in document.items():
+        if not isinstance(entry, dict):
+            raise clvq.InvalidInputError(
+                f"{path}: {shown_text(name)} stands outside of any column; expected a line such as "
+                f"[{shown_text(name)}] before what is said of it."
+            )
+        for argument, value in _arguments(f"{path}: [{shown_text(name)}]", entry).items():
+            found.setdefault(argument, {})[name] = value
+    return Said(path, tuple(document), found)
+
+
+def _arguments(where: str, entry: dict[str, Any]) -> dict[str, Any]:
+    """Turn the lines about one column into arguments."""
+    out: dict[str, Any] = {}
+    words: dict[Any, str] = {}
+    for key, value in entry.items():
+        if key in ("true", "false"):
+            words[key == "true"] = value
+        elif key in _KEYS:
+            argument, read = _KEYS[key]
+            out[argument] = read(f"{where} {key}", value)
+        else:
+            raise clvq.InvalidInputError(
+                f"{where} has {shown_text(key)}; expected one of: {', '.join(_KEYS)}, true, false."
+            )
+    if words:
+        out["level_labels"] = words
+    if "level_labels" in out and "levels" in out:
+        # Keys of TOML are text, and levels may be numbers.
+        by_text = {str(level): level for level in out["levels"]}
+        out["level_labels"] = {by_text.get(k, k): v for k, v in out["level_labels"].items()}
+    return out
+
+
+def _of(kind: type | tuple[type, ...], words: str) -> Callable[[str, Any], Any]:
+    def read(where: str, value: Any) -> Any:
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+            raise clvq.InvalidInputError(f"{where} is {shown_repr(value)}; expected {words}.")
+        return value
+
+    return read
+
+
+def _range(where: str, value: Any) -> tuple[float, float]:
+    ends: list[Any] = value if isinstance(value, list) else []
+    numbers = [end for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
+    if len(ends) != 2 or len(numbers) != 2:
+        raise clvq.InvalidInputError(
+            f"{where} is {shown_repr(value)}; expected two numbers, such as [0, 5000] or [0, inf]."
+        )
+    return numbers[0], numbers[1]
+
+
+def _prices(where: str, value: Any) -> tuple[tuple[Any, Any, float], ...]:
+    if not isinstance(value, list) or any(
+        not isinstance(part, list) or len(part) != 3 for part in value
+    ):
+        raise clvq.InvalidInputError(
+            f'{where} is {shown_repr(value)}; expected a list such as [["rent", "own", 3]].'
+        )
+    return tuple((part[0], part[1], part[2]) for part in value)
+
+
+_TEXT = _of(str, "text")
+_KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
+    "kind": ("kinds", _TEXT),
+    "label": ("labels", _TEXT),
+    "unit": ("units", _TEXT),
+    "decimals": ("decimals", _of(int, "a whole number")),
+    "step": ("steps", _of(int, "a whole number")),
+    "range": ("ranges", _range),
+    "change": ("changes", _TEXT),
+    "levels": ("levels", _of(list, "a list")),
+    "labels": ("level_labels", _of(dict, "a table from level to text")),
+    "price": ("other_prices", _of((int, float), "a number")),
+    "prices": ("prices", _prices),
+}
+
+
+# --- writing --------------------------------------------------------------------------------------
+
+
+def columns_text(frame: pd.DataFrame) -> str:
+    """Describe the columns of a table, for people to edit."""
+    names = [str(name) for name in frame.columns]
+    parts = ["\n".join([f"[{_key(name)}]", *_lines(frame, name)]) + "\n" for name in names]
+    return "\n".join([_HEAD, *parts])
+
+
+def _lines(frame: pd.DataFrame, name: str) -> list[str]:
+    try:
+        feature = clvq.Features.from_frame(frame, only=[name])[name]
+    except clvq.NotSupportedError:
+        return ["# neither numbers nor levels: leave it out of training with --drop"]
+    if feature.is_number:
+        return _number_lines(frame, feature)
+    if len(feature.levels) > MOST_LEVELS:
+        count = f"{len(feature.levels):,}"
+        return [f"# text with {count} different values: leave it out of training with --drop"]
+    lines = [f'kind = "{feature.kind}"', '#label = ""']
+    if feature.kind == "boolean":
+        return [*lines, '#true = "with"', '#false = "without"', "#price = 1", '#change = "freeze"']
+    shares = frame[name].value_counts(normalize=True)
+    lines += [
+        f"levels = [{', '.join(map(_value, feature.levels))}]",
+        "# share of rows: "
+        + ", ".join(f"{shares.get(level, 0.0):.0%} {_value(level)}" for level in feature.levels),
+        "#price = 1",
+    ]
+    if len(feature.levels) > 1:
+        before, after = (_value(level) for level in feature.levels[:2])
+        lines.append(f"#prices = [[{before}, {after}, 1]]")
+    level = feature.levels[0]
+    return [*lines, f'#labels = {{ {_key(str(level))} = "" }}', '#change = "freeze"']
+
+
+def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
+    lines = [f'kind = "{feature.kind}"']
+    values = frame[feature.name].dropna()
+    there = [float(value) for value in values if isfinite(value)]
+    if feature.kind == "real" and there and all(value.is_integer() for value in there):
+        lines[0] += '  # all values are whole numbers: "whole" would keep answers so'
+    lines += ['#label = ""', '#unit = ""']
+    lines.append("#step = 1" if feature.kind == "whole" else "#decimals = 2")
+    low, high = (min(there), max(there)) if there else (-inf, inf)
+    lines.append(f"#range = [{_value(low)}, {_value(high)}]  # as seen in the table")
+    return [*lines, '#change = "increase"']
+
+
+def _value(value: Any) -> str:
+    """Write a value as TOML does."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        whole = isinstance(value, float) and isfinite(value) and value.is_integer()
+        return str(int(value)) if whole and abs(value) < 1e15 else repr(value)
+    return _quoted(str(value))
+
+
+def _key(name: str) -> str:
+    is_bare = name.isascii() and name.replace("_", "").replace("-", "").isalnum()
+    return name if is_bare else _quoted(name)
+
+
+def _quoted(text: str) -> str:
+    """Put text between quotes; what TOML takes in no other way is written as its number."""
+    out = []
+    for letter in text:
+        if 0xD800 <= ord(letter) <= 0xDFFF:
+            raise clvq.InvalidInputError(
+                f"{shown_repr(text)} holds half a surrogate pair, which TOML cannot; rename it."
+            )
+        if letter in '"\\':
+            out.append(f"\\{letter}")
+        elif letter.isprintable():
+            out.append(letter)
+        else:
+            out.append(f"\\U{ord(letter):08x}")
+    return f'"{"".join(out)}"'

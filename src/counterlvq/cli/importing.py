@@ -1,0 +1,73 @@
+"""`counterlvq import`: a table of prototypes of any tool in, a model file out."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+import counterlvq as clvq
+from counterlvq.cli.conventions import debug_option
+from counterlvq.cli.inputs import read_matrix, read_table, table_options
+from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
+from counterlvq.cli.telling import say
+
+__all__ = ["import_"]
+
+
+@click.command("import", short_help="Make a model of a table of prototypes.")
+@click.argument("table", metavar="PROTOTYPES")
+@click.option("--label", required=True, metavar="COLUMN", help="The column with the classes.")
+@click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
+@click.option(
+    "--omega",
+    "omegas",
+    multiple=True,
+    metavar="FILE",
+    help="Factor of the metric, in CSV; once, or once for each prototype.",
+)
+@click.option("--angles", is_flag=True, help="The smallest angle decides, not the distance.")
+@table_options
+@click.option(
+    "--output", "-o", required=True, metavar="FILE",
+    help="Where the model goes, say model.clvq; - for stdout.",
+)  # fmt: skip
+@debug_option
+def import_(
+    table: str,
+    label: str,
+    drop: tuple[str, ...],
+    omegas: tuple[str, ...],
+    angles: bool,
+    output: str,
+) -> None:
+    """Make a model of PROTOTYPES, a table with one row each (- for stdin).
+
+    From R, MATLAB or a paper. A row belongs to the prototype with the least
+    |omega (x - prototype)|^2. The columns of omega follow those of the table, or have their names
+    in the first line.
+    """
+    check_writable(output)
+    prototypes = read_table(table)
+    features = [str(name) for name in prototypes.columns if name != label and name not in drop]
+    factors = [read_matrix(path, features) for path in omegas]
+    model = clvq.import_prototypes(
+        prototypes,
+        label,
+        None if not factors else factors[0] if len(factors) == 1 else factors,
+        drop,
+        angles=angles,
+    )
+    aside = output == STDOUT
+    if aside:
+        with standard_output() as stream:
+            clvq.save(model, stream)
+    else:
+        clvq.save(model, output)
+    where = "standard output" if aside else os.fspath(output)
+    kind = "one metric for each" if model.is_local else "one metric for all"
+    say(
+        f"saved     {where}: {model.n_prototypes} prototypes, {len(model.classes)} classes, "
+        f"{model.n_features} columns, {kind}",
+        aside=aside,
+    )

@@ -1,0 +1,53 @@
+"""`counterlvq verify`: check a certificate file, quickly or in exact arithmetic."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.resources import as_file, files
+from importlib.resources.abc import Traversable
+
+import click
+
+import counterlvq as clvq
+from counterlvq.cli.conventions import ERROR, debug_option
+from counterlvq.cli.telling import say
+
+__all__ = ["verify"]
+
+_CHECKER = "check_certificate.py"
+
+
+@click.command(short_help="Check the proofs of a certificate file.")
+@click.argument("file", required=False)
+@click.option("--model", metavar="FILE", help="The model, where it is kept apart.")
+@click.option("--exact", is_flag=True, help="In rational numbers, by the standalone checker.")
+@click.option(
+    "--print-checker", is_flag=True, help="Write the standalone checker to standard output."
+)
+@debug_option
+def verify(file: str | None, model: str | None, exact: bool, print_checker: bool) -> int:
+    """Check FILE, which `counterlvq explain --certificates` has written.
+
+    One line for each answer says VERIFIED, with cost, bound and gap, or REFUTED, and why. Exit code
+    1 says that some are refuted. With --exact the numbers are theorems about those in the file.
+    """
+    if print_checker:
+        click.echo(_checker().read_text(encoding="utf-8"), nl=False)
+        return 0
+    if file is None:
+        raise click.UsageError("FILE is missing; or ask for the checker with --print-checker.")
+    if exact:
+        with as_file(_checker()) as path:
+            words = [sys.executable, "-I", str(path), file]
+            words += [] if model is None else ["--model", model]
+            return subprocess.run(words, check=False).returncode
+    verdicts = clvq.verify_certificates(file, model)
+    for verdict in verdicts:
+        say(str(verdict))
+    return 0 if all(verdict.verified for verdict in verdicts) else ERROR
+
+
+def _checker() -> Traversable:
+    """Where the standalone checker is."""
+    return files("counterlvq.certificates").joinpath(_CHECKER)

@@ -1,0 +1,96 @@
+"""How answers are worded: the options that say it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from counterlvq.cli.inputs import Model
+from counterlvq.cli.options import label_from
+from counterlvq.presentation.wording import NUMBERS, Wording
+
+__all__ = ["wording_from", "wording_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_KEY = f"{__name__}.wording"
+
+
+def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
+    ctx.meta.setdefault(_KEY, {})[parameter.name] = value
+
+
+def _pair(text: str) -> tuple[str, str]:
+    label, equals, words = text.partition("=")
+    if not equals or not label or not words:
+        raise click.BadParameter(
+            f"{text!r} is no name of a class; expected LABEL=WORDS, such as good=accepted."
+        )
+    return label, words
+
+
+def _template(text: str) -> str:
+    return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+
+
+_OPTIONS = (
+    click.option(
+        "--subject",
+        metavar="TEXT",
+        callback=_keep,
+        expose_value=False,
+        help='What sentences are about, such as "Your application".',
+    ),
+    click.option(
+        "--outcome",
+        multiple=True,
+        type=_pair,
+        metavar="LABEL=WORDS",
+        callback=_keep,
+        expose_value=False,
+        help="What a class is called, such as good=accepted; repeatable.",
+    ),
+    click.option(
+        "--most",
+        type=click.IntRange(1),
+        metavar="N",
+        callback=_keep,
+        expose_value=False,
+        help="Name so many changes first, the others behind them.",
+    ),
+    click.option(
+        "--numbers",
+        type=click.Choice(list(NUMBERS)),
+        metavar="SAMPLE",
+        callback=_keep,
+        expose_value=False,
+        help="How numbers are written: 1,234.5 or 1.234,5 or 1 234,5 ...",
+    ),
+    click.option(
+        "--template",
+        type=_template,
+        metavar="TEXT",
+        callback=_keep,
+        expose_value=False,
+        help="Such as 'To be {outcome}: {changes}.'; @FILE for a file.",
+    ),
+)
+
+
+def wording_options(command: F) -> F:
+    """Add the options that say how answers are worded."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def wording_from(model: Model) -> Wording:
+    """Return the wording that the options ask for."""
+    given = click.get_current_context().meta.get(_KEY, {})
+    said = {name: value for name, value in given.items() if value}
+    if "outcome" in said:
+        said["outcome"] = {label_from(model, text): words for text, words in said["outcome"]}
+    return Wording(**said)

@@ -1,0 +1,133 @@
+"""How far work is, on standard error: rows, pieces, a search as it closes, seconds gone by."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+
+from counterlvq.errors import NotSupportedError
+from counterlvq.presentation.numbers import bound_text, cost_text
+
+if TYPE_CHECKING:
+    from counterlvq.search.branch_and_bound import Progress
+
+__all__ = ["PieceCount", "progress_bar", "reporter", "working"]
+
+# Seconds before a person is told what takes so long, and between two looks at the clock.
+_WAIT, _EVERY = 1.0, 0.5
+# Seconds between two counts of pieces, on a terminal and elsewhere.
+_OFTEN, _SELDOM = 0.2, 15.0
+
+
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
+
+
+@contextmanager
+def progress_bar(total: int, progress: bool) -> Iterator[Callable[[int], object]]:
+    """Give something that counts rows: it shows how many are done, or nothing at all."""
+    if not progress:
+        yield lambda _: None
+        return
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise NotSupportedError(
+            "progress=True needs tqdm, which is not installed; install it with "
+            "pip install tqdm, or leave progress out."
+        ) from None
+    with tqdm(total=total, unit="row", unit_scale=True) as bar:
+        yield bar.update
+
+
+@contextmanager
+def reporter(
+    progress: bool | Callable[[Progress], None],
+) -> Iterator[Callable[[Progress], None] | None]:
+    """Give a search something to report to: nothing, the terminal, or the caller's function."""
+    if callable(progress) or not progress:
+        yield progress or None
+        return
+    shown = False
+
+    def show(now: Progress) -> None:
+        nonlocal shown
+        shown = True
+        cost = cost_text(now.cost) if np.isfinite(now.cost) else "none yet"
+        bound = bound_text(now.lower_bound)
+        line = f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes"
+        _write(f"\r{line:<72}")
+
+    try:
+        yield show
+    finally:
+        if shown:
+            _write("\n")
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Say on a terminal what takes so long, and for how long it has, after the first second."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    done = Event()
+    teller = Thread(target=_tell, args=(what, done), daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        done.set()
+        teller.join()
+
+
+def _tell(what: str, done: Event) -> None:
+    start = monotonic()
+    if done.wait(_WAIT):
+        return
+    while not done.wait(_EVERY):
+        _write(f"\r{what} ... {monotonic() - start:.0f} s")
+    _write("\r\x1b[K")
+
+
+@final
+@dataclass
+class PieceCount:
+    """Pieces of a run that are done: in place on a terminal, else now and then a line."""
+
+    weights: Sequence[float]
+    what: str
+    _start: float = field(init=False, default_factory=monotonic)
+    _told: float = field(init=False, default_factory=monotonic)
+    _done: float = field(init=False, default=0.0)
+    _count: int = field(init=False, default=0)
+
+    def step(self, weight: float, name: str) -> None:
+        """One more piece is done."""
+        self._done += weight
+        self._count += 1
+        now, last = monotonic(), self._count == len(self.weights)
+        here = sys.stderr.isatty()
+        if not last and now - self._told < (_OFTEN if here else _SELDOM):
+            return
+        self._told = now
+        elapsed, total = now - self._start, sum(self.weights)
+        left = elapsed * (total - self._done) / self._done
+        line = (
+            f"{self._count:>4} of {len(self.weights)} {self.what}  {self._done / total:>4.0%}  "
+            f"{_clock(elapsed)} gone, about {_clock(left)} left  {name}"
+        )
+        ending = "\n" if last or not here else ""
+        _write(f"\r{line[:100]:<100}{ending}" if here else f"{line}{ending}")
+
+
+def _clock(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"

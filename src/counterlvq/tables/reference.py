@@ -1,0 +1,215 @@
+"""A summary of a training table: what is typical and what was seen, column by column, and no rows.
+
+It is what sensible defaults are taken from once the table itself is gone: what a change is
+measured by, and in which range numbers stay. It does not tell the extremes of single rows: the
+lowest and the highest quantile are values that at least ten rows lie at or beyond.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil, floor, inf, isfinite
+from typing import Any, final
+
+import numpy as np
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.numeric.arrays import Floats, finite_matrix, read_only, told
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.values import is_missing
+from counterlvq.types import Kind
+
+__all__ = ["PROBABILITIES", "ColumnSummary", "Reference"]
+
+# Of the quantiles that are kept; the ends stand for the lowest and the highest that may be told.
+PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
+# Rows that lie at or beyond each quantile, at the least.
+FEWEST = 10
+
+
+@final
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What is known of one column.
+
+    Attributes
+    ----------
+    name : str
+    kind : Kind
+    count, missing : int
+        Rows with a value, and without one.
+    median, mad, deviation : float
+        Of a column of numbers: median, median absolute deviation and standard deviation; None
+        without values, and for levels.
+    quantiles : tuple of float
+        At `PROBABILITIES`, each with at least ten rows at or beyond it; empty where there are
+        fewer than twenty rows, and for levels.
+    shares : tuple of (level, float)
+        Of a column of levels: the share of rows that have each.
+    """
+
+    name: str
+    kind: Kind
+    count: int
+    missing: int
+    median: float | None = None
+    mad: float | None = None
+    deviation: float | None = None
+    quantiles: tuple[float, ...] = ()
+    shares: tuple[tuple[Any, float], ...] = ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the column holds numbers, or dates as numbers of days."""
+        return self.kind in (Kind.REAL, Kind.WHOLE, Kind.DATE)
+
+    @property
+    def seen(self) -> tuple[float, float] | None:
+        """The range that was seen by at least ten rows at either end; None for want of rows."""
+        return (self.quantiles[0], self.quantiles[-1]) if self.quantiles else None
+
+    @property
+    def unit(self) -> float:
+        """A typical deviation: the MAD, else the standard deviation, else the range, else 0."""
+        ends = self.seen or (0.0, 0.0)
+        units = (self.mad, self.deviation, ends[1] - ends[0])
+        return next((unit for unit in units if unit is not None and 0 < unit < inf), 0.0)
+
+
+@final
+@dataclass(frozen=True)
+class Reference:
+    """A summary of a table, column by column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"age": range(20, 60), "job": ["clerk", "nurse"] * 20})
+    >>> reference = Reference.of(table)
+    >>> reference["age"].median, reference["age"].seen, reference["job"].shares
+    (39.5, (29.0, 50.0), (('clerk', 0.5), ('nurse', 0.5)))
+    """
+
+    columns: tuple[ColumnSummary, ...]
+
+    @classmethod
+    def of(cls, table: Any, features: Features | None = None) -> Reference:
+        """Summarise a table.
+
+        Parameters
+        ----------
+        table : DataFrame, Arrow table, or array-like of shape (n, d)
+            Missing values are passed over.
+        features : Features, optional
+            What the columns are; the table may have more. By default, what the dtypes say, and
+            for arrays numbers called x0, x1, ...
+        """
+        frame = as_frame(settled(table))
+        if frame is None:
+            rows = finite_matrix("reference", table)
+            known = Features.numbered(rows.shape[1]) if features is None else features
+            if len(known) != rows.shape[1]:
+                raise InvalidInputError(
+                    f"reference has {rows.shape[1]} columns; expected {len(known)}, one for each "
+                    f"feature."
+                )
+            return cls(tuple(_of_numbers(f, rows[:, j]) for j, f in enumerate(known)))
+        if features is None:
+            features = Features.from_frame(frame.frame, ranges=None)
+        if features == Features.numbered(len(frame.names)):
+            # A model that knows no names takes columns by their order.
+            taken = (frame.numbers(name) for name in frame.names)
+            return cls(tuple(_of_numbers(f, row) for f, row in zip(features, taken, strict=True)))
+        absent = [name for name in features.names if name not in frame.names]
+        if absent:
+            raise InvalidInputError(
+                f"reference lacks the column {absent[0]!r}; expected one for each feature of the "
+                f"model."
+            )
+        return cls(tuple(_of_column(frame, feature) for feature in features))
+
+    @cached_property
+    def _places(self) -> Mapping[str, ColumnSummary]:
+        return {column.name: column for column in self.columns}
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._places
+
+    def __getitem__(self, name: str) -> ColumnSummary:
+        return self._places[name]
+
+    def weights(self, features: Features) -> Floats:
+        """Weight of each feature: one over its typical deviation; 1 for levels.
+
+        A number that never varies, or that the summary does not know, weighs 1 as well.
+
+        Examples
+        --------
+        >>> Reference.of([[1.0], [2.0], [4.0]]).weights(Features(["x0"]))
+        array([1.])
+        """
+        units = [
+            self[f.name].unit if f.is_number and f.name in self and self[f.name].is_number else 0.0
+            for f in features
+        ]
+        return read_only(np.array([1.0 / unit if unit > 0 else 1.0 for unit in units]))
+
+    def described(self, features: Features) -> Features:
+        """Return the same features with the ranges that were seen."""
+        seen = {
+            f.name: self[f.name].seen
+            for f in features
+            if f.is_number and f.name in self and self[f.name].is_number
+        }
+        return features.refined(seen={name: pair for name, pair in seen.items() if pair})
+
+
+def _of_column(frame: FrameView, feature: Feature) -> ColumnSummary:
+    if feature.is_number:
+        return _of_numbers(feature, numbers_or_days(frame, feature.name, feature.kind))
+    values = frame.values(feature.name)
+    there = [value for value in values if not is_missing(value)]
+    counts = Counter(map(feature.code, there))
+    if counts.pop(-1, 0):
+        strange = next(value for value in there if feature.code(value) < 0)
+        raise InvalidInputError(
+            f"reference: column {feature.name!r} holds {told(strange)}, which is no level of it; "
+            f"expected one of: {', '.join(map(told, feature.levels[:8]))}."
+        )
+    most = len(there) or 1
+    shares = tuple((level, counts[code] / most) for code, level in enumerate(feature.levels))
+    missing = len(values) - len(there)
+    return ColumnSummary(feature.name, feature.kind, len(there), missing, shares=shares)
+
+
+def _of_numbers(feature: Feature, values: Floats) -> ColumnSummary:
+    name, kind = feature.name, feature.kind
+    there = np.sort(values[np.isfinite(values)])
+    count = len(there)
+    if not count:
+        return ColumnSummary(name, kind, 0, len(values))
+    median = float(np.median(there))
+    with np.errstate(over="ignore"):
+        mad, deviation = float(np.median(np.abs(there - median))), float(there.std())
+    if not (isfinite(median) and isfinite(mad) and isfinite(deviation)):
+        raise NotSupportedError(
+            f"reference: the values of column {name!r} are too large for a standard deviation; "
+            f"expected numbers below 1e150. Scale the column."
+        )
+    return ColumnSummary(
+        name, kind, count, len(values) - count, median, mad, deviation, _quantiles(there)
+    )
+
+
+def _quantiles(ordered: Floats) -> tuple[float, ...]:
+    """Values of rows: of the lower half rounded up, of the upper half down, ten rows inwards."""
+    last = len(ordered) - 1
+    if last + 1 < 2 * FEWEST:
+        return ()
+    places = [ceil(p * last) if p <= 0.5 else floor(p * last) for p in PROBABILITIES]
+    kept = [min(max(place, FEWEST - 1), last + 1 - FEWEST) for place in places]
+    return tuple(float(ordered[place]) for place in kept)

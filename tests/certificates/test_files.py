@@ -1,0 +1,463 @@
+"""Certificate files: what is written, and what the standalone checker makes of it."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+
+import counterlvq as clvq
+from counterlvq.certificates import check_certificate as checker
+from tests.support.certificate_mutations import mutated
+from tests.support.certificate_oracle import falsehood
+from tests.support.certificate_questions import KINDS, draw
+
+CHECKER = Path(checker.__file__)
+# Kinds that are quick to explain and to check: the default suite has these.
+QUICK = ("shared absolute", "shared squared", "shared mahalanobis", "shared infeasible",
+         "shared flat cost", "shared margin", "grid absolute", "levels", "pipeline numbers",
+         "local absolute")  # fmt: skip
+
+
+def saved(kind: str, seed: int, folder: Path, rows: int = 3) -> tuple[Path, Any]:
+    """A file of one kind of question, and the batch that it is about."""
+    drawn = draw(kind, seed, rows)
+    batch = drawn.explainer.explain_batch(drawn.rows, drawn.target)
+    path = folder / f"{kind.replace(' ', '_')}_{seed}.jsonl"
+    batch.save_certificates(path)
+    return path, batch
+
+
+def told(path: Path, *more: str) -> list[str]:
+    out: list[str] = []
+    checker.main([str(path), *more], say=out.append)
+    return out
+
+
+def one_answer(folder: Path) -> Path:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model, constraints=["x0 + x1 <= 5", clvq.Bounds("x1", upper=1)])
+    path = folder / "answer.jsonl"
+    clvq.save_certificate(explainer.explain([0.5, 0.0]), path, explainer)
+    return path
+
+
+def checked(header: Any, line: Any) -> str:
+    text = [json.dumps(header), json.dumps(line)]
+    ((_, found),) = checker.verdicts(iter(text))
+    return str(found)
+
+
+def parts(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+# --- what is written ----------------------------------------------------------------------------
+
+
+def test_file_has_the_keys_that_are_promised(tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    assert set(header) == {"format", "version", "model", "question"}
+    assert {"input", "target", "answer", "proof", "hashes", "made_by"} == set(line)
+    assert set(line["answer"]) == {"row", "cost", "lower_bound", "status"}
+    assert line["made_by"] == f"counterlvq {clvq.__version__}"
+    assert set(line["hashes"]) == {"model", "question"}
+
+
+def test_numbers_are_the_doubles_of_the_answer(tmp_path: Path) -> None:
+    path, batch = saved("shared mahalanobis", 0, tmp_path)
+    for n, line in enumerate(parts(path)[1:]):
+        assert np.array_equal(np.array(line["input"]), batch.original_values[n])
+        assert np.array_equal(np.array(line["answer"]["row"]), batch.values[n])
+        assert line["answer"]["cost"] == batch.cost[n]
+        assert line["answer"]["lower_bound"] == batch.lower_bound[n]
+
+
+def test_known_optimum_by_hand(tmp_path: Path) -> None:
+    """Between 0 and 4 the boundary is at 2, so that 0.5 has to move by 1.5 and no less."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model)
+    path = tmp_path / "answer.jsonl"
+    clvq.save_certificate(explainer.explain([0.5]), path, explainer)
+    header, line = parts(path)
+    certificate = checker.Certificate(checker.parsed(json.dumps(header)))
+    verdict = certificate.check(checker.parsed(json.dumps(line)))
+    assert verdict.bound is not None
+    assert Fraction(3, 2) - Fraction(1, 10**9) <= verdict.bound <= Fraction(3, 2)
+    for cost in (1.4, 1.6):
+        line["answer"]["cost"] = cost
+        assert "not what is claimed" in checked(header, line)
+    line["answer"] = {"row": [1.99], "cost": 1.49, "lower_bound": 0.0, "status": "feasible"}
+    assert "wished-for label" in checked(header, line)
+
+
+def test_ties_go_to_the_first_prototype(tmp_path: Path) -> None:
+    for labels, is_answer in ((["yes", "no"], True), (["no", "yes"], False)):
+        explainer = clvq.Explainer(clvq.PrototypeModel([[0.0], [4.0]], labels))
+        path = tmp_path / "tie.jsonl"
+        start = 3.0 if labels[0] == "yes" else 1.0
+        clvq.save_certificate(explainer.explain([start], "yes"), path, explainer)
+        header, line = parts(path)
+        line["answer"] = {"row": [2.0], "cost": 1.0, "lower_bound": 0.0, "status": "feasible"}
+        assert ("wished-for label" not in checked(header, line)) == is_answer
+
+
+def test_conditions_that_can_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    row = header["question"]["constraints"][0]
+    row["new"].append(row["new"][0])
+    assert "names a column twice" in checked(header, line)
+
+
+@pytest.mark.parametrize("kind", QUICK)
+def test_answers_are_verified_exactly_and_by_the_package(kind: str, tmp_path: Path) -> None:
+    path, batch = saved(kind, 0, tmp_path)
+    exact, quick = told(path), clvq.verify_certificates(path)
+    lines = parts(path)
+    assert len(exact) == len(quick) == len(batch)
+    for n, (one, other) in enumerate(zip(exact, quick, strict=True)):
+        assert one.startswith(f"VERIFIED {n + 2} cost "), one
+        assert other.verified, other
+        assert lines[n + 1]["answer"]["status"] == batch.status[n]
+        if batch.status[n] == "optimal":
+            assert float(one.split()[7]) <= lines[0]["question"]["tolerance"]
+
+
+def test_unknown_bounds_are_written_as_far_as_they_are_proved(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model, time_limit=0)
+    path = tmp_path / "unknown.jsonl"
+    cf = explainer.explain([0.0, 0.0])
+    assert cf.status == "unknown"
+    clvq.save_certificate(cf, path, explainer)
+    assert told(path)[0].startswith("VERIFIED 2 cost inf bound ")
+
+
+def test_close_calls_of_a_foreign_model_are_marked(tmp_path: Path) -> None:
+    """Where the rounding of its `predict` decides a tie, the numbers alone do not show the line."""
+    marked = 0
+    for seed in (2, 11):
+        path, batch = saved("pipeline ties", seed, tmp_path, rows=6)
+        out, (header, *lines) = told(path), parts(path)
+        assert all(line.startswith("VERIFIED") for line in out)
+        assert [line["answer"]["status"] for line in lines] == batch.status.tolist()
+        for line, said in zip(lines, out, strict=True):
+            if line.get("told"):
+                marked += 1
+                assert said.endswith(" as told")
+                del line["told"]
+                assert not checked(header, line).startswith("cost")
+    assert marked
+
+
+# --- the model apart ----------------------------------------------------------------------------
+
+
+def test_model_apart_holds_what_the_certificate_does_not(tmp_path: Path) -> None:
+    drawn = draw("shared absolute", 1, 2)
+    path, aside = tmp_path / "c.jsonl", tmp_path / "m.json"
+    drawn.explainer.explain_batch(drawn.rows).save_certificates(path, model_apart=aside)
+    number = repr(float(drawn.explainer.model.prototypes[0, 0]))
+    assert number not in path.read_text()
+    assert number in aside.read_text()
+    assert all(line.startswith("VERIFIED") for line in told(path, "--model", str(aside)))
+    assert told(path) == ["REFUTED 1 the model is kept apart; name its file with --model"]
+    other = json.loads(aside.read_text())
+    other["model"]["prototypes"][0][0] += 1.0
+    aside.write_text(json.dumps(other))
+    assert "its hash is another" in told(path, "--model", str(aside))[0]
+    assert "its hash is another" in clvq.verify_certificates(path, aside)[0].reason
+
+
+def test_model_apart_by_default_lies_beside(tmp_path: Path) -> None:
+    explainer = clvq.Explainer(clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"]))
+    cf, path = explainer.explain([1.0]), tmp_path / "c"
+    clvq.save_certificate(cf, path, explainer, model_apart=True)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["c", "c.model"]
+    with pytest.raises(clvq.InvalidInputError, match="the certificate itself"):
+        clvq.save_certificate(cf, path, explainer, model_apart=path)
+
+
+def test_nothing_is_left_of_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    explainer = clvq.Explainer(clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"]))
+    with pytest.raises(clvq.InvalidInputError, match="expected a Counterfactual"):
+        clvq.save_certificate("no answer", tmp_path / "c", explainer)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+# --- a program that stands alone ----------------------------------------------------------------
+
+
+def test_checker_imports_the_standard_library_only() -> None:
+    names = set()
+    for node in ast.walk(ast.parse(CHECKER.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").split(".")[0])
+    assert names <= sys.stdlib_module_names
+
+
+def test_checker_runs_by_itself(tmp_path: Path) -> None:
+    path = one_answer(tmp_path)
+    alone = tmp_path / "alone.py"
+    alone.write_bytes(CHECKER.read_bytes())
+    run = [sys.executable, "-I", "-S", str(alone)]
+    done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("VERIFIED 2 cost ")
+    path.write_text(path.read_text().replace('"optimal"', '"infeasible"'))
+    done = subprocess.run([*run, str(path)], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout.startswith("REFUTED 2 ")
+    assert not done.stderr
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def hostile() -> Iterator[tuple[str, str]]:
+    """Files that ask for trouble."""
+    yield "empty", ""
+    yield "no JSON", "certificate"
+    yield "deep", "[" * 100_000
+    yield "deep objects", '{"a":' * 50_000
+    yield "another format", '{"format": "x"}'
+    yield (
+        "a later version",
+        json.dumps({"format": checker.FORMAT, "version": 2, "model": {}, "question": {}}),
+    )
+    yield "not a number", '{"format": NaN}'
+    yield "long number", '{"format": ' + "9" * 5000 + "}"
+    yield "twice", '{"format": 1, "format": 2}'
+
+
+@pytest.mark.parametrize(("name", "text"), list(hostile()), ids=[name for name, _ in hostile()])
+def test_hostile_files_end_in_one_line(name: str, text: str, tmp_path: Path) -> None:
+    path = tmp_path / "hostile"
+    path.write_text(text)
+    out = told(path)
+    assert len(out) == 1
+    assert out[0].startswith("REFUTED 1 ")
+    assert not clvq.verify_certificates(path)[0].verified
+
+
+def test_bytes_that_are_no_text_end_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "hostile"
+    path.write_bytes(bytes(range(256)))
+    assert told(path)[0].startswith("REFUTED 1 ")
+    assert told(tmp_path / "missing")[0].startswith("REFUTED 1 ")
+
+
+def change(item: Any, path: list[Any], value: Any) -> None:
+    for key in path[:-1]:
+        item = item[key]
+    item[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "why"),
+    [
+        (["proof", "cells", 0, "kind"], "miracle", "is not known"),
+        (["proof", "cells", 0, "further"], 1, "does not know"),
+        (["proof", "cells"], [], "does not follow"),
+        (["answer", "status"], "certain", "is not known"),
+        (["answer", "lower_bound"], 1e3, "does not follow"),
+        (["answer", "row"], [1e300, 1e300], "the answer is none"),
+        (["answer", "row"], [0.5], "no list of 2 items"),
+        (["proof", "cells", 0, "rivals"], [[1, 1.0]], "wished-for label"),
+        (["proof", "cells", 0, "rivals"], [[0, 1.0], [0, 2.0]], "twice"),
+        (["proof", "cells", 0, "rows"], [[9, 1.0]], "whole number from"),
+        (["hashes", "model"], "0" * 64, "a hash is another"),
+        (["target"], [], "no prototype"),
+    ],
+)
+def test_lines_are_refuted_in_words(path: list, value: Any, why: str, tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    change(line, path, value)
+    assert why in checked(header, line)
+
+
+def test_trees_that_are_none_are_refused(tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+
+    def tree(*nodes: dict[str, Any]) -> str:
+        line["proof"] = {"cells": [{"prototype": 1, "kind": "tree", "nodes": list(nodes)}]}
+        return checked(header, line)
+
+    cut = {"kind": "cut", "coordinate": 0, "at": 0.0}
+    leaf = {"kind": "open"}
+    assert "no tree" in tree({**cut, "low": 0, "high": 1}, leaf)
+    assert "no tree" in tree({**cut, "low": 1, "high": 1}, leaf)
+    assert "no tree" in tree(leaf, leaf)
+    assert "no tree" in tree()
+    assert "not known" in tree({"kind": "cut on a form"})
+    assert "from 0 to 1" in tree({**cut, "coordinate": 7, "low": 1, "high": 2}, leaf, leaf)
+    # A long chain of cuts is no matter, and shows nothing.
+    deep = [{**cut, "low": 2 * n + 1, "high": 2 * n + 2} for n in range(2000)]
+    nodes = [leaf] * 4001
+    for n, node in enumerate(deep):
+        nodes[2 * n] = {**node, "low": 2 * n + 1, "high": 2 * n + 2}
+    assert "does not follow" in tree(*nodes)
+
+
+def test_thousands_of_rows_end_in_time(tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    row = {"kind": "linear", "new": [[0, 1.0]], "old": [], "sense": "<=", "value": 9.0}
+    header["question"]["constraints"] = [row] * 5_000
+    exact = checker.parsed(json.dumps(header))
+    line["hashes"] = {key: checker.fingerprint(exact[key]) for key in ("model", "question")}
+    text = [json.dumps(header), json.dumps(line)]
+    start = time.monotonic()
+    ((_, found),) = checker.verdicts(iter(text), seconds=2.0)
+    assert time.monotonic() - start < 60.0
+    assert isinstance(found, str | checker.Verdict)
+
+
+def test_matrices_that_are_not_semidefinite_are_refused(tmp_path: Path) -> None:
+    path, _ = saved("shared mahalanobis", 0, tmp_path)
+    header = parts(path)[0]
+    matrix = header["question"]["cost"]["quadratic"]["values"]
+    matrix[0][0] = -1.0
+    assert "not positive semidefinite" in checked(header, {})
+
+
+def test_ldl_without_fractions_decides_as_eigenvalues_do() -> None:
+    rng = np.random.default_rng(0)
+    clock = checker.Clock(60.0)
+    seen = Counter()
+    for _ in range(200):
+        n = int(rng.integers(1, 7))
+        A = rng.integers(-3, 4, size=(int(rng.integers(1, n + 2)), n))
+        K = A.T @ A - (np.eye(n, dtype=int) if rng.random() < 0.4 else 0)
+        least = float(np.linalg.eigvalsh(K.astype(float))[0])
+        found = checker.is_semidefinite(K.tolist(), clock)
+        seen[found] += 1
+        assert found == (least > -1e-9), (K, least)
+    assert min(seen.values()) > 20
+
+
+def test_least_value_along_one_feature_is_the_least() -> None:
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        a, b, w = (Fraction(int(v)) for v in rng.integers(-4, 5, size=3))
+        low, high = sorted(Fraction(int(v), 2) for v in rng.integers(-6, 7, size=2))
+        found = checker.least_along(a, b, w, low, high)
+        grid = [low + (high - low) * Fraction(n, 64) for n in range(65)]
+        grid += [Fraction(0)] * (low <= 0 <= high)
+        values = [a * t * t + b * t + w * abs(t) for t in grid]
+        assert found is not None
+        assert found <= min(values)
+        assert min(values) - found <= Fraction(1, 4)
+
+
+def test_one_slope_rules_out_no_cell_of_a_local_metric(tmp_path: Path) -> None:
+    """The distance of such a prototype is not linear: a slope at the input says nothing far off."""
+    header, line = parts(saved("local absolute", 0, tmp_path)[0])[:2]
+    labels = header["model"]["labels"]
+    rival = next(k for k, label in enumerate(labels) if label not in line["target"])
+    line["proof"]["cells"] = [
+        {"prototype": k, "kind": "single", "rival": rival}
+        for k, label in enumerate(labels)
+        if label in line["target"]
+    ]
+    assert "local metric" in checked(header, line)
+
+
+# --- mutations and the corpus -------------------------------------------------------------------
+
+
+def judge_mutations(files: list[list[dict[str, Any]]], count: int, seed: int) -> Counter:
+    rng, seen = np.random.default_rng(seed), Counter()
+    for _ in range(count):
+        header, *lines = files[int(rng.integers(len(files)))]
+        line = lines[int(rng.integers(len(lines)))]
+        other, changed, what = mutated(header, line, rng)
+        text = [json.dumps(other), json.dumps(changed)]
+        ((_, found),) = checker.verdicts(iter(text), seconds=30.0)
+        if isinstance(found, str):
+            seen["refuted"] += 1
+            continue
+        seen["verified"] += 1
+        bound = np.inf if found.bound is None else float(found.bound)
+        known = [line["answer"]["row"]] if line["answer"]["row"] else []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numbers of 1e300 overflow in the oracle
+            wrong = falsehood(other, changed, bound, known)
+        assert wrong is None, (what, wrong, str(found))
+    return seen
+
+
+def test_mutated_files_are_refuted_or_still_true(tmp_path: Path) -> None:
+    kinds = ("shared absolute", "shared infeasible", "grid absolute")
+    files = [parts(saved(kind, 100, tmp_path)[0]) for kind in kinds]
+    seen = judge_mutations(files, 80, seed=0)
+    assert seen["refuted"] > 20
+    assert seen["verified"] > 8
+
+
+@pytest.mark.slow
+def test_five_thousand_mutated_files(tmp_path: Path) -> None:
+    files = [parts(saved(kind, seed, tmp_path)[0]) for kind in KINDS for seed in (100, 101)]
+    seen = judge_mutations(files, 5000, seed=1)
+    assert seen["refuted"] + seen["verified"] == 5000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_corpus_is_verified_exactly(kind: str, tmp_path: Path) -> None:
+    """Every answer that floating point calls OPTIMAL or INFEASIBLE, in rational numbers too."""
+    count = 0
+    for seed in range(16):
+        path, batch = saved(kind, seed, tmp_path, rows=6)
+        exact, quick, lines = told(path), clvq.verify_certificates(path), parts(path)[1:]
+        for n, line in enumerate(exact):
+            assert line.startswith("VERIFIED"), (seed, n, line)
+            assert quick[n].verified, (seed, n, quick[n])
+            if batch.status[n] in ("optimal", "infeasible"):
+                assert lines[n]["answer"]["status"] == batch.status[n], (seed, n)
+            count += 1
+    assert count == 16 * 6
+
+
+def test_rows_outside_what_was_seen_are_refused(tmp_path: Path) -> None:
+    """They may keep their value, so that their question is not the one that the file states."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    features = clvq.Features([clvq.Feature("income", seen=(0.0, 5.0))])
+    explainer = clvq.Explainer(model, features=features)
+    clvq.save_certificate(explainer.explain([1.0]), tmp_path / "inside.jsonl", explainer)
+    assert all(line.verified for line in clvq.verify_certificates(tmp_path / "inside.jsonl"))
+    with pytest.raises(clvq.NotSupportedError, match="income from 0 to 5 as seen in the data"):
+        clvq.save_certificate(explainer.explain([9.0]), tmp_path / "outside.jsonl", explainer)
+    assert not (tmp_path / "outside.jsonl").exists()
+
+
+def test_scores_and_scales_are_told_apart(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) + 4.0
+    y = np.where(X @ [1.0, -2.0, 0.5] + rng.normal(size=60) > -2.0, "yes", "no")
+    explainer = clvq.Explainer(LogisticRegression().fit(X, y))
+    file = tmp_path / "scores.jsonl"
+    explainer.explain_batch(X[:5]).save_certificates(file)
+    header = json.loads(file.read_text().splitlines()[0])
+    assert header["model"]["offsets"]["kind"] == "score up to a common shift"
+    assert all(line.verified for line in clvq.verify_certificates(file))
+    assert all(line.startswith("VERIFIED") for line in told(file))
+    curved = make_pipeline(FunctionTransformer(np.log1p), LogisticRegression()).fit(abs(X), y)
+    explainer = clvq.Explainer(curved)
+    with pytest.raises(clvq.NotSupportedError, match="sees columns through log1p"):
+        clvq.save_certificate(explainer.explain(abs(X[0])), tmp_path / "no.jsonl", explainer)

@@ -1,0 +1,105 @@
+"""`explain --certificates` and `verify`: proofs that leave the command, and come back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import counterlvq as clvq
+from counterlvq.certificates import check_certificate
+from counterlvq.cli.app import run
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    """A model file and a table."""
+    model, table = tmp_path / "model.clvq", tmp_path / "rows.csv"
+    clvq.save(
+        clvq.PrototypeModel(
+            [[0.0, 0.0], [4.0, 2.0]], ["no", "yes"], feature_names=["income", "age"]
+        ),
+        model,
+    )
+    table.write_text("income,age\n0.5,0\n1,1\n")
+    return str(model), str(table)
+
+
+def explain(files: tuple[str, str], *words: str) -> int:
+    out = str(Path(files[0]).with_name("out.csv"))
+    return run(["explain", *files, "--target", "yes", "--output", out, *words])
+
+
+def test_certificates_are_written_and_verified(
+    files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "proofs.jsonl")
+    assert explain(files, "--certificates", path, "--constraint", "age <= 3") == 0
+    assert capfd.readouterr().err.count("training rows") == 1
+    for more in ([], ["--exact"]):
+        assert run(["verify", path, *more]) == 0
+        lines = capfd.readouterr().out.splitlines()
+        assert [line.split()[:2] for line in lines] == [["VERIFIED", "2"], ["VERIFIED", "3"]]
+    text = Path(path).read_text()
+    Path(path).write_text(text.replace('"optimal"', '"infeasible"'))
+    for more in ([], ["--exact"]):
+        assert run(["verify", path, *more]) == 1
+        assert capfd.readouterr().out.startswith("REFUTED 2 ")
+
+
+def test_model_can_be_kept_apart(
+    files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, model = str(tmp_path / "proofs.jsonl"), str(tmp_path / "model.json")
+    assert explain(files, "--certificates", path, "--model-apart", model) == 0
+    assert "prototypes" not in Path(path).read_text()
+    for more in ([], ["--exact"]):
+        assert run(["verify", path, "--model", model, *more]) == 0
+        assert run(["verify", path, *more]) == 1
+    assert "kept apart" in capfd.readouterr().out
+
+
+def test_checker_is_handed_out_and_runs(
+    files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["verify", "--print-checker"]) == 0
+    text = capfd.readouterr().out
+    assert text == Path(check_certificate.__file__).read_text(encoding="utf-8")
+    alone, path = tmp_path / "alone.py", str(tmp_path / "proofs.jsonl")
+    alone.write_text(text)
+    assert explain(files, "--certificates", path) == 0
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", str(alone), path], capture_output=True, check=False
+    )
+    assert done.returncode == 0
+
+
+def test_proofs_for_vipr_are_written(files: tuple[str, str], tmp_path: Path) -> None:
+    folder = tmp_path / "vipr"
+    assert explain(files, "--vipr", str(folder)) == 0
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["index.jsonl", "row0_prototype1.vipr", "row1_prototype1.vipr"]
+    assert explain(files, "--vipr", str(folder)) == 1  # it is there already
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--model-apart", "model.json"], "--model-apart goes with --certificates"),
+        (["--certificates", "-"], "certificates need a file"),
+    ],
+)
+def test_what_cannot_be_written_is_refused_at_once(
+    files: tuple[str, str], words: list[str], why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(files, *words) == 2
+    assert why in capfd.readouterr().err
+    assert not Path(files[0]).with_name("out.csv").exists()
+
+
+def test_verify_wants_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify"]) == 2
+    assert run(["verify", str(tmp_path / "missing")]) == 1
+    assert "missing" in capfd.readouterr().err

@@ -1,0 +1,163 @@
+"""Results speak of what the model has: classes, clusters, scores and probabilities."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.cluster import KMeans
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.mixture import GaussianMixture
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import counterlvq as clvq
+from counterlvq import report
+from counterlvq.results import Reply
+from tests.support.score_models import saved_and_loaded, table
+from tests.support.shell import called
+
+X, Y = table("cancer")
+FRAME = pd.DataFrame(X[:, :4], columns=["radius", "texture", "perimeter", "area"])
+LABELS = np.where(Y == "class 0", "ill", "well")
+
+
+def explained(model: Any, row: Any, **told: Any) -> clvq.Counterfactual:
+    return clvq.Explainer(model, **told).explain(row)
+
+
+@pytest.mark.parametrize("kind", [LogisticRegression(max_iter=1000), GaussianNB()])
+def test_probabilities_before_and_after(kind: Any) -> None:
+    fitted = make_pipeline(StandardScaler(), kind).fit(FRAME, LABELS)
+    row = FRAME.iloc[0]
+    cf = explained(fitted, row)
+    assert cf.reply is not None
+    assert cf.reply.name == "probability of well"
+    at = fitted.classes_.tolist().index("well")
+    before = fitted.predict_proba(FRAME.iloc[[0]])[0, at]
+    shown = FRAME.iloc[[0]].copy()
+    shown.iloc[0] = cf.shown.values
+    assert cf.reply.before == pytest.approx(before)
+    assert cf.reply.after == pytest.approx(fitted.predict_proba(shown)[0, at])
+    assert cf.reply.after >= 0.5 > cf.reply.before
+    assert f"  probability of well {before:.4g} -> 0.5" in str(cf)
+    assert "prototype" not in str(cf) + cf.text()
+    assert cf.to_dict()["response"]["name"] == "probability of well"
+    # The file has no `predict_proba`, and knows as much.
+    loaded = explained(saved_and_loaded(fitted), row)
+    assert loaded.reply is not None
+    assert loaded.reply.before == pytest.approx(before, rel=1e-6)
+    again = pickle.loads(pickle.dumps(cf))
+    assert again.reply == cf.reply
+
+
+def test_three_classes_have_probabilities_too() -> None:
+    wine, labels = table("wine")
+    fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(wine, labels)
+    cf = explained(fitted, wine[0])
+    assert cf.reply is not None
+    at = fitted.classes_.tolist().index(cf.prediction)
+    assert cf.reply.before == pytest.approx(fitted.predict_proba(wine[:1])[0, at])
+    batch = clvq.Explainer(fitted).explain_batch(wine[:2])
+    assert batch[0].reply == cf.reply
+
+
+def test_points_of_a_scorecard_before_and_after() -> None:
+    inner = make_pipeline(StandardScaler(), LogisticRegression()).fit(FRAME, LABELS)
+    card = clvq.Thresholded(
+        inner, threshold=640.0, label="well", points=(600.0, 20 / np.log(2)), labels=["no", "yes"]
+    )
+    cf = explained(card, FRAME.iloc[0])
+    assert cf.reply is not None
+    assert cf.reply.name == "score"
+    assert cf.reply.before == pytest.approx(card.values(FRAME.iloc[[0]])[0])
+    assert cf.reply.after >= 640.0 == cf.reply.threshold
+    assert "score " in cf.text()
+    assert " -> 640" in str(cf)
+    loaded = explained(saved_and_loaded(card), FRAME.iloc[0])
+    assert loaded.reply is not None
+    assert loaded.reply.before == pytest.approx(cf.reply.before, rel=1e-6)
+    assert loaded.reply.threshold == 640.0
+
+
+def test_predictions_of_a_regressor() -> None:
+    fitted = LinearRegression().fit(X[:, :3], X[:, 3])
+    cf = explained(clvq.Thresholded(fitted, 700.0), X[0, :3])
+    assert cf.reply is not None
+    assert cf.reply.name == "prediction"
+    assert cf.reply.before == pytest.approx(fitted.predict(X[:1, :3])[0])
+
+
+def test_clusters_and_components_have_their_names() -> None:
+    Z = StandardScaler().fit_transform(X[:, :4])
+    cf = explained(KMeans(3, n_init=1, random_state=0).fit(Z), Z[0])
+    assert str(cf).splitlines()[1].startswith(f"  cluster {cf.original_prediction} -> ")
+    assert cf.text().startswith(f"The cluster would have been {cf.prediction} if ")
+    assert cf.reply is None
+    mixed = explained(GaussianMixture(2, random_state=0).fit(Z), Z[0])
+    assert mixed.text().startswith("The component would have been ")
+    assert mixed.reply is not None
+    assert mixed.reply.name.startswith("probability of ")
+
+
+def test_models_without_a_number_say_none() -> None:
+    for model in (
+        NearestCentroid().fit(X[:, :4], LABELS),
+        clvq.PrototypeModel([[0.0], [1.0]], ["a", "b"]),
+    ):
+        row = X[0, :4] if isinstance(model, NearestCentroid) else [0.0]
+        assert explained(model, row).reply is None
+    machine = LinearSVC().fit(StandardScaler().fit_transform(X[:, :4]), LABELS)
+    cf = explained(machine, [0.0, 0.0, 0.0, 0.0])
+    assert cf.reply is not None
+    assert cf.reply.name == "score"
+
+
+@pytest.mark.parametrize(
+    ("reply", "words"),
+    [
+        (Reply("score", 612.34567, 640.2, 640.0), "score 612.3 -> 640.2"),
+        (Reply("probability", 0.31, 0.0799997, 0.08), "probability 0.31 -> 0.0799997"),
+        (Reply("score", 639.99999, 640.0, 640.0), "score 639.99999 -> 640"),
+        (Reply("probability of a", 0.1, 0.50001), "probability of a 0.1 -> 0.5"),
+        (Reply("probability of a", 0.49, 0.50001), "probability of a 0.49 -> 0.5"),
+    ],
+)
+def test_digits_tell_the_side(reply: Reply, words: str) -> None:
+    assert reply.text() == words
+
+
+def test_reports_name_what_there_is(tmp_path: Path) -> None:
+    fitted = make_pipeline(StandardScaler(), LogisticRegression()).fit(FRAME, LABELS)
+    explainer = clvq.Explainer(fitted)
+    path = tmp_path / "page.html"
+    report.write_report(explainer, explainer.explain_batch(FRAME.iloc[:2]), path, pictures=False)
+    page = path.read_text(encoding="utf-8")
+    assert "2 classs" not in page
+    assert "prototype" not in page
+    assert "cell of class &#39;well&#39;" in page or "cell of class 'well'" in page
+
+
+def test_inspect_names_what_there_is(tmp_path: Path) -> None:
+    Z = StandardScaler().fit_transform(X[:, :4])
+    for model, words in (
+        (KMeans(3, n_init=1).fit(Z), "clusters    3 in 4 dimensions"),
+        (LogisticRegression().fit(Z, LABELS), "scores      2 in 4 dimensions"),
+    ):
+        clvq.save(model, tmp_path / "m.clvq")
+        told = called("inspect", "m.clvq", cwd=tmp_path)
+        assert words in told.stdout.decode()
+
+
+def test_a_file_of_scores_says_so() -> None:
+    file = io.BytesIO()
+    clvq.save(LogisticRegression().fit(X[:, :2], LABELS), file)
+    assert clvq.load(io.BytesIO(file.getvalue())).meaning.part == "class"
