@@ -137,6 +137,47 @@ def test_answers_are_verified_exactly_and_by_the_package(kind: str, tmp_path: Pa
             assert float(one.split()[7]) <= lines[0]["question"]["tolerance"]
 
 
+@pytest.mark.parametrize("local", [False, True], ids=["shared", "local"])
+def test_values_off_their_grid_that_stay_are_verified(local: bool, tmp_path: Path) -> None:
+    """What stays may stay, for the checker as for the package; so are whole days."""
+    omegas = [np.diag([0.1, 1.0, 0.5]), np.diag([0.2, 0.8, 0.5])] if local else None
+    names = ["savings", "jobs", "opened"]
+    model = clvq.PrototypeModel([[90.0, 0.0, 0.0], [95.0, 8.0, 9.0]], ["no", "yes"], omegas, names)
+    features = clvq.Features(
+        [clvq.Feature("savings", step=50), clvq.Feature("jobs", decimals=1),
+         clvq.Feature("opened", "date")]
+    )  # fmt: skip
+    explainer = clvq.Explainer(model, features=features, constraints=["savings <= 130"])
+    batch = explainer.explain_batch([[83, 1.27, 3], [149, 0.5, 1], [100, 1.0, 2]], "yes")
+    assert batch.status.tolist() == ["optimal"] * 3
+    assert batch.values[0, 0] == 83
+    path = tmp_path / "kept.jsonl"
+    batch.save_certificates(path)
+    assert [line.split()[0] for line in told(path)] == ["VERIFIED"] * 3
+    assert all(verdict.verified for verdict in clvq.verify_certificates(path))
+
+
+@pytest.mark.parametrize(
+    ("feature", "constraint", "words"),
+    [
+        ("n", clvq.MinChange("n", 1), "LeastChange"),
+        ("n", "n in [1, 5]", "ValueRule"),
+        ("n", "if n >= 3 then u <= 9", "ValueRule"),
+        (clvq.Feature("n", step=2, steps="of change"), "n <= 50", "steps of change"),
+    ],
+)
+def test_meanings_without_a_kind_of_their_own_are_refused(
+    feature: Any, constraint: Any, words: str, tmp_path: Path
+) -> None:
+    model = clvq.PrototypeModel([[0, 0], [9, 2]], ["no", "yes"], feature_names=["n", "u"])
+    features = clvq.Features([feature, "u"])
+    batch = clvq.Explainer(model, constraints=[constraint], features=features).explain_batch(
+        [[1, 1]]
+    )
+    with pytest.raises(clvq.NotSupportedError, match=words):
+        batch.save_certificates(tmp_path / "none.jsonl")
+
+
 def test_unknown_bounds_are_written_as_far_as_they_are_proved(tmp_path: Path) -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
     explainer = clvq.Explainer(model, time_limit=0)

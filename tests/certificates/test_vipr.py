@@ -148,6 +148,10 @@ def test_what_the_format_cannot_say_is_refused(tmp_path: Path) -> None:
     batch = clvq.Explainer(model, clvq.Euclidean()).explain_batch([[0.0, 0.0]])
     with pytest.raises(clvq.NotSupportedError, match="the cost has squares"):
         batch.save_vipr(tmp_path / "proofs")
+    steps = Features([Feature("x0", step=5), "x1"])
+    batch = clvq.Explainer(model, features=steps).explain_batch([[1.0, 0.0]])
+    with pytest.raises(clvq.NotSupportedError, match="off its grid"):
+        batch.save_vipr(tmp_path / "proofs")
     assert list(tmp_path.iterdir()) == []
     folder = tmp_path / "there"
     folder.mkdir()
