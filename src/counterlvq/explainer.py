@@ -481,10 +481,9 @@ class Explainer:
         """Which rows break the constraints, or the ranges of features, as they are, (n,)."""
         if not self.constraints and not self._view().source.coordinates.own_conditions:
             return np.zeros(len(rows), dtype=bool)
-        if self._source.coordinates.has_levels:
-            views = map(self._view, rows)
-            kept = [view.holds(view.inner(row)) for view, row in zip(views, rows, strict=True)]
-            return ~np.array(kept, dtype=bool)
+        if not isinstance(self._view().answers, Exact):
+            views = ((row, self._view(row)) for row in rows)
+            return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
         out = ~self._view().rules.judged(rows, rows).good
         for i in rows_outside(self.constraints, self.features, rows).tolist():
             view = self._view(rows[i])

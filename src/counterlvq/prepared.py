@@ -145,11 +145,11 @@ class Prepared:
 
     def broken_by(self, factual: Floats) -> tuple[Constraint | str, ...]:
         """List the constraints, and the ranges of features, that an input breaks as it is."""
-        if self.holds(factual):
-            return ()
         asked, coordinates, x = self.asked, self.source.coordinates, factual[None, :]
+        if not (asked.constraints or coordinates.own_conditions) or self.holds(factual):
+            return ()
         row = coordinates.outer(x)[0]
-        ranges: list[Constraint | str] = [
+        ranges = [
             Bounds(feature.name, feature.lower, feature.upper)
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
@@ -157,7 +157,15 @@ class Prepared:
         priced = asked.prices.over(coordinates)
         broken = []
         for k, item in enumerate(asked.constraints):
-            alone = ProgramTemplate.of(*priced, self._conditions_of([k]), coordinates.grid)
+            # A value between two steps breaks no constraint, so that the grid is left out.
+            parts = self._conditions_of([k])
+            plain = [part for part in parts if not isinstance(part, Conditional)]
+            plain += [
+                part.rows
+                for part in parts
+                if isinstance(part, Conditional) and part.applies(factual, factual)
+            ]
+            alone = ProgramTemplate.of(*priced, plain)
             if not replace(self.rules, template=alone).judged(x, x).good[0]:
                 broken.append(item)
         return (*broken, *ranges)

@@ -452,7 +452,8 @@ class Counterfactual:
     def _demanded(self, wording: Wording) -> str:
         """Say what the constraints demand of an input that has the label already."""
         changes = listed([change.text(wording) for change in self.shown_changes])
-        rules = "the constraints" if self.broken else "the margin"
+        rules = "the margin" if self.margin else "the steps of its columns"
+        rules = "the constraints" if self.broken else rules
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
             stays = f"be {wording.called(self.prediction)}"
