@@ -370,7 +370,7 @@ class Counterfactual:
         if self.respond is None or not self.status.has_answer:
             return None
         before = self.respond(self.original_values, self.prediction)
-        after = self.respond(self.shown.values, self.prediction)
+        after = None if before is None else self.respond(self.shown.values, self.prediction)
         if before is None or after is None:
             return None
         name = before[0]

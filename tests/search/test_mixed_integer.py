@@ -549,7 +549,7 @@ def lies(problem: NonconvexProgram, box: Box, outcome: Outcome, size: float) -> 
 def test_a_relaxation_that_lies_is_not_believed(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, size: float
 ) -> None:
-    monkeypatch.setattr(mixed_integer, "relax_flat", lambda p, box: lies(p, box, outcome, size))
+    monkeypatch.setattr(mixed_integer, "relax_flat", lambda p, box, _: lies(p, box, outcome, size))
     for seed, real in ((0, 1), (1, 0)):
         question, prices, x = drawn(seed, real)
         explainer = question.explainer(prices, time_limit=1)
