@@ -138,7 +138,7 @@ class Explainer:
         gap: float = 1e-4,
         features: Any = None,
     ) -> None:
-        with told_if_too_large("the question was prepared"):
+        with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
             self._prepare(model, cost, constraints, margin, method, time_limit, gap, features)
 
     def _prepare(
@@ -228,6 +228,12 @@ class Explainer:
         `push` multiplies the lead that the user's own `predict` is taken to need, where it
         has rejected an answer among others.
         """
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+            return self._searched(row, target, push, progress)
+
+    def _searched(
+        self, row: Floats, target: Any, push: float, progress: bool | Callable[[Progress], None]
+    ) -> Counterfactual:
         view = self._view(row)
         factual = view.inner(row)
         now = view.rules.verdict(factual[None, :])
@@ -240,7 +246,7 @@ class Explainer:
         question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
-                question, context, lambda asked: view.answers.find(question, asked, report), push
+                question, context, lambda asked: view.find(question, asked, report), push
             )
         return self._result(row, view, question, context, find, prototype, nearest)
 
@@ -290,7 +296,7 @@ class Explainer:
         >>> batch.cost
         array([1., 0.])
         """
-        with told_if_too_large("a batch was explained"):
+        with told_if_too_large("a batch was explained"), np.errstate(all="ignore"):
             return self._explain_rows(X, target, workers(n_jobs), progress)
 
     def _explain_rows(
@@ -385,7 +391,8 @@ class Explainer:
             cost, float
         ):
             return 0.0
-        return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
+        with np.errstate(all="ignore"):
+            return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.
@@ -430,16 +437,17 @@ class Explainer:
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
-        view = self._view(row)
-        x, y = view.inner(row), view.inner(shown)
-        judged = view.rules.judged(y[None, :], x[None, :])
-        cost = float(judged.cost[0])
-        if not cost <= most:
-            return False, cost
-        target_mask = wished_prototypes(view.model, target, -1)
-        answer = view.rules.accepts(y, x, target_mask, judged=judged)
-        confirms = view.rules.confirms
-        return answer is not None and confirms(answer, target_mask) is not None, cost
+        with np.errstate(all="ignore"):
+            view = self._view(row)
+            x, y = view.inner(row), view.inner(shown)
+            judged = view.rules.judged(y[None, :], x[None, :])
+            cost = float(judged.cost[0])
+            if not cost <= most:
+                return False, cost
+            target_mask = wished_prototypes(view.model, target, -1)
+            answer = view.rules.accepts(y, x, target_mask, judged=judged)
+            confirms = view.rules.confirms
+            return answer is not None and confirms(answer, target_mask) is not None, cost
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Everything that does not depend on a row beyond its levels; for writers of proofs."""

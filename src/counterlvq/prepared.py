@@ -11,6 +11,8 @@ import numpy as np
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -22,7 +24,7 @@ from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
+from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strategy
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -176,6 +178,19 @@ class Prepared:
         if self.model.is_local or not self.template.is_continuous:
             return BranchAndBound(self.rules, self.asked.method, self.asked.gap)
         return Exact(self.rules)
+
+    def find(
+        self, question: Question | BoxQuestion, context: SearchContext, report: Reporter | None
+    ) -> SearchResult:
+        """Look for the answer; a search that ends at numbers which are no floats claims nothing."""
+        try:
+            return self.answers.find(question, context, report)
+        except (np.linalg.LinAlgError, OverflowError) as error:
+            words = f"the search ended at numbers too large or too small for floats ({error})"
+            nothing = (
+                BoxCertificate(()) if isinstance(question, BoxQuestion) else CellCertificate(())
+            )
+            return SearchResult(None, nothing, (words,))
 
     def verdict(
         self, question: Question | BoxQuestion, find: SearchResult, context: SearchContext

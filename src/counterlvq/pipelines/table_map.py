@@ -399,12 +399,24 @@ class TableMap:
     def _units(self) -> Floats:
         """Units in which changes of the columns count alike; 1 for columns of levels."""
         known = np.array([getattr(part, "unit", 1.0) for part in self.parts])
-        lengths = np.array([float(np.linalg.norm(part.weights)) for part in self.parts])
+        lengths = np.array([_length(part.weights) for part in self.parts])
         # Of a map that does not say, a slope that is fainter than this beside the others is taken
         # for rounding, so that no prototype is carried out along it.
-        faint = lengths <= FAINT_SLOPE * lengths.max()
-        guessed = 1.0 / np.where(faint, lengths.max(), lengths)
+        longest = lengths.max()
+        faint = lengths <= FAINT_SLOPE * longest
+        # Of a map that leads nowhere, all changes count alike.
+        guessed = 1.0 / np.where(faint, longest if longest > 0 else 1.0, lengths)
         return np.where(known > 0, known, guessed)
+
+
+def _length(weights: Floats) -> float:
+    """Length of a vector, also where the squares of its entries are no floats."""
+    with np.errstate(over="ignore", under="ignore"):
+        length = float(np.linalg.norm(weights))
+    if 0 < length < np.inf:
+        return length
+    most = float(np.abs(weights).max(initial=0.0))
+    return most * float(np.linalg.norm(weights / most)) if most > 0 else 0.0
 
 
 def _is_single(part: NumericPart | LevelsPart) -> bool:
