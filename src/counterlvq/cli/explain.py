@@ -12,6 +12,7 @@ import numpy as np
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -88,7 +89,7 @@ def explain(
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
     check_writable(output)
     loaded = read_model(model)
-    rows = read_table(table)
+    rows = with_typed_cells(read_table(table), loaded.features)
     taken = [name for name in _TOLD if name in rows.columns]
     if taken and kind in ("csv", "parquet"):
         raise clvq.InvalidInputError(

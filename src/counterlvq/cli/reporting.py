@@ -9,6 +9,7 @@ import click
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -101,7 +102,7 @@ def report(
         raise click.UsageError("HTML is nothing to read on a terminal; name a file with --output.")
     check_writable(output)
     loaded = read_model(model)
-    whole = read_table(table)
+    whole = with_typed_cells(read_table(table), loaded.features)
     chosen = _chosen(len(whole), rows, limit)
     explainer = explainer_from(loaded, whole, **question)
     wish, wording = targets_from(loaded, target), wording_from(loaded)

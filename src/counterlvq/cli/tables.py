@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 import counterlvq as clvq
+from counterlvq.cli.csv_cells import DECIMAL
 from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.formulas import restored
 from counterlvq.cli.parquet_sizes import sizes_of
@@ -155,7 +156,9 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
     begin = read(io.BytesIO(encoded), nrows=1)  # so that pandas, too, says how wide the table is
     if begin.shape[1] != len(names) or not isinstance(begin.index, pandas.RangeIndex):
         raise ValueError(f"{len(names)} names of columns, and {begin.shape[1]} columns")
-    return restored(read(io.BytesIO(encoded)))
+    table = restored(read(io.BytesIO(encoded)))
+    table.attrs[DECIMAL] = how.decimal
+    return table
 
 
 def _check_row(row: list[str], names: list[str], name: str) -> None:
