@@ -88,6 +88,10 @@ KINDS: dict[str, tuple[Callable[[pd.DataFrame], Any], Callable[[Any], Any]]] = {
         lambda table: table.astype({"income": "Float64", "age": "Int64"}),
         lambda out: out.astype({"income": float, "age": float}),
     ),
+    "pandas, objects": (
+        lambda table: table.astype({"job": object}).astype(object),
+        lambda out: out.astype({"income": float, "age": float}),
+    ),
     "polars": (pl.from_pandas, lambda out: out.to_pandas()),
     "arrow": (
         lambda table: pa.Table.from_pandas(table, preserve_index=False),
