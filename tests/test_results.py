@@ -263,6 +263,9 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
             },
         ],
         "conflict": [],
+        "has_target": False,
+        "broken": [],
+        "within_rules": None,
         "reason": "an engine",
     }
 

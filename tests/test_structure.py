@@ -298,6 +298,7 @@ PUBLIC = {
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reference",
     "Status",
     "TableModel",
     "TooLargeError",
@@ -433,6 +434,7 @@ NO_ROUNDING = {
     ("programs/template.py", "2.0**16"): "how far a search looks",
     ("search/branch_and_bound.py", "3e-9"): "seconds",
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
+    ("solvers/patience.py", "1e-3"): "seconds",
     ("tables/reading.py", "2.0**53"): "whole numbers that floats hold exactly",
     ("tables/features.py", "2.0**52"): "from where on floats are whole numbers",
 }
@@ -536,3 +538,16 @@ def test_what_the_last_two_tests_look_for_would_be_found() -> None:
     for home in HOMES:
         assert machine_paths(f"cd {home}somebody") == [home]
         assert machine_paths(f"https://example.org{home}page") == []
+
+
+@each_file
+def test_marks_survive_copies(path: Path) -> None:
+    """Pickles and deep copies of `object()` are other objects; a class or a member is itself."""
+    bare = [
+        node.lineno
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "object"
+    ]
+    assert not bare

@@ -32,7 +32,7 @@ from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.seen import KeptValues, constraints_of, kept_values, rows_outside
+from counterlvq.problem.seen import constraints_of, kept_values, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
@@ -205,7 +205,7 @@ class Explainer:
             reading = self._source.read_one(given)
             answer = self._answer(reading.values[0], target, progress=progress)
             if reading.missing is not None:
-                answer = replace(answer, gaps=read_only(reading.missing[0]))
+                answer = answer.lacking(reading.missing[0])
                 stays, labels = answer.stays_missing[None, :], np.array([answer.prediction])
                 named = given if isinstance(given, TableView) else None
                 if self._rejected(named, answer.values[None, :], stays, labels):
@@ -327,6 +327,9 @@ class Explainer:
             ask = WithBadRows(
                 asker, places, reading.problems, rows, whole.wish, self.model, self.features
             )
+        breaks = np.zeros(count, dtype=bool)
+        if good.size:
+            breaks[good] = self._breaks_rules(rows[good])
         return CounterfactualBatch(
             values=table.X,
             original_values=rows,
@@ -341,6 +344,8 @@ class Explainer:
             labels=self.model.labels,
             features=self.features,
             rows=np.arange(count),
+            has_target=self._has_target(table.nearest, target, wishes) & (table.nearest >= 0),
+            breaks_rules=breaks,
             ask=ask,
             given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
@@ -450,12 +455,16 @@ class Explainer:
                 f"constraint is {constraint!r}; expected a position in the list of "
                 f"{len(self.constraints)} constraints."
             )
+        kept = self.constraints[:constraint] + self.constraints[constraint + 1 :]
+        if time_limit is None:
+            return self._asking(constraints=kept)
+        return self._asking(constraints=kept, time_limit=_at_least_zero("time_limit", time_limit))
+
+    def _asking(self, **changes: Any) -> Explainer:
+        """Return an explainer that asks something else."""
         other = copy(self)
-        put = partial(object.__setattr__, other)
-        put("constraints", self.constraints[:constraint] + self.constraints[constraint + 1 :])
-        put("_views", Kept(_MOST_VIEWS))
-        if time_limit is not None:
-            put("time_limit", _at_least_zero("time_limit", time_limit))
+        for name, value in {**changes, "_views": Kept(_MOST_VIEWS)}.items():
+            object.__setattr__(other, name, value)
         return other
 
     def _check(
@@ -478,17 +487,14 @@ class Explainer:
 
     def _view(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one, prepared once."""
-        outside: KeptValues = ()
-        levels = self._source.coordinates.levels
-        if row is not None:
-            levels = self._source.coordinates.seen_from(row).levels
-            outside = kept_values(self.constraints, self.features, row)
-        key = (levels, outside)
-        known = self._views.get(key)
-        if known is None:
-            source = self._source if row is None else self._source.seen_from(row)
-            known = self._views.put(key, Prepared(self, source, dict(outside)))
-        return known
+        source, coordinates = self._source, self._source.coordinates
+        if row is None:
+            return self._views.get((coordinates.levels, ()), lambda: (Prepared(self, source), 1))
+        outside = kept_values(self.constraints, self.features, row)
+        return self._views.get(
+            (coordinates.seen_from(row).levels, outside),
+            lambda: (Prepared(self, source.seen_from(row), dict(outside)), 1),
+        )
 
     def _nearest(self, rows: Floats) -> NDArray[np.intp]:
         """Nearest prototype of each input, (n,)."""
@@ -497,6 +503,33 @@ class Explainer:
         views = ((self._view(row), row) for row in rows)
         told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
         return np.array(told)
+
+    def _has_target(
+        self, nearest: NDArray[np.int64], target: Any, wishes: RowTargets | None
+    ) -> NDArray[np.bool_]:
+        """Which rows have a wished-for label as they are, (n,)."""
+        out = np.zeros(len(nearest), dtype=bool)
+        listed = (target,) if wishes is None else wishes.wishes
+        codes = np.zeros(len(nearest), dtype=np.int64) if wishes is None else wishes.codes
+        for code, wish in enumerate(listed):
+            if wish is not None:  # any other label than the present one
+                mine = codes == code
+                out[mine] = wished_prototypes(self.model, wish, -1)[nearest[mine]]
+        return out
+
+    def _breaks_rules(self, rows: Floats) -> NDArray[np.bool_]:
+        """Which rows break the constraints, or the ranges of features, as they are, (n,)."""
+        if not self.constraints and not self._view().source.coordinates.own_conditions:
+            return np.zeros(len(rows), dtype=bool)
+        if self._source.coordinates.has_levels:
+            views = map(self._view, rows)
+            kept = [view.holds(view.inner(row)) for view, row in zip(views, rows, strict=True)]
+            return ~np.array(kept, dtype=bool)
+        out = ~self._view().rules.judged(rows, rows).good
+        for i in rows_outside(self.constraints, self.features, rows).tolist():
+            view = self._view(rows[i])
+            out[i] = not view.holds(view.inner(rows[i]))
+        return out
 
     def _family_for(self, target_mask: NDArray[np.bool_]) -> KernelData | None:
         """Prepare a target for the kernels; without any time nothing is solved."""
@@ -512,16 +545,24 @@ class Explainer:
 
         In the time that is left.
         """
-        other = copy(self)
-        object.__setattr__(other, "margin", None)
-        if self.time_limit is not None:
-            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
-        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
         found = other._answer(row, list(labels_of(self.model, context.target_mask)))
         if found.status is Status.INFEASIBLE:
             return np.inf, reason
         cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
         return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
+
+    def _within_rules(self, row: Floats, context: SearchContext) -> Counterfactual | None:
+        """Find the closest row that meets the constraints, whatever the model says of it."""
+        if context.target_mask.all():
+            return None
+        other = copy(self)
+        object.__setattr__(other, "margin", None)
+        if self.time_limit is not None:
+            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
+        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
 
     def _unchanged(
         self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
@@ -571,6 +612,7 @@ class Explainer:
             reason = why.words
             if self.margin:
                 bound, reason = self._without_margin(row, reason, context)
+        broken = view.broken_by(question.x)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -580,6 +622,8 @@ class Explainer:
             gap=verdict.gap,
             resolution=verdict.resolution,
             margin=self.margin or 0.0,
+            broken=broken,
+            within_rules=self._within_rules(row, context) if broken else None,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, context.target_mask),
@@ -627,7 +671,7 @@ class _Asker:
         answer = self.explainer._answer(self.rows[i], self.wish(i), push)
         if self.gaps is None or not self.gaps[i].any():
             return answer
-        return replace(answer, gaps=read_only(self.gaps[i]))
+        return answer.lacking(self.gaps[i])
 
     def withdraw(self, i: int) -> Counterfactual:
         """Take back an answer that the user's model does not confirm."""

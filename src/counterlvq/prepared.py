@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple, Protocol, final
 
@@ -15,10 +15,11 @@ from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.source import ExplainedModel
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import stated
+from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
@@ -26,6 +27,8 @@ from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
 __all__ = ["Prepared"]
+
+Stated = LinearConditions | QuadraticCondition | Conditional
 
 
 class Asked(Protocol):
@@ -79,13 +82,16 @@ class Prepared:
     def template_with(self, kept: Sequence[int]) -> ProgramTemplate:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates
-        chosen = [stated(as_constraint(asked.constraints[k]), self.outside.get(k)) for k in kept]
-        parts = [part for item in chosen for part in item.conditions(asked.features)]
-        conditions = [part for item in parts for part in coordinates.spread(item)]
-        conditions += coordinates.own_conditions
+        conditions = [*self._conditions_of(kept), *coordinates.own_conditions]
         form = asked.prices.form_over(coordinates)
         priced = asked.prices.over(coordinates)
         return ProgramTemplate.of(*priced, conditions, coordinates.grid, form)
+
+    def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
+        asked = self.asked
+        chosen = [stated(as_constraint(asked.constraints[k]), self.outside.get(k)) for k in kept]
+        parts = [part for item in chosen for part in item.conditions(asked.features)]
+        return [part for item in parts for part in self.source.coordinates.spread(item)]
 
     @cached_property
     def template(self) -> ProgramTemplate:
@@ -101,6 +107,25 @@ class Prepared:
     def holds(self, factual: Floats) -> bool:
         """Whether an input meets the constraints as it is."""
         return bool(self.rules.judged(factual[None, :], factual[None, :]).good[0])
+
+    def broken_by(self, factual: Floats) -> tuple[Constraint | str, ...]:
+        """List the constraints, and the ranges of features, that an input breaks as it is."""
+        if self.holds(factual):
+            return ()
+        asked, coordinates, x = self.asked, self.source.coordinates, factual[None, :]
+        row = coordinates.outer(x)[0]
+        ranges: list[Constraint | str] = [
+            Bounds(feature.name, feature.lower, feature.upper)
+            for feature, value in zip(asked.features, row.tolist(), strict=True)
+            if feature.is_number and not feature.lower <= value <= feature.upper
+        ]
+        priced = asked.prices.over(coordinates)
+        broken = []
+        for k, item in enumerate(asked.constraints):
+            alone = ProgramTemplate.of(*priced, self._conditions_of([k]), coordinates.grid)
+            if not replace(self.rules, template=alone).judged(x, x).good[0]:
+                broken.append(item)
+        return (*broken, *ranges)
 
     @cached_property
     def answers(self) -> Strategy:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
-from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.presentation.numbers import (
     ShownChange,
@@ -220,6 +220,12 @@ class Counterfactual:
     conflict_is_irreducible : bool
         Whether an answer was found without each one of the members of `conflict`. If not, it is a
         set that clashes, and fewer of its members may clash as well.
+    broken : tuple
+        The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
+    within_rules : Counterfactual or None
+        For an input that breaks some: the closest one that breaks none, whatever its label.
+    has_target : bool
+        Whether the model gives the input a wished-for label as it is.
     bound_with_margin : float
         The same as `lower_bound`.
     reason : str
@@ -255,6 +261,8 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
+    broken: tuple[Constraint | str, ...] = ()
+    within_rules: Counterfactual | None = None
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
     as_given: Any = None  # what `row` returns, where the input was no array of the features
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
@@ -270,6 +278,11 @@ class Counterfactual:
         return self.features.names
 
     @property
+    def has_target(self) -> bool:
+        """Whether the model gives the input a wished-for label as it is."""
+        return self.original_prediction in self.target
+
+    @property
     def x(self) -> NDArray[Any]:
         """The counterfactual, (d,); NaN where there is none."""
         return _in_types(self.values_with_gaps, self.features)
@@ -283,6 +296,15 @@ class Counterfactual:
     def missing(self) -> NDArray[np.bool_]:
         """Where the input has no value and something stands in for it, (d,)."""
         return np.zeros(len(self.features), dtype=bool) if self.gaps is None else self.gaps
+
+    def lacking(self, gaps: NDArray[np.bool_]) -> Counterfactual:
+        """Return the same answer to an input of which these values are missing."""
+        within = self.within_rules
+        return replace(
+            self,
+            gaps=read_only(gaps),
+            within_rules=None if within is None else replace(within, gaps=read_only(gaps)),
+        )
 
     @property
     def stays_missing(self) -> NDArray[np.bool_]:
@@ -395,14 +417,41 @@ class Counterfactual:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
             return f"{said}{self._missing_words()}"
-        if self.status.has_answer:
-            return self._sentence(wording)
         if self.status is Status.INVALID:
             return f"No counterfactual was looked for: {visible(self.reason)}"
+        before = self._demanded_first(wording)
+        if self.status.has_answer and not self.has_target:
+            return before + self._sentence(wording)
         wished = " or ".join(map(wording.called, self.target))
+        if self.status.has_answer:
+            return f"{before}{self._demanded(wording)}{self._missing_words()}"
         if self.status is Status.UNKNOWN:
-            return f"No counterfactual for {wished} was found; that there is none is not proved."
-        return f"There is no counterfactual for {wished}: {self._clash()}."
+            found = f"No counterfactual for {wished} was found; that there is none is not proved."
+            return before + found
+        return f"{before}There is no counterfactual for {wished}: {self._clash()}."
+
+    def _demanded(self, wording: Wording) -> str:
+        """Say what the constraints demand of an input that has the label already."""
+        changes = listed([change.text(wording) for change in self.shown_changes])
+        rules = "the constraints" if self.broken else "the margin"
+        stays = f"stay {wording.called(self.prediction)}"
+        if self.prediction != self.original_prediction:
+            stays = f"be {wording.called(self.prediction)}"
+        now = f"{shown_text(wording.subject)} is {wording.called(self.original_prediction)} already"
+        return f"{now}; it would meet {rules} and {stays} if {changes}."
+
+    def _demanded_first(self, wording: Wording) -> str:
+        """Say what the constraints demand of an input, before anything about its label."""
+        if not self.broken:
+            return ""
+        said = f"This row breaks {self._broken_words()} as it is"
+        needed = () if self.within_rules is None else self.within_rules.shown_changes
+        if needed and not self.has_target:
+            said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
+        return f"{said}. "
+
+    def _broken_words(self) -> str:
+        return listed([visible(_words(item), _SHOWN_LETTERS) for item in self.broken])
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -421,7 +470,7 @@ class Counterfactual:
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
-            count = "a smaller change" if len(others) == 1 else f"{len(others)} smaller changes"
+            count = "another change" if len(others) == 1 else f"{len(others)} other changes"
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
@@ -484,6 +533,9 @@ class Counterfactual:
                 for change in self.changes
             ],
             "conflict": [_words(item) for item in self.conflict],
+            "has_target": self.has_target,
+            "broken": [_words(item) for item in self.broken],
+            "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
         }
 
@@ -496,6 +548,7 @@ class Counterfactual:
         lines = [
             f"Counterfactual ({self.status})",
             f"  class   {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
+            *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *self._table(),
             f"  cost    {cost_words(self.shown.cost, self.cost)}",
             f"  proof   {proof}",
@@ -552,7 +605,9 @@ class Counterfactual:
             under = f" under {' and '.join(words)}{fewer}" if words else ""
             return f"{visible(self.reason)}{under}"
         if not words:
-            return "the model never says so, with or without constraints"
+            limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
+            where = " within the ranges of the features" if limited else ""
+            return f"the model never says so{where}, with or without constraints"
         if len(words) == 1:
             return f"{words[0]} leaves no room for it{fewer}"
         return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together{fewer}"

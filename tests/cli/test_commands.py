@@ -94,10 +94,16 @@ def test_columns_of_text_become_categories(desk: Path, capfd: pytest.CaptureFixt
     assert_array_equal(loaded.predict(table), table["granted"])  # incomes tell them apart
     told = json.loads(called(capfd, "inspect", "loans.clvq", "--json")[0])
     assert told["classes"] == [{"label": "no", "prototypes": 1}, {"label": "yes", "prototypes": 1}]
+    shares = table["job"].value_counts(normalize=True)
     assert told["features"][2] == {
         "name": "job",
         "kind": "categorical",
         "levels": ["clerk", "judge", "nurse"],
+        "summary": {
+            "count": len(table),
+            "missing": 0,
+            "shares": [shares[level] for level in ("clerk", "judge", "nurse")],
+        },
     }
     text = called(capfd, "inspect", "loans.clvq")[0]
     assert "prototypes  2 in 6 dimensions, shared metric\n" in text
@@ -155,6 +161,7 @@ def test_explain_writes_csv(workshop: Path) -> None:
     rows = (workshop / "rows.csv").read_bytes()
     words = ["explain", "iris.clvq", "-", "--target", "virginica", "--format", "csv"]
     rules = ["--freeze", "petal_width", "--bounds", "sepal_width=2:", "--cost", "euclidean"]
+    rules += ["--anywhere"]
     done = counterlvq(*words, *rules, "--jobs", "2", cwd=workshop, stdin=rows)
     assert (done.returncode, done.stderr) == (0, b"")
     batch = by_hand(
@@ -169,7 +176,7 @@ def test_explain_in_every_other_format(
     workshop: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], iris: pd.DataFrame
 ) -> None:
     model, rows = str(workshop / "iris.clvq"), str(workshop / "rows.csv")
-    words = ["explain", model, rows, "--target", "Virginica", "--cost", "mad"]
+    words = ["explain", model, rows, "--target", "Virginica", "--cost", "mad", "--anywhere"]
     words += ["--reference", str(workshop / "iris.csv"), "--constraint", "petal_width <= 1.7"]
     batch = by_hand(
         workshop,
@@ -245,7 +252,12 @@ EXPLAIN = ("explain", "iris.clvq", "rows.csv")
         ((*EXPLAIN, "--freeze", "petal_widht"), 1, "Did you mean 'petal_width'?"),
         ((*EXPLAIN, "--constraint", "petal_width <="), 1, "petal_width <="),
         ((*EXPLAIN, "--target", "rose"), 1, "no class is called 'rose'; expected one of: setosa"),
-        ((*EXPLAIN, "--reference", "iris.csv"), 2, "expected both"),
+        ((*EXPLAIN, "--cost", "euclidean", "--reference", "iris.csv"), 2, "expected both"),
+        ((*EXPLAIN, "--target", "VIRGINIC"), 1, "Did you mean 'virginica'?"),
+        ((*EXPLAIN, "--freeze", "PETAL_WIDTH"), 1, "Did you mean 'petal_width'?"),
+        ((*EXPLAIN, "--outcome", "virginica"), 2, "expected LABEL=WORDS"),
+        ((*EXPLAIN, "--template", "{cost:f}"), 1, "expected one of: {subject}"),
+        ((*EXPLAIN, "--columns", "rows.csv"), 1, "is no TOML"),
         ((*EXPLAIN, "--jobs", "0"), 1, "n_jobs"),
         ((*EXPLAIN, "--cost", "taxi"), 2, "'taxi' is not one of"),
         (("explain", "-", "-"), 2, "only one can come from stdin"),

@@ -56,7 +56,9 @@ def assert_alone(whole: bytes) -> Page:
 def test_page_tells_what_explain_tells(workshop: Path, tmp_path: Path) -> None:
     output = tmp_path / "page.html"
     output.write_text("the old one")
-    rules = ["--freeze", "petal_width", "--bounds", "sepal_width=2:", "--title", "Lilies & <more>"]
+    plain = ["--cost", "manhattan", "--anywhere"]
+    rules = [*plain, "--freeze", "petal_width", "--bounds", "sepal_width=2:"]
+    rules += ["--title", "Lilies & <more>"]
     done = called(*REPORT, *rules, "--rows", "0,1", "-o", str(output), cwd=workshop)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
@@ -73,7 +75,7 @@ def test_page_tells_what_explain_tells(workshop: Path, tmp_path: Path) -> None:
     assert len(page.sections) == 2
     pictures = [ref for ref in page.references if ref.startswith("data:image/svg")]
     assert len(pictures) == 2
-    words = ["--freeze", "petal_width", "--bounds", "sepal_width=2:", "--rows", "0,1"]
+    words = [*plain, "--freeze", "petal_width", "--bounds", "sepal_width=2:", "--rows", "0,1"]
     again = counterlvq(*REPORT, *words, "--title", "Lilies & <more>", cwd=workshop)
     assert again.stdout == output.read_bytes()  # standard output by default, the same every time
 

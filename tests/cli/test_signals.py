@@ -12,13 +12,15 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import counterlvq as clvq
-from tests.support.shell import COMMAND, ENVIRONMENT, one_line
+from tests.support.shell import COMMAND, ENVIRONMENT, one_line, started
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
 
@@ -155,6 +157,121 @@ def test_second_signal_ends_at_once(local: Path, tmp_path: Path, sign: signal.Si
     assert running.returncode == 130
     assert one_line(err) == "counterlvq: interrupted; nothing was written"
     assert os.listdir(tmp_path) == []
+
+
+# Seconds between two signals, and between the moment at which the command answers to them and the
+# first one: while modules are imported, and while it works.
+GAPS = (0.0, 0.0005, 0.005)
+MOMENTS = (0.0, 0.1, 0.3, 0.7, 1.5)
+
+
+def answers(running: subprocess.Popen[bytes]) -> bool:
+    """Whether the command has its own way with SIGTERM; until then, Python answers."""
+    for line in Path(f"/proc/{running.pid}/status").read_text(encoding="utf-8").splitlines():
+        if line.startswith("SigCgt:"):
+            return bool(int(line.split()[1], 16) >> (signal.SIGTERM - 1) & 1)
+    return False
+
+
+def assert_signals_end(local: Path, out: Path, draws: int, seed: int) -> None:
+    """Of signals that wait at the same time the system chooses which comes first."""
+    draw = np.random.default_rng(seed)
+    words = ["explain", "m.clvq", "many.csv", "-o", str(out / "told.csv")]
+    for _ in range(draws):
+        moment, gap = draw.choice(MOMENTS) * draw.uniform(0.7, 1.3), draw.choice(GAPS)
+        signs = [int(sign) for sign in draw.choice([*SIGNS], size=draw.integers(2, 5))]
+        case = f"{signs} after {moment:.4f} s, {gap} s apart"
+        with started(*words, cwd=local) as running:
+            assert until(partial(answers, running)), case
+            time.sleep(moment)
+            assert running.poll() is None, case
+            for sign in signs:
+                running.send_signal(sign)  # nothing, if it has ended
+                time.sleep(gap)
+            try:
+                _, err = running.communicate(timeout=SOON)
+            except subprocess.TimeoutExpired:
+                running.kill()
+                raise AssertionError(f"it goes on in spite of {case}") from None
+        assert running.returncode in {128 + sign for sign in signs}, case
+        word = SIGNS[signal.Signals(running.returncode - 128)]
+        assert one_line(err) == f"counterlvq: {word}; nothing was written", case
+        assert os.listdir(out) == [], case
+
+
+def test_signals_close_together_end_the_command(local: Path, tmp_path: Path) -> None:
+    assert_signals_end(local, tmp_path, draws=12, seed=1)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_many_signals_close_together_end_the_command(local: Path, tmp_path: Path) -> None:
+    assert_signals_end(local, tmp_path, draws=300, seed=2)
+
+
+TOGETHER = """
+import os, signal, sys, threading, time
+import counterlvq.cli.ending as ending
+
+stage, first, second = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+real = getattr(ending.Ending, stage)
+
+left = [second]
+
+def interrupted(self, *args):
+    if left and threading.current_thread() is threading.main_thread():
+        left.clear()
+        os.kill(os.getpid(), second)  # whose handler runs here, in the midst of the first one's
+        for _ in range(100):
+            pass
+    return real(self, *args)
+
+setattr(ending.Ending, stage, interrupted)
+ending.ENDING.install()
+if sys.argv[4] == "work":
+    ending.ENDING.work_begins()
+try:
+    os.kill(os.getpid(), first)
+    time.sleep(60)
+except KeyboardInterrupt:
+    ending.ENDING.tell()
+    sys.exit(ending.ENDING.code)
+"""
+
+
+@pytest.mark.parametrize("during", ["import", "work"])
+@pytest.mark.parametrize("stage", ["_end", "_clear_away", "tell", "line", "_left", "_is_first"])
+@pytest.mark.parametrize("second", SIGNS)
+def test_a_signal_in_the_midst_of_the_end(stage: str, second: signal.Signals, during: str) -> None:
+    """At each step of the end in the main thread, another signal comes."""
+    words = [stage, str(int(signal.SIGINT)), str(int(second)), during]
+    done = subprocess.run(
+        [sys.executable, "-c", TOGETHER, *words], capture_output=True, timeout=SOON, check=False,
+        env=ENVIRONMENT,
+    )  # fmt: skip
+    assert done.returncode == 130, done.stderr
+    assert one_line(done.stderr) == "counterlvq: interrupted; nothing was written"
+
+
+def test_nobody_who_reads_the_line_does_not_keep_the_command() -> None:
+    """Its standard error is a pipe that is full: the line cannot be written, ever."""
+    ours, theirs = os.pipe()
+    os.set_blocking(theirs, False)
+    for size in (1 << 16, 1):
+        with suppress(BlockingIOError):
+            while os.write(theirs, bytes(size)):
+                pass
+    os.set_blocking(theirs, True)
+    words = ["tell", str(int(signal.SIGTERM)), str(int(signal.SIGTERM)), "import"]
+    try:
+        done = subprocess.run(
+            [sys.executable, "-c", TOGETHER, *words], stderr=theirs, timeout=SOON, check=False,
+            env=ENVIRONMENT,
+        )  # fmt: skip
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert done.returncode == 143
 
 
 def test_errors_that_an_interrupt_turns_into_are_interrupts(local: Path, tmp_path: Path) -> None:

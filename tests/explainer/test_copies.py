@@ -33,6 +33,13 @@ TABLE = pd.DataFrame(
         "job": np.resize(["clerk", "nurse", "cook"], 30),
     }
 )
+NUMBERED = pd.DataFrame(
+    {
+        "age": TABLE.age,
+        "rank": np.resize([1, 2, 40], 30),
+        "member": np.resize([True, False, False, True], 30),
+    }
+)
 SAYS = np.where(TABLE.age + 20 * (TABLE.job == "cook") > 50, "yes", "no")
 
 
@@ -42,6 +49,15 @@ def _encoded() -> Pipeline:
         sparse_threshold=0.0,
     )
     return Pipeline([("c", columns), ("m", clvq.GMLVQ(random_state=0))]).fit(TABLE, SAYS)
+
+
+def _numbered() -> Pipeline:
+    """As `_encoded`, with levels that are numbers and truth values."""
+    columns = ColumnTransformer(
+        [("n", StandardScaler(), ["age"]), ("c", OneHotEncoder(), ["rank", "member"])],
+        sparse_threshold=0.0,
+    )
+    return Pipeline([("c", columns), ("m", clvq.GMLVQ(random_state=0))]).fit(NUMBERED, SAYS)
 
 
 def _own_class() -> Any:
@@ -77,8 +93,10 @@ MODELS: dict[str, tuple[Callable[[Path], Any], Any]] = {
         lambda _: make_pipeline(StandardScaler(), NearestCentroid()).fit(X, Y), X,
     ),
     "levels": (lambda _: _encoded(), TABLE),
+    "levels that are numbers": (lambda _: _numbered(), NUMBERED),
     "loaded": (lambda folder: _stored(LOCAL, folder), X),
     "loaded pipeline": (lambda folder: _stored(_encoded(), folder), TABLE),
+    "loaded numbers": (lambda folder: _stored(_numbered(), folder), NUMBERED),
 }  # fmt: skip
 WAYS: dict[str, Callable[[Any], Any]] = {
     "pickle": lambda value: pickle.loads(pickle.dumps(value)),

@@ -51,3 +51,19 @@ def test_stored_pipeline_still_reads_its_table(path: Path) -> None:
     rows = pd.DataFrame({"size": [11.0, 33.0], "heating": ["coal", "gas"]})
     assert table.predict(rows).tolist() == ["cheap", "dear"]
     assert clvq.Explainer(table).explain(rows.iloc[0], target="dear").status == "optimal"
+
+
+def test_stored_summary_is_the_one_that_was_saved() -> None:
+    pd = pytest.importorskip("pandas")
+    path = FORMATS / "summary_3.clvq"
+    table = clvq.load(path)
+    assert version(path) == 3
+    size = np.linspace(10.0, 39.0, 30)
+    assert table.reference["size"].median == np.median(size)
+    assert table.reference["size"].seen == (size[9], size[-10])
+    assert table.reference["heating"].shares == (("coal", 0.5), ("gas", 0.5))
+    assert table.features["size"].change == "increase"
+    assert table.features["heating"].words("gas") == "heated by gas"
+    assert table.features["heating"].switches == {("coal", "gas"): 0.5}
+    rows = pd.DataFrame({"size": [11.0], "heating": ["coal"]})
+    assert clvq.Explainer(table).explain(rows.iloc[0], target="dear").status == "optimal"

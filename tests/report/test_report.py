@@ -97,7 +97,8 @@ def test_price_of_a_constraint_is_the_cost_without_it(loans) -> None:
     freed = clvq.Explainer(loans.model, cost=loans.cost, constraints=[loans.constraints[0]])
     cheaper = freed.explain(ROWS[0], target="accepted").cost
     assert cheaper < cf.cost
-    words = f"without it the cost would be {cheaper:.6g}, not {cf.cost:.6g}"
+    saved = f"{cf.cost - cheaper:.6g} of {cf.cost:.6g}, for a cost of {cheaper:.6g}"
+    words = f"{loans.constraints[1]} : lifting it would save {saved}."
     assert words in Page(report_html(loans, cf, pictures=False)).text
 
 
@@ -284,9 +285,9 @@ def test_price_of_a_rule_about_levels_is_the_cost_without_it() -> None:
     explainer = clvq.Explainer(model, constraints=rules, features=features)
     cf = explainer.explain({"pay": 1.5, "grade": 0}, "yes")
     assert cf.cost == pytest.approx(1.5)  # grade 2, and half a unit of pay; grade 4 alone would do
-    leaning = Page(report_html(explainer, cf)).text.partition("leans on")[2]
-    assert "without it the cost would be 1, not 1.5" in leaning
-    assert rules[1] not in leaning  # which rules nothing out, and so costs nothing
+    saving = Page(report_html(explainer, cf)).text.partition("What lifting")[2]
+    assert f"{rules[0]} : lifting it would save 0.5 of 1.5, for a cost of 1." in saving
+    assert rules[1] not in saving  # which rules nothing out, and so saves nothing
     priced = clvq.Explainer(model, clvq.Manhattan(switches={"grade": 0.5}), features=features)
     assert "another grade costs 0.5" in Page(report_html(priced, priced.explain([1.5, 0]))).text
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
+from collections.abc import Callable
 from math import inf
 from typing import Any
 
@@ -10,6 +12,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import counterlvq as clvq
 from counterlvq.types import Kind
@@ -65,6 +69,30 @@ def test_printed_features_can_be_read_again(text: str) -> None:
     assert eval(repr(made), names) == made
     assert pickle.loads(pickle.dumps(made)) == made
     assert hash(made) == hash(eval(text, names))
+
+
+@pytest.mark.parametrize(
+    "way", [lambda made: pickle.loads(pickle.dumps(made)), copy.copy, copy.deepcopy]
+)
+@given(
+    levels=st.lists(
+        st.one_of(
+            st.integers(-(2**70), 2**70), st.booleans(), st.text(max_size=3),
+            st.floats(allow_nan=False, allow_infinity=False),
+        ),
+        min_size=1, max_size=6, unique=True,
+    )
+)  # fmt: skip
+def test_a_copy_of_a_feature_in_use_knows_its_levels(
+    way: Callable[[clvq.Feature], clvq.Feature], levels: list[Any]
+) -> None:
+    """Which are unique in a set of Python's, that is, however their types differ."""
+    used = clvq.Feature("f", "categorical", levels=levels)
+    assert [used.code(level) for level in levels] == list(range(len(levels)))
+    again = way(used)
+    assert [again.code(level) for level in levels] == list(range(len(levels)))
+    assert again.code("no such level") == -1
+    assert again == used
 
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -174,6 +202,13 @@ EXPECTED = clvq.Features(
         clvq.Feature("text", levels=["a", "b"]),
     ]
 )
+
+
+def test_a_copy_in_another_process_knows_its_levels() -> None:
+    feature = clvq.Feature("term", levels=[24, 36.5, True, "other"])
+    codes = [feature.code(level) for level in feature.levels]
+    copied = pickle.loads(pickle.dumps(feature))
+    assert [copied.code(level) for level in feature.levels] == codes == [0, 1, 2, 3]
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])

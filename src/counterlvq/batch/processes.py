@@ -19,11 +19,11 @@ def answer_rows(
     An interrupt stops the run; nothing outside it has changed.
     """
     found: dict[int, Counterfactual] = {}
-    with progress_bar(count, progress) as bar:
+    with progress_bar(count, progress) as done:
 
         def take(i: int, answer: Counterfactual) -> None:
             found[i] = answer
-            bar.update(1)
+            done(1)
 
         if min(jobs, count) == 1:
             for i in range(count):

@@ -78,6 +78,11 @@ class CounterfactualBatch:
     second_engine : ndarray of bool, shape (n,)
         Rows whose first answer did not stand up, or that the kernels cannot take: they were
         solved by HiGHS or Clarabel.
+    has_target : ndarray of bool, shape (n,)
+        Rows that the model gives a wished-for label as they are.
+    breaks_rules : ndarray of bool, shape (n,)
+        Rows that break the constraints, or the ranges of features, as they are; `broken` of the
+        answer of a row says which.
 
     Examples
     --------
@@ -105,6 +110,8 @@ class CounterfactualBatch:
     labels: NDArray[Any]  # of all prototypes
     features: Features
     rows: NDArray[np.int64]  # positions in the batch that was asked for
+    has_target: NDArray[np.bool_]
+    breaks_rules: NDArray[np.bool_]
     ask: Callable[[int], Counterfactual] = field(compare=False)
     given: GivenTable = field(compare=False)
     check: RowCheck | None = field(default=None, compare=False)
@@ -147,6 +154,8 @@ class CounterfactualBatch:
             self.labels,
             self.features,
             self.rows[at],
+            self.has_target[at],
+            self.breaks_rules[at],
             self.ask,
             self.given,
             self.check,
@@ -239,7 +248,8 @@ class CounterfactualBatch:
 
     def summary(self) -> BatchSummary:
         """Say how the batch went, and which features change most."""
-        answered = np.isfinite(self.cost)
+        # A row that is right already says nothing about what the others need.
+        answered = np.isfinite(self.cost) & ~self.has_target
         before, after = self.original_values[answered], self.values[answered]
         # Whether a digit beyond the last that matters has changed depends on the processor.
         changed = ~np.isclose(after, before, COUNTED_CHANGE, 0.0) if answered.any() else None
@@ -255,6 +265,8 @@ class CounterfactualBatch:
             rows=len(self),
             shares={s: float((self.status == s).mean()) if len(self) else 0.0 for s in Status},
             mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
+            already=int(self.has_target.sum()),
+            breaking=int(self.breaks_rules.sum()),
             mean_changes=float(changed.sum(axis=1).mean()) if changed is not None else 0.0,
             worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
             fallbacks=self.fallbacks,
@@ -300,13 +312,16 @@ class BatchSummary:
     worst_gap: float
     fallbacks: int
     features: tuple[FeatureUse, ...]
+    already: int = 0  # rows that have the target as they are; none of them is in the means
+    breaking: int = 0  # rows that break the constraints as they are
 
     def __str__(self) -> str:
         ends = ", ".join(f"{share:.1%} {s}" for s, share in self.shares.items() if share)
         lines = [
             f"{self.rows:,} rows: {ends}",
-            f"  mean cost {cost_text(self.mean_cost)}, largest gap {self.worst_gap:.0e}, "
-            f"{self.mean_changes:.2f} features changed per answer",
+            *([f"  {self._means()}"] if np.isfinite(self.mean_cost) else []),
+            *([f"  have the target already: {self.already:,}"] if self.already else []),
+            *([f"  break the constraints as they are: {self.breaking:,}"] if self.breaking else []),
             f"  solved by a second engine: {self.fallbacks:,}",
         ]
         used = [use for use in self.features if use.share > 0][:_SHOWN_FEATURES]
@@ -319,6 +334,12 @@ class BatchSummary:
                 for name, use in zip(names, used, strict=True)
             ]
         return "\n".join(lines)
+
+    def _means(self) -> str:
+        return (
+            f"mean cost {cost_text(self.mean_cost)}, largest gap {self.worst_gap:.0e}, "
+            f"{self.mean_changes:.2f} features changed per answer"
+        )
 
     __repr__ = __str__
 

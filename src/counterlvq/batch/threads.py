@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.presentation.progress import Bar, progress_bar
+from counterlvq.presentation.progress import progress_bar
 
 __all__ = ["run_blocks", "workers"]
 
@@ -45,18 +45,21 @@ def run_blocks(
     Blocks are made as they are needed. An interrupt, or an error in a block, stops the run
     after the blocks that are under way.
     """
-    with progress_bar(total, progress) as bar:
-        if jobs == 1:
-            for block in blocks:
-                work(block)
-                bar.update(len(block))
-            return
-        _run_threads(iter(blocks), work, jobs, bar)
+    turn = Lock()
+    with progress_bar(total, progress) as count:
+
+        def done(block: Block) -> None:
+            work(block)
+            with turn:
+                count(len(block))
+
+        if jobs > 1:
+            return _run_threads(iter(blocks), done, jobs)
+        for block in blocks:
+            done(block)
 
 
-def _run_threads(
-    blocks: Iterator[Block], work: Callable[[Block], None], jobs: int, bar: Bar
-) -> None:
+def _run_threads(blocks: Iterator[Block], work: Callable[[Block], None], jobs: int) -> None:
     turn, stop = Lock(), Event()
 
     def serve() -> None:
@@ -68,8 +71,6 @@ def _run_threads(
                 if block is None:
                     return
                 work(block)
-                with turn:
-                    bar.update(len(block))
         except BaseException:
             stop.set()
             raise

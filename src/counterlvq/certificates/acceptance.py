@@ -107,6 +107,11 @@ class Acceptance:
     says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
     doubt: Leads | None = None  # what its rounding leaves open
 
+    @property
+    def ties_count(self) -> bool:
+        """Whether copies of rivals matter: a margin is wished for, or a foreign model decides."""
+        return bool(self.margin) or self.says is not None
+
     def accepts(
         self,
         y: Floats,

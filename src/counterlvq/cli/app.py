@@ -61,8 +61,6 @@ class _InOrder(click.Group):
 def app(ctx: click.Context) -> None:
     """Smallest changes to an input that change the decision, with a proof.
 
-    Train a prototype model from a table, and explain rows with it:
-
     \b
       counterlvq train loans.csv --label granted --output loans.clvq
       counterlvq explain loans.clvq rejected.csv --target yes --freeze age

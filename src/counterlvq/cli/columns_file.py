@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
 from math import inf, isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -32,7 +33,8 @@ _HEAD = """\
 #   decimals of a real number; step = 50 for every so many of a whole one
 #   range    the allowed values, [0, inf] for no upper end; without it, those that were seen
 #   change   "increase", "decrease" or "freeze", where it may not change in any way
-#   levels   in order; price = 2 for any switch, or prices = [["rent", "own", 3]] for some
+#   levels   in order
+#   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions
 """
 
 
@@ -58,10 +60,31 @@ class Said(NamedTuple):
             argument: {name: value for name, value in said.items() if name in features}
             for argument, said in self.arguments.items()
         }
+        others = some.pop("other_prices", {})
+        prices = {**others, **some.pop("prices", {})}
         try:
-            return features.refined(**some)
+            found = features.refined(**some)
+            full = {
+                name: _for_all_pairs(found[name].levels, price, others[name])
+                for name, price in prices.items()
+                if name in others and isinstance(price, tuple)
+            }
+            return found.refined(prices={**prices, **full})
         except clvq.InvalidInputError as error:
             raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _for_all_pairs(
+    levels: tuple[Any, ...], listed: tuple[tuple[Any, Any, float], ...], other: float
+) -> tuple[tuple[Any, Any, float], ...]:
+    """Give a price to the pairs that are not listed, in either direction."""
+    known = {frozenset((str(before), str(after))) for before, after, _ in listed}
+    more = [
+        (before, after, other)
+        for before, after in combinations(levels, 2)
+        if frozenset((str(before), str(after))) not in known
+    ]
+    return (*listed, *more)
 
 
 def read_columns(path: str) -> Said:
@@ -110,8 +133,6 @@ def _arguments(where: str, entry: dict[str, Any]) -> dict[str, Any]:
         # Keys of TOML are text, and levels may be numbers.
         by_text = {str(level): level for level in out["levels"]}
         out["level_labels"] = {by_text.get(k, k): v for k, v in out["level_labels"].items()}
-    if isinstance(entry.get("price"), int | float) and "prices" in entry:
-        raise clvq.InvalidInputError(f"{where} has price and prices; expected one of them.")
     return out
 
 
@@ -155,7 +176,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "change": ("changes", _TEXT),
     "levels": ("levels", _of(list, "a list")),
     "labels": ("level_labels", _of(dict, "a table from level to text")),
-    "price": ("prices", _of((int, float), "a number")),
+    "price": ("other_prices", _of((int, float), "a number")),
     "prices": ("prices", _prices),
 }
 

@@ -7,6 +7,11 @@ the process a second later, or at once when the signal comes again. While module
 after the work, there is nothing to clear away and the process ends at the first signal: libraries
 turn exceptions in the midst of their import into errors of their own.
 
+Signals may come at any distance: the handler of a second one runs in the midst of what the main
+thread does about the first, while the other thread is about to do the same. So nothing here waits
+for a lock. Whoever comes first does it, comes back to it if it was the same thread, and has others
+wait for a moment only.
+
 This is the first module that the command imports, so it imports next to nothing itself.
 """
 
@@ -17,16 +22,20 @@ import os
 import signal
 import sys
 import threading
+import time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import Any, NoReturn
 
 __all__ = ["ENDING", "Ending"]
 
-# Seconds for the main thread to end by itself; with what follows less than two in all.
+# Seconds for the main thread to end by itself, and for one thread that another is at an end with;
+# less than two in all.
 _PATIENCE = 1.0
+_MOMENT = 0.5
 _WORDS = {"SIGINT": "interrupted", "SIGTERM": "ended by SIGTERM"}
 
 
@@ -39,8 +48,8 @@ class Ending:
         self.stdout_begun = self.stdout_done = False
         self._raised = False
         self._unwinds = False  # whether an exception leads the main thread to its end
-        self._told = False
-        self._once = threading.Lock()
+        self._first: dict[str, list[int]] = {}  # who does what is done once: a thread, in a list
+        self._told = threading.Event()
         self._stderr: int | None = None
 
     def install(self) -> None:
@@ -81,20 +90,25 @@ class Ending:
         return f"{word}; {self.remark or self._left()}"
 
     def tell(self) -> None:
-        """Say it once, where people look."""
-        if self._told or self._stderr is None:
+        """Say it once, where people look; come back when it is said."""
+        if self._stderr is None:
             return
-        self._told = True
+        if not self._is_first("tell"):
+            if not self._is_mine("tell"):
+                self._told.wait(_MOMENT)
+            return
         # What a progress bar has begun stays as it is.
         begin = "\n" if os.isatty(self._stderr) else ""
         try:
             os.write(self._stderr, f"{begin}counterlvq: {self.line()}\n".encode())
         except OSError:  # nobody listens any more
             return
+        finally:
+            self._told.set()
 
     def _left(self) -> str:
-        files = sys.modules.get("counterlvq.files")
-        if files is not None and files.placed():
+        placed = _function("counterlvq.files", "placed")
+        if placed is not None and placed():
             return "the output had been written, whole"
         if self.stdout_done:
             return "the output had been written to standard output, whole"
@@ -104,10 +118,21 @@ class Ending:
 
     def _handle(self, number: int, _: FrameType | None) -> None:
         self._note(number)
+        if self._is_mine("end") or (self._is_mine("tell") and not self._told.is_set()):
+            return  # to what this handler has interrupted, which ends the process
         if self._raised or not self._unwinds:
             self._end()
         self._raised = True
         raise KeyboardInterrupt
+
+    def _is_first(self, task: str) -> bool:
+        """Whether nobody has been at it before; one step, that no signal divides."""
+        me = [threading.get_ident()]
+        return self._first.setdefault(task, me) is me
+
+    def _is_mine(self, task: str) -> bool:
+        """Whether this thread is or was at it."""
+        return self._first.get(task) == [threading.get_ident()]
 
     def _note(self, number: int) -> None:
         if self.came is None:
@@ -131,23 +156,22 @@ class Ending:
 
     def _end(self) -> NoReturn:
         """End this process on the spot, with nothing left that was not there before."""
-        if not self._once.acquire(blocking=False):
-            threading.Event().wait()  # another thread is at it
         try:
-            files = sys.modules.get("counterlvq.files")
-            if files is not None:
-                files.abandon()
-            self._end_workers()
-            self.tell()
+            if self._is_first("end"):
+                self._clear_away()
+            else:
+                time.sleep(_MOMENT)  # for the thread that is at it
         finally:
             os._exit(self.code)
 
-    @staticmethod
-    def _end_workers() -> None:
-        multiprocessing = sys.modules.get("multiprocessing")
-        if multiprocessing is not None:
-            for worker in multiprocessing.active_children():
-                worker.kill()
+    def _clear_away(self) -> None:
+        abandon = _function("counterlvq.files", "abandon")
+        if abandon is not None:
+            abandon()
+        workers = _function("multiprocessing", "active_children")
+        for worker in workers() if workers is not None else ():
+            worker.kill()
+        self.tell()
 
     def _silence_leftovers(self) -> None:
         """Show no traceback of what an interrupt leaves behind in libraries and other threads."""
@@ -181,6 +205,11 @@ class Ending:
             os._exit(self.code)
         for name in _WORDS:
             signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+def _function(module: str, name: str) -> Callable[[], Any] | None:
+    """Return a function of a module that has been imported, and as far as it has been."""
+    return getattr(sys.modules.get(module), name, None)
 
 
 ENDING = Ending()

@@ -47,7 +47,8 @@ def _told(loaded: Model) -> dict[str, Any]:
              "prototypes": counts[str(label)]}
             for label in inner.classes.tolist()
         ],
-        "features": [_feature(feature) for feature in loaded.features],
+        "features": [_feature(feature, loaded.reference) for feature in loaded.features],
+        "summary": loaded.reference is not None,
         "unseen": list(table_map.unseen) if table_map is not None else [],
     }  # fmt: skip
 
@@ -58,7 +59,7 @@ def _metric(model: clvq.PrototypeModel) -> str:
     return "euclidean" if model.omegas is None else "shared"
 
 
-def _feature(feature: clvq.Feature) -> dict[str, Any]:
+def _feature(feature: clvq.Feature, reference: clvq.Reference | None) -> dict[str, Any]:
     told: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
     if feature.kind == "categorical":
         told["levels"] = list(feature.levels)
@@ -66,11 +67,28 @@ def _feature(feature: clvq.Feature) -> dict[str, Any]:
         end = float(getattr(feature, name))
         if isfinite(end):
             told[name] = end
-    extras = {"unit": feature.unit, "decimals": feature.decimals}
+    extras = {"unit": feature.unit, "decimals": feature.decimals, "label": feature.label}
     told |= {name: value for name, value in extras.items() if value not in ("", None)}
     if feature.step != 1:
         told["step"] = feature.step
+    if feature.change != "any":
+        told["change"] = feature.change
+    if any(feature.level_labels):
+        told["level_labels"] = list(feature.level_labels)
+    if feature.price is not None:
+        told["price"] = feature.price
+    if reference is not None and feature.name in reference:
+        told["summary"] = _summary(reference[feature.name])
     return told
+
+
+def _summary(column: Any) -> dict[str, Any]:
+    told: dict[str, Any] = {"count": column.count, "missing": column.missing}
+    if not column.is_number:
+        return told | {"shares": [share for _, share in column.shares]}
+    figures = {name: getattr(column, name) for name in ("median", "mad", "deviation")}
+    told |= {name: value for name, value in figures.items() if value is not None}
+    return told | {"quantiles": list(column.quantiles)}
 
 
 def _text(told: dict[str, Any]) -> str:
@@ -84,6 +102,8 @@ def _text(told: dict[str, Any]) -> str:
         f"columns     {len(told['features'])}"
         + (f", and unseen: {', '.join(map(shown_text, told['unseen']))}" if told["unseen"] else ""),
     ]
+    if not told["summary"]:
+        lines.append("summary     none: costs are plain, and numbers may go anywhere")
     names = [shown_text(feature["name"]) for feature in told["features"]]
     width = max(map(len, names), default=0)
     lines += [
@@ -94,13 +114,18 @@ def _text(told: dict[str, Any]) -> str:
 
 
 def _details(feature: dict[str, Any]) -> str:
-    parts = []
+    parts = [f'"{shown_text(feature["label"])}"'] if "label" in feature else []
     if "unit" in feature:
         parts.append(f"in {shown_text(feature['unit'])}")
     if "lower" in feature or "upper" in feature:
         ends = [f"{feature[end]:g}" if end in feature else "" for end in ("lower", "upper")]
         parts.append(f"range {':'.join(ends)}")
-    parts += [f"{name} {feature[name]}" for name in ("decimals", "step") if name in feature]
+    parts += [
+        f"{name} {feature[name]}" for name in ("decimals", "step", "change") if name in feature
+    ]
+    quantiles = feature.get("summary", {}).get("quantiles")
+    if quantiles:
+        parts.append(f"seen {quantiles[0]:g}:{quantiles[-1]:g}")
     if "levels" in feature:
         levels = [shown_text(level) for level in feature["levels"]]
         more = ", ..." if len(levels) > _SHOWN else ""

@@ -162,7 +162,7 @@ def explainer_from(
         model,
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
-        else clvq.Manhattan(weights, prices, unit),
+        else clvq.Manhattan(weights, prices, unit=unit),
         constraints=[*map(clvq.Freeze, freeze), *bounds, *constraint],
         method=method,
         time_limit=time_limit,

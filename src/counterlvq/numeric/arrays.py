@@ -29,8 +29,12 @@ __all__ = [
 
 Floats = NDArray[np.float64]
 
-# Marks keys that stand for numbers; nothing else is equal to it.
-_NUMBER = object()
+
+class _Number:
+    """Marks keys that stand for numbers; nothing else is equal to it.
+
+    The class itself is the mark: copies and pickles of keys keep it, as they keep no bare object.
+    """
 
 
 def read_only(array: NDArray[Any]) -> NDArray[Any]:
@@ -64,7 +68,7 @@ def key_of(value: Any) -> Hashable:
     if type(value) is str:
         return value
     if type(value) is int:  # as most numbers are that name something
-        return _NUMBER, f"{value:x}"
+        return _Number, f"{value:x}"
     found: Hashable = plain(value)
     if not isinstance(found, Number) or isinstance(found, np.timedelta64):
         return found
@@ -74,9 +78,9 @@ def key_of(value: Any) -> Hashable:
     try:
         whole = int(number)
         if whole == number:
-            return _NUMBER, f"{whole:x}"
+            return _Number, f"{whole:x}"
         near = float(number)
-        return (_NUMBER, near.hex()) if near == number else found
+        return (_Number, near.hex()) if near == number else found
     except (TypeError, ValueError, ArithmeticError):  # NaN, an infinity, or no real number
         return found
 

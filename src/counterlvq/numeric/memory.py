@@ -7,7 +7,7 @@ grows with the square of the number of features, or faster, is looked at first.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -33,31 +33,29 @@ class Kept(Generic[Key, Value]):
 
     Examples
     --------
-    >>> kept = Kept[str, int](2)
-    >>> [kept.put(name, len(name)) for name in ("one", "three", "eleven")]
-    [3, 5, 6]
-    >>> kept.get("one"), kept.get("eleven")
-    (None, 6)
+    >>> kept, made = Kept[str, int](2), []
+    >>> for name in ("one", "two", "two", "three", "one"):
+    ...     length = kept.get(name, lambda: made.append(name) or (len(name), 1))
+    >>> made
+    ['one', 'two', 'three', 'one']
     """
 
     most: int
     _known: dict[Key, tuple[Value, int]] = field(init=False, default_factory=dict)
 
-    def get(self, key: Key) -> Value | None:
-        """Look something up; None if it is not there, or not any more."""
+    def get(self, key: Key, make: Callable[[], tuple[Value, int]]) -> Value:
+        """Look something up, or make it; `make` says how large it is too."""
         known = self._known.get(key)
-        return None if known is None else known[0]
-
-    def put(self, key: Key, value: Value, size: int = 1) -> Value:
-        """Keep something, in place of the oldest if there is no room."""
-        taken = size
-        # A list is made in one go, whatever other threads do.
-        for old, (_, other) in reversed(list(self._known.items())):
-            taken += other
-            if taken > self.most:
-                self._known.pop(old, None)
-        self._known[key] = value, size
-        return value
+        if known is None:
+            known = make()
+            taken = known[1]
+            # A list is made in one go, whatever other threads do.
+            for old, (_, size) in reversed(list(self._known.items())):
+                taken += size
+                if taken > self.most:
+                    self._known.pop(old, None)
+            self._known[key] = known
+        return known[0]
 
 
 def refuse_too_large(what: str, size: float, instead: str) -> None:

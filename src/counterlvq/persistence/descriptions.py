@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan
+from math import isfinite
 from typing import Any, cast
 
 import numpy as np
@@ -215,7 +215,7 @@ def _column(fields: Fields, features: Features) -> ColumnSummary:
         raise Refusal(f"{fields.where} is about {name[:80]!r}, which is no column of the model.")
     kind = _kind(fields)
     count, missing = (_count(fields, key) for key in ("count", "missing"))
-    figures: dict[str, float] = dict.fromkeys(_FIGURES, nan)
+    figures: dict[str, float] = {}
     quantiles: tuple[float, ...] = ()
     shares: tuple[tuple[Any, float], ...] = ()
     if kind in (Kind.CATEGORICAL, Kind.BOOLEAN):

@@ -223,14 +223,6 @@ class ExplainedModel:
             return self.rounding
         return replace(self.rounding, inner=self.coordinates)
 
-    def least_margin(self, points: Floats) -> Floats:
-        """Lead with which the user's own `predict` is certain to label points in coordinates.
-
-        Alone and among any others, (n,). Zero where it is the model's own, which is exact.
-        """
-        doubt = self.doubt()
-        return np.zeros(len(points)) if doubt is None else doubt.least_margin(points)
-
     @property
     def _is_plain(self) -> bool:
         """Whether an array of the user has the columns of the model and no others."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Protocol, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from counterlvq.presentation.numbers import bound_text, cost_text
 if TYPE_CHECKING:
     from counterlvq.search.branch_and_bound import Progress
 
-__all__ = ["Bar", "PieceCount", "progress_bar", "reporter", "working"]
+__all__ = ["PieceCount", "progress_bar", "reporter", "working"]
 
 # Seconds before a person is told what takes so long, and between two looks at the clock.
 _WAIT, _EVERY = 1.0, 0.5
@@ -26,44 +26,17 @@ _WAIT, _EVERY = 1.0, 0.5
 _OFTEN, _SELDOM = 0.2, 15.0
 
 
-@final
-@dataclass
-class _Line:
-    """A line that is written over, until it ends."""
-
-    width: int = 0  # that texts are filled up to
-    _is_shown: bool = field(init=False, default=False)
-
-    def show(self, text: str) -> None:
-        self._write(f"\r{text:<{self.width}}")
-        self._is_shown = True
-
-    def end(self, ending: str = "\n") -> None:
-        if self._is_shown:
-            self._write(ending)
-
-    @staticmethod
-    def _write(text: str) -> None:
-        sys.stderr.write(text)
-        sys.stderr.flush()
+def _write(text: str) -> None:
+    sys.stderr.write(text)
+    sys.stderr.flush()
 
 
-class Bar(Protocol):
-    """What counts rows."""
-
-    def update(self, n: int) -> object:
-        """Count `n` more rows."""
-
-
-class _Silent:
-    def update(self, n: int) -> object:
-        return n
-
-
-def progress_bar(total: int, progress: bool) -> AbstractContextManager[Any]:
-    """Show how many rows are done, or nothing at all."""
+@contextmanager
+def progress_bar(total: int, progress: bool) -> Iterator[Callable[[int], object]]:
+    """Give something that counts rows: it shows how many are done, or nothing at all."""
     if not progress:
-        return nullcontext(_Silent())
+        yield lambda _: None
+        return
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -71,8 +44,8 @@ def progress_bar(total: int, progress: bool) -> AbstractContextManager[Any]:
             "progress=True needs tqdm, which is not installed; install it with "
             "pip install tqdm, or leave progress out."
         ) from None
-    bar: AbstractContextManager[Any] = tqdm(total=total, unit="row", unit_scale=True)
-    return bar
+    with tqdm(total=total, unit="row", unit_scale=True) as bar:
+        yield bar.update
 
 
 @contextmanager
@@ -83,17 +56,21 @@ def reporter(
     if callable(progress) or not progress:
         yield progress or None
         return
-    line = _Line(72)
+    shown = False
 
     def show(now: Progress) -> None:
+        nonlocal shown
+        shown = True
         cost = cost_text(now.cost) if np.isfinite(now.cost) else "none yet"
         bound = bound_text(now.lower_bound)
-        line.show(f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes")
+        line = f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes"
+        _write(f"\r{line:<72}")
 
     try:
         yield show
     finally:
-        line.end()
+        if shown:
+            _write("\n")
 
 
 @contextmanager
@@ -113,12 +90,12 @@ def working(what: str) -> Iterator[None]:
 
 
 def _tell(what: str, done: Event) -> None:
-    start, line = monotonic(), _Line()
+    start = monotonic()
     if done.wait(_WAIT):
         return
     while not done.wait(_EVERY):
-        line.show(f"{what} ... {monotonic() - start:.0f} s")
-    line.end("\r\x1b[K")
+        _write(f"\r{what} ... {monotonic() - start:.0f} s")
+    _write("\r\x1b[K")
 
 
 @final
@@ -128,7 +105,6 @@ class PieceCount:
 
     weights: Sequence[float]
     what: str
-    _line: _Line = field(init=False, default_factory=lambda: _Line(100))
     _start: float = field(init=False, default_factory=monotonic)
     _told: float = field(init=False, default_factory=monotonic)
     _done: float = field(init=False, default=0.0)
@@ -145,16 +121,12 @@ class PieceCount:
         self._told = now
         elapsed, total = now - self._start, sum(self.weights)
         left = elapsed * (total - self._done) / self._done
-        text = (
+        line = (
             f"{self._count:>4} of {len(self.weights)} {self.what}  {self._done / total:>4.0%}  "
             f"{_clock(elapsed)} gone, about {_clock(left)} left  {name}"
         )
-        if not here:
-            sys.stderr.write(f"{text}\n")
-            return
-        self._line.show(text[:100])
-        if last:
-            self._line.end()
+        ending = "\n" if last or not here else ""
+        _write(f"\r{line[:100]:<100}{ending}" if here else f"{line}{ending}")
 
 
 def _clock(seconds: float) -> str:

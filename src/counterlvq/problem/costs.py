@@ -233,6 +233,7 @@ class Manhattan(Cost):
         self,
         weights: ArrayLike | Mapping[str, float] | None = None,
         switches: Switches | None = None,
+        *,
         unit: str = "",
     ) -> None:
         object.__setattr__(self, "switches", _checked_switches(switches))
@@ -265,7 +266,7 @@ class Manhattan(Cost):
         weights = np.ones(len(columns))
         for name, weight in self.weights.items():
             weights[names.position(name)] = weight
-        return Manhattan(weights, self.switches, self.unit)
+        return Manhattan(weights, self.switches, unit=self.unit)
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""

@@ -154,6 +154,14 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
     ):
         if ends[status]:
             facts.append(Fact(words, f"{ends[status]:,}"))
+    for count, words in (
+        (sum(cf.has_target for cf in cfs), "have the target already"),
+        (sum(bool(cf.broken) for cf in cfs), "break the constraints as they are"),
+    ):
+        if count:
+            facts.append(Fact(words, f"{count:,}"))
+    # A row that is right already says nothing about what the others need.
+    found = [cf for cf in found if not cf.has_target]
     if found:
         facts.append(Fact("mean cost", rough_text(float(np.mean([cf.cost for cf in found])))))
         changed = float(np.mean([len(cf.changes) for cf in found]))

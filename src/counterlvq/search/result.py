@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -18,6 +18,8 @@ __all__ = ["DualPoint", "SearchContext", "SearchResult"]
 
 # How long after a time limit the proof of an answer may still be checked.
 _LATE_SHARE, _LATE = 0.05, 0.1
+# Bytes of points that are remembered as refused.
+_MOST_REFUSED = 1 << 24
 
 
 @final
@@ -32,6 +34,7 @@ class SearchContext:
     latest: float = np.inf  # a little later: proofs are not even checked any more
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
+    _refused: set[tuple[bytes, bool]] = field(init=False, default_factory=set, repr=False)
 
     @classmethod
     def begun(
@@ -42,10 +45,9 @@ class SearchContext:
         time_limit: float | None = None,
     ) -> SearchContext:
         """Start the clock."""
-        if time_limit is None:
-            return cls(rules, x, target_mask)
-        deadline = time.monotonic() + time_limit
-        return cls(rules, x, target_mask, deadline, deadline + _LATE_SHARE * time_limit + _LATE)
+        limit = np.inf if time_limit is None else time_limit
+        deadline = time.monotonic() + limit
+        return cls(rules, x, target_mask, deadline, deadline + _LATE_SHARE * limit + _LATE)
 
     @property
     def margin(self) -> float | None:
@@ -53,8 +55,17 @@ class SearchContext:
         return self.rules.margin
 
     def accepted(self, y: Floats, strict: bool = True) -> Accepted | None:
-        """Judge a point by the user's model and constraints; None if it is no answer."""
-        return self.rules.accepts(y, self.x, self.target_mask, strict=strict)
+        """Judge a point by the user's model and constraints; None if it is no answer.
+
+        Searches come back to the points where nothing gives way: those are judged once.
+        """
+        key = y.tobytes(), strict
+        if key in self._refused:
+            return None
+        found = self.rules.accepts(y, self.x, self.target_mask, strict=strict)
+        if found is None and len(self._refused) * y.nbytes < _MOST_REFUSED:
+            self._refused.add(key)
+        return found
 
     def seconds_left(self) -> float:
         """Seconds until the limit; inf without one."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Protocol, TypeVar, final
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,38 +52,13 @@ _CONFLICT_SHARES = 4.0
 
 Reporter = Callable[[Progress], None]
 Prepared = Callable[[Sequence[int]], ProgramTemplate]
-Predictor = Callable[[Floats], NDArray[Any]]
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _Wins:
-    """Whether the user's own `predict` gives a point one of the labels."""
-
-    says: Predictor
-    labels: NDArray[Any]
-
-    def __call__(self, y: Floats) -> bool:
-        return bool(np.isin(self.says(y[None, :]), self.labels)[0])
+Asked = Question | BoxQuestion
 
 
 def _blurs(rules: Acceptance, x: Floats) -> tuple[float, Callable[[Floats], float]]:
     """Say what the user's own `predict` may overlook around `x`, and within limits."""
     X = x[None, :]
     return float(rules.blur(X)[0]), lambda most: float(rules.blur_within(X, most[None, :])[0])
-
-
-def _no_targets() -> Kept[bytes, Any]:
-    return Kept(_MOST_PREPARED)
-
-
-Cells = TypeVar("Cells", LocalCells, SharedCells)
-
-
-def _cells(kind: type[Cells], rules: Acceptance, target_mask: NDArray[np.bool_]) -> Cells:
-    """Split the prototypes; ties count if a margin is wished for, or a foreign model decides."""
-    ties_count = bool(rules.margin) or rules.says is not None
-    return kind.of(rules.model, target_mask, ties_count=ties_count)
 
 
 def budget_for(width: int) -> int:
@@ -94,7 +69,7 @@ def budget_for(width: int) -> int:
 
 def conflict(
     answers: Strategy,
-    question: Question | BoxQuestion,
+    question: Asked,
     context: SearchContext,
     find: SearchResult,
     count: int,
@@ -137,34 +112,9 @@ def _conflict_budget(find: SearchResult) -> int:
     return max(_CONFLICT_BOXES, _CONFLICT_EFFORT * sum(len(tree.prices) for tree in trees))
 
 
-def _room(
-    question: Question | BoxQuestion, find: SearchResult, context: SearchContext
-) -> SearchResult:
+def _room(question: Asked, find: SearchResult, context: SearchContext) -> SearchResult:
     """Check, where there is no answer, whether it is proved that there is none."""
     return find.checked(question, context) if find.answer is None else find
-
-
-class Strategy(Protocol):
-    """What the explainer asks of either way."""
-
-    @property
-    def closing_gap(self) -> float:
-        """The gap at which an answer counts as OPTIMAL."""
-
-    def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> Question | BoxQuestion:
-        """State what is asked."""
-
-    def get_ready(self) -> None:
-        """Load what takes long the first time, before a clock runs."""
-
-    def find(self, question: Any, context: SearchContext, report: Reporter | None) -> SearchResult:
-        """Look for the answer to a question of `question`."""
-
-    def room(self, question: Any, context: SearchContext, budget: int) -> SearchResult:
-        """Look for any answer under the constraints of `context`, by the method of `find`.
-
-        Branch and bound may take `budget` boxes.
-        """
 
 
 @final
@@ -174,7 +124,7 @@ class Exact:
 
     rules: Acceptance
     _targets: Kept[bytes, tuple[SharedCells, KernelData | None]] = field(
-        init=False, default_factory=_no_targets
+        init=False, default_factory=lambda: Kept(_MOST_PREPARED)
     )
 
     @property
@@ -196,22 +146,24 @@ class Exact:
 
     def prepared(self, target_mask: NDArray[np.bool_]) -> tuple[SharedCells, KernelData | None]:
         """Prepare once what depends on model and target alone."""
-        key = np.packbits(target_mask).tobytes()
-        known = self._targets.get(key)
-        if known is None:
-            cells = _cells(SharedCells, self.rules, target_mask)
-            family = family_of(self.rules.template, cells, self.stated)
+
+        def made() -> tuple[tuple[SharedCells, KernelData | None], int]:
+            rules = self.rules
+            cells = SharedCells.of(rules.model, target_mask, ties_count=rules.ties_count)
+            family = family_of(rules.template, cells, self.stated)
             size = 0 if family is None else sum(np.asarray(part).nbytes for part in family)
-            known = self._targets.put(key, (cells, family), cells.nbytes + size)
-        return known
+            return (cells, family), cells.nbytes + size
+
+        return self._targets.get(target_mask.tobytes(), made)
 
     def get_ready(self) -> None:
         """Do nothing: the kernels of shared metrics answer in one go."""
 
     def find(
-        self, question: Question, context: SearchContext, report: Reporter | None
+        self, question: Asked, context: SearchContext, report: Reporter | None
     ) -> SearchResult:
         """Ask the compiled kernel; where its answer does not stand up, the other engines."""
+        assert isinstance(question, Question)
         family = self.prepared(context.target_mask)[1]
         if family is not None and not context.out_of_time():
             find = compiled_find(question, family, context)
@@ -220,11 +172,12 @@ class Exact:
                 return find
         return Search(question, context).run()
 
-    def room(self, question: Question, context: SearchContext, budget: int) -> SearchResult:
+    def room(self, question: Asked, context: SearchContext, budget: int) -> SearchResult:
         """Look for any answer under the constraints of `context`, by the method of `find`.
 
         There is nothing here that `budget` could limit.
         """
+        assert isinstance(question, Question)
         question = replace(question, template=context.rules.template, known=None)
         family = family_of(question.template, question.cells, question.grounds.stated)
         if family is not None and not context.out_of_time():
@@ -254,7 +207,7 @@ class BranchAndBound:
     method: Method
     gap: float
     _targets: Kept[bytes, tuple[LocalCells | SharedCells, Frames | None]] = field(
-        init=False, default_factory=_no_targets
+        init=False, default_factory=lambda: Kept(_MOST_PREPARED)
     )
 
     @property
@@ -269,25 +222,26 @@ class BranchAndBound:
     def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked, with the user's own `predict` and what it may overlook."""
         rules, cells = self.rules, self._prepared(target_mask)[0]
-        if rules.says is None:
+        says, labels = rules.says, rules.model.labels[target_mask]
+        if says is None:
             return BoxQuestion(rules.template, cells, x)
-        wins = _Wins(rules.says, rules.model.labels[target_mask])
-        return BoxQuestion(rules.template, cells, x, wins, *_blurs(rules, x))
+        blurs = _blurs(rules, x)
+        return BoxQuestion(
+            rules.template, cells, x, lambda y: bool(np.isin(says(y[None, :]), labels)[0]), *blurs
+        )
 
     def _prepared(
         self, target_mask: NDArray[np.bool_]
     ) -> tuple[LocalCells | SharedCells, Frames | None]:
         """Prepare once what depends on model and target alone."""
-        key = np.packbits(target_mask).tobytes()
-        known = self._targets.get(key)
-        if known is None:
-            cells: LocalCells | SharedCells
-            cells, frames = _cells(SharedCells, self.rules, target_mask), None
-            if self._is_local:
-                cells = _cells(LocalCells, self.rules, target_mask)
-                frames = Frames(cells.rival_metrics)
-            known = self._targets.put(key, (cells, frames), cells.nbytes)
-        return known
+
+        def made() -> tuple[tuple[LocalCells | SharedCells, Frames | None], int]:
+            rules, kind = self.rules, LocalCells if self._is_local else SharedCells
+            cells = kind.of(rules.model, target_mask, ties_count=rules.ties_count)
+            frames = Frames(cells.rival_metrics) if isinstance(cells, LocalCells) else None
+            return (cells, frames), cells.nbytes
+
+        return self._targets.get(target_mask.tobytes(), made)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -299,9 +253,10 @@ class BranchAndBound:
             warm_up()
 
     def find(
-        self, question: BoxQuestion, context: SearchContext, report: Reporter | None
+        self, question: Asked, context: SearchContext, report: Reporter | None
     ) -> SearchResult:
         """Search by the chosen method; under a shared metric there is the exact one only."""
+        assert isinstance(question, BoxQuestion)
         gap = self.gap if self._is_local else 0.5 * EXACT_GAP
         budget = budget_for(question.x.size) if self._is_local else _GRID_BUDGET
         most = None if self.method is Method.GLOBAL else budget
@@ -313,12 +268,16 @@ class BranchAndBound:
     def _branching(self) -> type[Branching]:
         return Branching if self.rules.template.is_continuous else MixedBranching
 
-    def room(self, question: BoxQuestion, context: SearchContext, budget: int) -> SearchResult:
+    def room(self, question: Asked, context: SearchContext, budget: int) -> SearchResult:
         """Look for any answer under the constraints of `context`, by the method of `find`.
 
         Branch and bound may take `budget` boxes.
         """
+        assert isinstance(question, BoxQuestion)
         question = replace(question, template=context.rules.template)
         # Any answer closes the search: there is room, whatever it costs.
         find = self._branching(question, context, np.inf, budget).run()
         return _room(question, find, context)
+
+
+Strategy = Exact | BranchAndBound

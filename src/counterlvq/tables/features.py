@@ -16,6 +16,14 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
+from counterlvq.tables.declarations import (
+    Pairs,
+    checked_change,
+    checked_label,
+    checked_level_labels,
+    checked_price,
+    checked_seen,
+)
 from counterlvq.tables.feature_checks import (
     checked_decimals,
     checked_kind,
@@ -23,14 +31,6 @@ from counterlvq.tables.feature_checks import (
     checked_pair,
     checked_step,
     checked_unit,
-)
-from counterlvq.tables.feature_words import (
-    Pairs,
-    checked_change,
-    checked_label,
-    checked_level_labels,
-    checked_price,
-    checked_seen,
 )
 from counterlvq.tables.frames import FrameView, as_frame, settled
 from counterlvq.tables.values import closest, warn_of_gaps

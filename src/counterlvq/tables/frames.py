@@ -386,10 +386,7 @@ _UNREAD: Mapping[tuple[str, str], tuple[str, str]] = {
 
 
 def as_frame(frame: Any) -> FrameView | None:
-    """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither.
-
-    What is seen so already is returned as it is.
-    """
+    """See a DataFrame or an Arrow table as a table with dtypes; None for what is neither."""
     if isinstance(frame, FrameView):
         return frame
     for cls in type(frame).__mro__:

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from math import ceil, floor, isfinite
+from math import ceil, floor, inf, isfinite
 from typing import Any, final
 
 import numpy as np
@@ -43,8 +43,8 @@ class ColumnSummary:
     count, missing : int
         Rows with a value, and without one.
     median, mad, deviation : float
-        Of a column of numbers: median, median absolute deviation and standard deviation; NaN
-        otherwise.
+        Of a column of numbers: median, median absolute deviation and standard deviation; None
+        without values, and for levels.
     quantiles : tuple of float
         At `PROBABILITIES`, each with at least ten rows at or beyond it; empty where there are
         fewer than twenty rows, and for levels.
@@ -56,9 +56,9 @@ class ColumnSummary:
     kind: Kind
     count: int
     missing: int
-    median: float = float("nan")
-    mad: float = float("nan")
-    deviation: float = float("nan")
+    median: float | None = None
+    mad: float | None = None
+    deviation: float | None = None
     quantiles: tuple[float, ...] = ()
     shares: tuple[tuple[Any, float], ...] = ()
 
@@ -77,7 +77,7 @@ class ColumnSummary:
         """A typical deviation: the MAD, else the standard deviation, else the range, else 0."""
         ends = self.seen or (0.0, 0.0)
         units = (self.mad, self.deviation, ends[1] - ends[0])
-        return next((unit for unit in units if isfinite(unit) and unit > 0), 0.0)
+        return next((unit for unit in units if unit is not None and 0 < unit < inf), 0.0)
 
 
 @final

@@ -1,0 +1,165 @@
+"""Files about columns: written, edited, read, and kept in the model file."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterlvq as clvq
+from tests.support.shell import called
+
+RNG = np.random.default_rng(0)
+N = 80
+TABLE = pd.DataFrame(
+    {
+        "months": RNG.integers(1, 60, N).astype(float),  # saved as 5.0
+        "pay": RNG.lognormal(7.5, 0.4, N).round(2),
+        "home": RNG.choice(["own", "rent", 'a "b"\n#c'], N),
+        "code": RNG.choice([7, 9], N),
+        "guarantor": RNG.random(N) < 0.3,
+        "odd name.x": RNG.random(N),
+    }
+)
+GOOD = np.where(TABLE["pay"] + 20 * TABLE["months"] > 2300, "good", "bad")
+EDITED = """
+[months]
+kind = "whole"
+label = "months in the job"
+change = "increase"
+[pay]
+label = "net pay"
+unit = "EUR"
+decimals = 0
+range = [0, inf]
+[home]
+levels = ["rent", "own", 'a "b"\n#c']
+labels = { own = "a home of your own" }
+price = 4
+prices = [["rent", "own", 3]]
+[code]
+kind = "categorical"
+price = 5
+[guarantor]
+true = "with a guarantor"
+false = "without a guarantor"
+change = "freeze"
+""".replace("'a \"b\"\n#c'", '"a \\"b\\"\\n#c"')
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("desk")
+    TABLE.assign(credit=GOOD).to_csv(folder / "loans.csv", index=False)
+    TABLE[GOOD == "bad"].head(4).to_csv(folder / "some.csv", index=False)
+    (folder / "columns.toml").write_text(EDITED)
+    words = ["train", "loans.csv", "--label", "credit", "--columns", "columns.toml"]
+    done = called(*words, "-o", "loans.clvq", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_what_is_written_is_read_and_says_what_the_table_says(desk: Path) -> None:
+    done = called("columns", "loans.csv", "--drop", "credit", "-o", "new.toml", cwd=desk)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    text = (desk / "new.toml").read_text(encoding="utf-8")
+    told = tomllib.loads(text)
+    assert list(told) == list(TABLE)
+    assert told["home"]["levels"] == sorted(TABLE["home"].unique())
+    assert "all values are whole numbers" in text
+    assert f"#range = [{TABLE['pay'].min()}, {TABLE['pay'].max()}]" in text
+    words = ["train", "loans.csv", "--label", "credit", "-o"]
+    assert called(*words, "with.clvq", "--columns", "new.toml", cwd=desk).returncode == 0
+    assert called(*words, "without.clvq", cwd=desk).returncode == 0
+    assert (desk / "with.clvq").read_bytes() == (desk / "without.clvq").read_bytes()
+    # Each line that says nothing yet can be said.
+    lines = [line[1:] if line.startswith("#") and " = " in line else line
+             for line in text.partition("[months]")[2].splitlines()]  # fmt: skip
+    said = "[months]" + "\n".join(lines).replace("#prices", "prices")
+    keys = tomllib.loads("\n".join(line for line in said.splitlines() if "prices" not in line))
+    assert keys["pay"]["range"] == [TABLE["pay"].min(), TABLE["pay"].max()]
+
+
+def test_the_model_file_knows_what_was_said(desk: Path) -> None:
+    features = clvq.load(desk / "loans.clvq").features
+    assert features["months"] == clvq.Feature(
+        "months", "whole", label="months in the job", change="increase"
+    )
+    assert features["pay"] == clvq.Feature("pay", unit="EUR", decimals=0, lower=0, label="net pay")
+    assert features["home"].levels[:2] == ("rent", "own")
+    odd = features["home"].levels[2]
+    prices = {("rent", "own"): 3.0, ("rent", odd): 4.0, ("own", odd): 4.0}
+    assert features["home"].switches == prices
+    assert (features["code"].levels, features["code"].price) == ((7, 9), 5.0)
+    assert features["guarantor"].words(True) == "with a guarantor"
+
+
+def test_answers_keep_to_it_and_are_worded_by_it(desk: Path) -> None:
+    words = ["explain", "loans.clvq", "some.csv", "--target", "GOOD"]
+    done = called(*words, "-o", "told.csv", cwd=desk)
+    assert (done.returncode, done.stderr) == (0, b"")
+    told, given = pd.read_csv(desk / "told.csv"), pd.read_csv(desk / "some.csv")
+    assert (told["months"] % 1 == 0).all()
+    assert (told["months"] >= given["months"]).all()
+    assert (told["guarantor"] == given["guarantor"]).all()
+    assert (clvq.load(desk / "loans.clvq").predict(told) == "good").all()
+    text = ["--format", "text", "--subject", "Your loan", "--outcome", "good=granted"]
+    done = called(*words, *text, "--numbers", "1.234,5", cwd=desk)
+    lines = done.stdout.decode().splitlines()
+    assert len(lines) == len(given)
+    assert all(line.startswith("Your loan would have been granted if ") for line in lines)
+    assert any("months in the job were" in line or "net pay were" in line for line in lines)
+
+
+def test_a_file_at_explain_says_more(desk: Path) -> None:
+    (desk / "more.toml").write_text('[pay]\nchange = "freeze"\n[months]\nlabel = "tenure"\n')
+    words = ["explain", "loans.clvq", "some.csv", "--target", "good", "--columns", "more.toml"]
+    done = called(*words, "-o", "more.csv", cwd=desk)
+    assert done.stderr == b""
+    told, given = pd.read_csv(desk / "more.csv"), pd.read_csv(desk / "some.csv")
+    kept = told["status"] == "optimal"
+    assert (told["pay"][kept] == given["pay"][kept]).all()
+    done = called(*words, "--format", "text", cwd=desk)
+    assert b"Freeze('pay')" in done.stdout or b"tenure" in done.stdout
+
+
+def test_templates_come_from_files(desk: Path) -> None:
+    (desk / "letter.txt").write_text("Dear customer,\nit would be {outcome} if {changes}.\n")
+    words = ["explain", "loans.clvq", "some.csv", "--target", "good", "--format", "text"]
+    done = called(*words, "--template", "@letter.txt", cwd=desk)
+    letters = done.stdout.decode().rstrip("\n").split("\n\n")
+    assert len(letters) == 4
+    assert all(letter.startswith("Dear customer,\nit would be good if ") for letter in letters)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[pay", "is no TOML"),
+        ("pay = 3", "pay stands outside of any column"),
+        ("[pai]\nunit = 'EUR'", "columns.toml: feature 'pai' does not exist"),
+        ("[pay]\nunits = 'EUR'", "[pay] has units; expected one of: kind, label"),
+        ("[pay]\nunit = 3", "[pay] unit is 3; expected text"),
+        ("[pay]\ndecimals = true", "decimals is True; expected a whole number"),
+        ("[pay]\nrange = [1]", "expected two numbers"),
+        ("[pay]\nrange = [2, 1]", "the range [2, 1] holds no finite number"),
+        ("[pay]\nkind = 'money'", "the kind 'money'"),
+        ("[home]\nprices = [['rent', 'own']]", "expected a list such as"),
+        ("[pay]\nprice = 1", "is a number and has a price of switches"),
+        ("[home]\nlevels = ['rent']", "which is no level of it; expected one of: 'rent'"),
+        ("[home]\nlabels = { flat = 'x' }", "label for 'flat', which is no level"),
+        ("[home]\nchange = 'increase'", "expected one of: 'any', 'freeze'"),
+    ],
+)
+def test_mistakes_are_named(desk: Path, tmp_path: Path, text: str, told: str) -> None:
+    path = tmp_path / "columns.toml"
+    path.write_text(text)
+    words = ["train", "loans.csv", "--label", "credit", "--columns", str(path)]
+    done = called(*words, cwd=desk)
+    assert done.returncode == 1
+    line = done.stderr.decode()
+    assert line.count("\n") == 1
+    assert told in line

@@ -1,0 +1,98 @@
+"""What commands take from the summary of the training table, and what lifts it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterlvq as clvq
+from tests.support.shell import called
+
+ASK = ["explain", "iris.clvq", "rows.csv", "--target", "virginica"]
+NUMBERS = ["sepal_length", "sepal_width", "petal_length", "petal_width"]
+
+
+def seen(table: pd.DataFrame, name: str) -> tuple[float, float]:
+    """The tenth value from either end."""
+    ordered = sorted(table[name])
+    return ordered[9], ordered[-10]
+
+
+def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
+    workshop: Path, iris: pd.DataFrame
+) -> None:
+    done = called(*ASK, "--format", "json", cwd=workshop)
+    assert done.stderr == b""
+    rows = pd.read_csv(workshop / "rows.csv")
+    for cf, row in zip(json.loads(done.stdout), rows.to_dict("records"), strict=True):
+        assert cf["status"] == "optimal"
+        total = 0.0
+        for name in NUMBERS:
+            low, high = seen(iris, name)
+            assert min(low, row[name]) <= cf["x"][name] <= max(high, row[name])
+            spread = (iris[name] - iris[name].median()).abs().median()
+            total += abs(cf["x"][name] - row[name]) / spread
+        assert cf["cost"] == pytest.approx(total)
+    words = called(*ASK, cwd=workshop).stdout.decode().splitlines()
+    assert words[-3].startswith("costs are in typical deviations")
+    assert words[-2] == "numbers change to values as seen in the data; --anywhere lifts that"
+
+
+def test_both_are_lifted(workshop: Path) -> None:
+    done = called(*ASK, "--cost", "manhattan", "--anywhere", "--format", "json", cwd=workshop)
+    batch = clvq.Explainer(clvq.load(workshop / "iris.clvq")).explain_batch(
+        pd.read_csv(workshop / "rows.csv"), "virginica"
+    )
+    assert [cf["cost"] for cf in json.loads(done.stdout)] == pytest.approx(batch.cost.tolist())
+    told = called(*ASK, "--cost", "manhattan", "--anywhere", cwd=workshop).stdout.decode()
+    assert "typical" not in told
+    assert "as seen" not in told
+
+
+def test_a_stated_end_takes_the_place_of_the_one_that_was_seen(
+    workshop: Path, iris: pd.DataFrame
+) -> None:
+    frozen = [word for name in NUMBERS[:3] for word in ("--freeze", name)]
+    done = called(*ASK, *frozen, cwd=workshop)
+    assert done.returncode == 3
+    low, high = seen(iris, "petal_width")
+    assert f"petal_width from {low:g} to {high:g} as seen in the data" in done.stdout.decode()
+    wide = called(*ASK, *frozen, "--bounds", "petal_width=:40", "--format", "csv", cwd=workshop)
+    assert wide.returncode == 0
+
+
+def test_a_file_without_a_summary_works_and_says_what_is_missing(
+    workshop: Path, tmp_path: Path
+) -> None:
+    words = ["train", "iris.csv", "--label", "species", "--no-summary"]
+    path = str(tmp_path / "bare.clvq")
+    assert called(*words, "-o", path, cwd=workshop).returncode == 0
+    assert clvq.load(path).reference is None
+    ask = ["explain", path, *ASK[2:], "--format", "csv"]
+    done = called(*ask, cwd=workshop)
+    assert b"has no summary of its training table" in done.stderr
+    plain = called(*ASK, "--cost", "manhattan", "--anywhere", "--format", "csv", cwd=workshop)
+    assert done.stdout == plain.stdout
+    assert called(*ask, "--cost", "manhattan", cwd=workshop).stderr == b""
+    assert b"summary     none" in called("inspect", path, cwd=workshop).stdout
+
+
+def test_a_page_says_it_too(workshop: Path) -> None:
+    words = ["report", "iris.clvq", "rows.csv", "--target", "virginica", "--no-pictures"]
+    page = called(*words, cwd=workshop).stdout.decode()
+    assert "sum of all changes, in typical deviations" in page
+    assert "cost, in typical deviations" in page
+    assert "4 numbers stay in the range of their columns as seen in the data" in page
+
+
+def test_inspect_shows_the_summary(workshop: Path, iris: pd.DataFrame) -> None:
+    told = json.loads(called("inspect", "iris.clvq", "--json", cwd=workshop).stdout)
+    for feature in told["features"]:
+        values = iris[feature["name"]]
+        assert feature["summary"]["median"] == values.median()
+        assert feature["summary"]["deviation"] == pytest.approx(float(np.std(values)))
+    assert "seen" in called("inspect", "iris.clvq", cwd=workshop).stdout.decode()

@@ -1,0 +1,99 @@
+"""Rows that break the user's own rules, or are right already: told as such, and counted apart."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import counterlvq as clvq
+
+MODEL = clvq.PrototypeModel(
+    [[1000.0, 100.0], [1500.0, 900.0], [5000.0, 0.0]],
+    ["bad", "bad", "good"],
+    feature_names=["income", "debt"],
+)
+RULES = ["income <= 3500", "debt <= 500", clvq.Increase("income")]
+
+
+def broken_by_hand(row: np.ndarray) -> list[object]:
+    income, debt = row
+    return [RULES[k] for k, broken in enumerate([income > 3500, debt > 500]) if broken]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_broken_rules_are_those_that_fail_by_hand(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = np.column_stack([rng.uniform(500, 6000, 12), rng.uniform(0, 1000, 12)])
+    explainer = clvq.Explainer(MODEL, constraints=RULES)
+    batch = explainer.explain_batch(rows, target="good")
+    said = MODEL.predict(rows)
+    assert batch.has_target.tolist() == (said == "good").tolist()
+    assert batch.breaks_rules.tolist() == [bool(broken_by_hand(row)) for row in rows]
+    for row, one in zip(rows, batch, strict=True):
+        assert list(one.broken) == broken_by_hand(row)
+        assert one.has_target == (MODEL.predict(row[None])[0] == "good")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_the_rules_demand_is_the_closest_row_that_meets_them(seed: int) -> None:
+    """Against a linear program written from the rules alone."""
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.1, 5.0, 2)
+    row = np.array([rng.uniform(500, 3000), rng.uniform(600, 2000)])
+    rules = ["debt <= 500", "income + debt <= 3000"]
+    explainer = clvq.Explainer(MODEL, clvq.Manhattan(weights), rules)
+    demanded = explainer.explain(row, target="good").within_rules
+    assert demanded is not None
+    # y = row + up - down, both at least 0
+    A = np.array([[0, 1, 0, -1], [1, 1, -1, -1]])
+    b = np.array([500 - row[1], 3000 - row.sum()])
+    oracle = linprog(np.r_[weights, weights], A_ub=A, b_ub=b)
+    assert demanded.cost == pytest.approx(oracle.fun, rel=1e-9)
+    assert demanded.lower_bound <= oracle.fun * (1 + 1e-12)
+
+
+def test_text_separates_rules_from_the_decision() -> None:
+    explainer = clvq.Explainer(MODEL, constraints=RULES[:2])
+    good = explainer.explain([4000.0, 100.0], target="good").text()
+    assert good == (
+        'This row breaks "income <= 3500" as it is. The answer is good already; it would meet the '
+        "constraints and stay good if income were 500 lower (3,500 instead of 4,000)."
+    )
+    both = explainer.explain([2000.0, 800.0], target="good").text(subject="Your application")
+    assert both.startswith(
+        'This row breaks "debt <= 500" as it is, which takes debt 500 instead of 800 to mend. '
+        "Your application would have been good if "
+    )
+
+
+def test_rows_that_are_right_already_are_not_in_the_means() -> None:
+    rows = np.array([[4000.0, 100.0], [2000.0, 100.0], [3400.0, 0.0], [2500.0, 100.0]])
+    batch = clvq.Explainer(MODEL).explain_batch(rows, target="good")
+    summary = batch.summary()
+    assert (summary.already, summary.breaking) == (2, 0)
+    assert summary.mean_cost == pytest.approx(batch.cost[[1, 3]].mean())
+    assert "have the target already: 2" in str(summary)
+    right = batch[batch.has_target].summary()
+    assert "mean cost" not in str(right)
+
+
+def test_ranges_of_features_count_as_rules() -> None:
+    features = clvq.Features([clvq.Feature("income", upper=2500), clvq.Feature("debt", lower=0)])
+    cf = clvq.Explainer(MODEL, features=features).explain([2600.0, 300.0], target="good")
+    assert cf.status is clvq.Status.INFEASIBLE
+    assert cf.broken == (clvq.Bounds("income", upper=2500),)
+    assert "within the ranges of the features" in cf.text()
+
+
+def test_levels_and_whole_numbers_are_told_too() -> None:
+    features = clvq.Features(
+        [clvq.Feature("income", "whole"), clvq.Feature("debt", levels=[0.0, 100.0, 900.0])]
+    )
+    explainer = clvq.Explainer(MODEL, constraints=["income <= 3500"], features=features)
+    rows = [[4000, 100.0], [2000, 900.0]]
+    batch = explainer.explain_batch(rows, target="good")
+    assert batch.has_target.tolist() == [True, False]
+    assert batch.breaks_rules.tolist() == [True, False]
+    assert batch[0].broken == ("income <= 3500",)
+    assert batch[0].to_dict()["broken"] == ['"income <= 3500"']

@@ -1,0 +1,123 @@
+"""Ranges as seen in the data, and ways to change: what they forbid, and what they let stay."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterlvq as clvq
+
+MODEL = clvq.PrototypeModel(
+    [[0.0, 0.0], [1.0, 4.0], [5.0, 1.0], [6.0, 5.0]],
+    ["no", "mid", "yes", "yes"],
+    feature_names=["a", "b"],
+)
+SEEN = {"a": (-1.0, 3.0), "b": (0.0, 2.0)}
+ROWS = [[0.0, 0.0], [1.0, 3.0], [-4.0, 1.0], [2.0, 5.0], [0.0, 4.0], [7.0, 7.0]]
+
+
+def enumerated(row: list[float], target: str, pay: tuple[float, float]) -> float:
+    """Cost of the closest whole counterfactual in the widened box, by looking at all of it."""
+    ends = [
+        (min(low, own), max(high, own)) for (low, high), own in zip(SEEN.values(), row, strict=True)
+    ]
+    grid = [np.arange(np.ceil(low), np.floor(high) + 1) for low, high in ends]
+    costs = [
+        sum(w * abs(new - old) for w, new, old in zip(pay, point, row, strict=True))
+        for point in product(*grid)
+        if MODEL.predict([point])[0] == target
+    ]
+    return min(costs, default=np.inf)
+
+
+@pytest.mark.parametrize("target", ["no", "mid", "yes"])
+@pytest.mark.parametrize("row", ROWS)
+def test_whole_answers_are_those_of_enumeration(row, target) -> None:
+    kinds = dict.fromkeys("ab", "whole")
+    features = clvq.Features(["a", "b"]).refined(kinds=kinds, seen=SEEN)
+    explainer = clvq.Explainer(MODEL, clvq.Manhattan([1.0, 1.5]), features=features)
+    cf = explainer.explain(row, target=target)
+    best = enumerated(row, target, (1.0, 1.5))
+    if np.isinf(best):
+        assert cf.status == "infeasible"
+        assert cf.conflict
+    else:
+        assert (cf.status, cf.cost) == ("optimal", pytest.approx(best))
+
+
+@pytest.mark.parametrize("target", ["no", "mid", "yes"])
+def test_rows_of_a_batch_are_those_asked_alone(target) -> None:
+    explainer = clvq.Explainer(MODEL, features=clvq.Features(["a", "b"]).refined(seen=SEEN))
+    batch = explainer.explain_batch(ROWS, target=target)
+    assert {str(status) for status in batch.status} >= {"optimal"}
+    for i, row in enumerate(ROWS):
+        alone = explainer.explain(row, target=target)
+        assert batch[i].status == batch.status[i] == alone.status
+        if alone.status.has_answer:
+            np.testing.assert_allclose(batch.X[i], alone.x, atol=1e-9)
+            assert explainer.verify(alone) == alone.lower_bound
+            for value, own, (low, high) in zip(alone.x, row, SEEN.values(), strict=True):
+                assert value == own or min(low, own) <= value <= max(high, own)
+
+
+def test_conflicts_name_what_was_seen_and_which_way_to_go() -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("a", seen=(-1, 1), label="age"),
+            clvq.Feature("b", change="decrease", seen=(0, 900)),
+        ]
+    )
+    cf = clvq.Explainer(MODEL, features=features).explain([0.0, 0.0], target="yes")
+    assert cf.status == "infeasible"
+    assert "age from -1 to 1 as seen in the data" in cf.text()
+    assert cf.to_dict()["conflict"][0] in ("age from -1 to 1 as seen in the data", "Decrease('b')")
+
+
+def test_ends_that_are_stated_take_the_place_of_those_seen() -> None:
+    stated = clvq.Features([clvq.Feature("a", seen=(-1, 1), upper=9), "b"])
+    found = clvq.Explainer(MODEL, features=stated)
+    assert [str(item) for item in found.constraints] == ["a of at least -1 as seen in the data"]
+    assert found.explain([0.0, 0.0], target="yes").status == "optimal"
+
+
+def test_a_frame_says_which_ranges_were_seen() -> None:
+    table = pd.DataFrame({"a": [-1.0, 3.0, 0.0], "b": [0.0, 2.0, None]})
+    explainer = clvq.Explainer(MODEL, features=table)
+    assert {f.name: f.seen for f in explainer.features} == SEEN
+    free = clvq.Explainer(MODEL, features=clvq.Features.from_frame(table, ranges=None))
+    assert free.constraints == ()
+    one_row = clvq.Explainer(MODEL, features=table.head(1))
+    assert one_row.constraints == ()  # of which nobody could say in which range it lies
+
+
+def test_stated_constraints_are_not_said_twice() -> None:
+    features = clvq.Features([clvq.Feature("a", change="freeze"), "b"])
+    explainer = clvq.Explainer(MODEL, constraints=[clvq.Freeze("a")], features=features)
+    assert explainer.constraints == (clvq.Freeze("a"),)
+
+
+def test_prices_of_a_feature_count_unless_the_cost_has_its_own() -> None:
+    model = clvq.PrototypeModel([[0.0], [2.0]], ["no", "yes"], feature_names=["grade"])
+    grade = clvq.Feature("grade", levels=[0, 2], price={(0, 2): 7.0})
+    for cost, expected in ((None, 7.0), (clvq.Manhattan(switches={"grade": 3.0}), 3.0)):
+        explainer = clvq.Explainer(model, cost, features=clvq.Features([grade]))
+        assert explainer.explain([0], target="yes").cost == expected
+
+
+def test_weights_by_name() -> None:
+    by_name = clvq.Explainer(MODEL, clvq.Manhattan({"b": 2.5}))
+    by_place = clvq.Explainer(MODEL, clvq.Manhattan([1.0, 2.5]))
+    for row in ROWS:
+        assert by_name.explain(row).cost == by_place.explain(row).cost
+    assert by_name.cost.weights.tolist() == [1.0, 2.5]
+    with pytest.raises(clvq.UnknownFeatureError, match=r"'B' does not exist.*mean 'b'"):
+        clvq.Explainer(MODEL, clvq.Manhattan({"B": 1.0}))
+    with pytest.raises(clvq.InvalidInputError, match=r"weights\['b'\] is 0; expected a positive"):
+        clvq.Manhattan({"b": 0})
+    with pytest.raises(clvq.InvalidInputError, match="changes came without names"):
+        clvq.Manhattan({"b": 1}).value([1.0, 2.0])
+    with pytest.raises(clvq.InvalidInputError, match="expected names of features"):
+        clvq.Manhattan({0: 1.0})
