@@ -329,7 +329,7 @@ class Explainer:
             )
         breaks = np.zeros(count, dtype=bool)
         if good.size:
-            breaks[good] = self._breaks_rules(rows[good])
+            breaks[good] = self._breaks_rules(rows if len(good) == count else rows[good])
         return CounterfactualBatch(
             values=table.X,
             original_values=rows,
