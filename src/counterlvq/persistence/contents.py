@@ -15,7 +15,7 @@
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
 ======================  ==============  ========================================================
 
-A column of numbers that is seen through a function, from version 3 on, names it in the document.
+A column of numbers that is seen through a function, from version 4 on, names it in the document.
 """
 
 from __future__ import annotations
@@ -446,7 +446,7 @@ def _fills(entries: list[Any], table_map: TableMap) -> Fills:
     """Read what stands in for missing values: a number or a level, of columns that there are."""
     values: dict[str, Scalar] = {}
     levels = {part.column: part.levels for part in table_map.parts if isinstance(part, LevelsPart)}
-    numbers = {part.column for part in table_map.parts if isinstance(part, NumericPart)}
+    numbers = {part.column: part for part in table_map.parts if isinstance(part, NumericPart)}
     for k, entry in enumerate(entries):
         fields = Fields(entry, f"table.imputed[{k}]")
         name: str = fields.take("column", str)
@@ -456,7 +456,8 @@ def _fills(entries: list[Any], table_map: TableMap) -> Fills:
             raise Refusal(f"{fields.where} is about {name[:80]!r}, which is no column, or twice.")
         is_number = isinstance(value, int | float) and abs(value) <= sys.float_info.max
         fits = value in levels[name] if name in levels else is_number or name not in numbers
-        if not fits:
+        link = numbers[name].link if name in numbers else None
+        if not fits or (link is not None and not link.takes(np.array(value, dtype=np.float64))):
             raise Refusal(f"{fields.where} has a value that its column does not take.")
         values[name] = value
     return Fills(values)

@@ -18,6 +18,7 @@ from counterlvq.pipelines.flow import Fill
 from counterlvq.pipelines.proof import as_fitted, made_rows, probe_columns, transformed
 from counterlvq.pipelines.table_map import LevelsPart, TableMap
 from counterlvq.tables.gaps import Fills
+from counterlvq.tables.links import Link
 
 __all__ = ["proved_fills"]
 
@@ -49,7 +50,12 @@ def proved_fills(
         signs = {name: sign for name, (_, sign) in confirmed.items()}
         if not probes.confirm(values, signs):
             values, signs = {}, {}
-    reasons = {name: _reason(fills) for name, fills in said.items() if name not in values}
+    links = {part.column: link for part, link in zip(table_map.parts, table_map.links, strict=True)}
+    reasons = {
+        name: _reason(name, fills, links.get(name))
+        for name, fills in said.items()
+        if name not in values
+    }
     return Fills(values, reasons, signs)
 
 
@@ -64,7 +70,7 @@ def _alone(
     return None
 
 
-def _reason(fills: Sequence[Fill]) -> str:
+def _reason(name: str, fills: Sequence[Fill], link: Link | None) -> str:
     if any(fill.marked for fill in fills):
         return (
             "the pipeline marks a missing value in a column of its own (add_indicator=True), which "
@@ -73,6 +79,9 @@ def _reason(fills: Sequence[Fill]) -> str:
     if len(fills) > 1:
         listed = " and ".join(repr(fill.value) for fill in fills)
         return f"the pipeline puts different values in its place ({listed})"
+    if link is not None and not link.takes(np.array(fills[0].value, dtype=np.float64)):
+        seen = link.words(name)
+        return f"the pipeline puts {fills[0].value!r} in its place, where {seen} is no number"
     return (
         f"the pipeline puts {fills[0].value!r} in its place and also takes it as it is, or as "
         f"something else, in another step"
@@ -99,7 +108,8 @@ class _Probes:
             )
         except InvalidInputError:  # a step that takes no missing values
             return False
-        return np.array_equal(with_gaps, with_fills)
+        # A function of a column may be infinite at what is put there.
+        return bool(np.isfinite(with_fills).all()) and np.array_equal(with_gaps, with_fills)
 
     def _holding(self, put: Mapping[str, Any]) -> dict[str, list[Any]]:
         out = dict(self.columns)

@@ -18,7 +18,7 @@ from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, p
 from counterlvq.adapters.attributes import named_rows
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
+from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
@@ -160,14 +160,14 @@ class ExplainedModel:
         x = self.seen(x, is_row=True)
         if not isinstance(x, TableView):
             if not self._has_gaps(x):
-                return self._angled(Reading(self.features.vector("x", x)[None, :]))
+                return self._taken(Reading(self.features.vector("x", x)[None, :]))
             x = self._cells(x)
         reading = read_rows(x, self.features, self.fills)
         if len(reading.values) != 1:
             raise InvalidInputError(
                 f"x has {len(reading.values)} rows; expected one. Use explain_batch for many."
             )
-        return self._confirmed(x, self._angled(reading), report=False)
+        return self._confirmed(x, self._taken(reading), report=False)
 
     def read(self, X: Any, *, report: bool = False) -> Reading:
         """Read many inputs; columns that have names are found by name, in any order.
@@ -183,12 +183,12 @@ class ExplainedModel:
                 if np.ndim(X) != 2 or not (report or self._has_gaps(X)):
                     raise
             else:
-                return self._angled(whole, report=report)
+                return self._taken(whole, report=report)
             X = self._cells(X)
         reading = read_rows(X, self.features, self.fills, report=report)
         if not reading.values.size:
             raise InvalidInputError("X is empty (0 rows); expected at least one row.")
-        return self._confirmed(X, self._angled(reading, report=report), report=report)
+        return self._confirmed(X, self._taken(reading, report=report), report=report)
 
     def _cells(self, given: Any) -> TableView:
         """See numbers in column order as a table, in which some may be missing."""
@@ -225,26 +225,49 @@ class ExplainedModel:
             raise InvalidInputError(f"{table.row(int(at[i]))}: {words}")
         return reading.with_problems({int(at[i]): words for i, words in wrong.items()})
 
-    def _angled(self, reading: Reading, *, report: bool = False) -> Reading:
-        """Refuse rows of zeros where angles decide: they have none."""
+    def _taken(self, reading: Reading, *, report: bool = False) -> Reading:
+        """Refuse rows that the model makes nothing of, though each value is one of its column."""
+        for find in (self._without_images, self._without_angles):
+            problems = find(reading)
+            if problems and not report:
+                i, words = next(iter(problems.items()))
+                which = "x" if len(reading.values) == 1 else f"row {i} of X"
+                raise InvalidInputError(f"{which} {words}")
+            reading = reading.with_problems({i: f"the row {problems[i]}" for i in problems})
+        return reading
+
+    def _without_images(self, reading: Reading) -> dict[int, str]:
+        """Rows with values at which the function that a column is seen through has none."""
+        out: dict[int, str] = {}
+        pairs = zip(self.features, self.coordinates.links, strict=bool(self.coordinates.links))
+        for j, (feature, link) in enumerate(pairs):
+            values = reading.values[:, j]
+            if link is None:
+                continue
+            for i in reading.good[~link.takes(values[reading.good])].tolist():
+                words = (
+                    f"has {values[i]:.17g} in column {told(feature.name)}, where "
+                    f"{link.words(feature.name)} is no number; expected a value at which it is."
+                )
+                out[i] = f"{out[i]} It {words}" if i in out else words
+        return dict(sorted(out.items()))
+
+    def _without_angles(self, reading: Reading) -> dict[int, str]:
+        """Rows of zeros where angles decide: they have none."""
         good = reading.good
         if self.model.meaning.scores is not Scores.ANGLE or not good.size:
-            return reading
+            return {}
         rows = reading.values[good]
         seen = rows if self.rounding is None else self.rounding.images(rows)
         model = self.model if self.rounding is None else self.rounding.arithmetic.model
         factor = np.ones(seen.shape[1]) if model.omegas is None else model.omegas
         assert not isinstance(factor, tuple)
         images = seen * factor if factor.ndim == 1 else seen @ factor.T
-        empty = good[~images.any(axis=1)].tolist()
         words = (
-            "is 0 to the model, which compares angles, and 0 has no angle to anything; expected "
-            "a row with a direction."
+            "is 0 to the model, which compares angles, and 0 has no angle to anything; "
+            "expected a row with a direction. Leave it out."
         )
-        if empty and not report:
-            which = "x" if len(reading.values) == 1 else f"row {empty[0]} of X"
-            raise InvalidInputError(f"{which} {words} Leave it out.")
-        return reading.with_problems(dict.fromkeys(empty, f"it {words}"))
+        return dict.fromkeys(good[~images.any(axis=1)].tolist(), words)
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""

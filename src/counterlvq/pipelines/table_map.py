@@ -179,8 +179,8 @@ class TableMap:
 
         Parameters
         ----------
-                features : Features
-                    Of all columns or some, in any order.
+        features : Features
+            Of all columns or some, in any order.
 
         Examples
         --------
