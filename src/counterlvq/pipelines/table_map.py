@@ -19,6 +19,7 @@ from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.gaps import Fills
 from counterlvq.tables.links import Link
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
@@ -94,6 +95,8 @@ class TableMap:
         The columns that matter, where more is known of them than the pipeline says.
     offset_blur : ndarray of shape (k,), optional
         How far the constant may be from what the steps say; exact by default.
+    fills : Fills
+        What stands in for missing values, by column.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class TableMap:
     fillers: Mapping[str, Any] = field(default_factory=dict)
     described_as: Features | None = None
     offset_blur: Floats | None = None  # (k,)
+    fills: Fills = field(default_factory=Fills)
 
     @classmethod
     def identity(cls, columns: tuple[str, ...]) -> TableMap:
@@ -175,8 +179,8 @@ class TableMap:
 
         Parameters
         ----------
-                features : Features
-                    Of all columns or some, in any order.
+        features : Features
+            Of all columns or some, in any order.
 
         Examples
         --------
@@ -274,13 +278,13 @@ class TableMap:
         Parameters
         ----------
         table : DataFrame, mapping or array-like with all `columns`
-            As for `counterlvq.tables.encoding.rows_of`.
+            As for `counterlvq.tables.encoding.rows_of`; missing values as `fills` has them.
 
         Returns
         -------
         ndarray of shape (n, k)
         """
-        return self.image(rows_of(table, self.features, self.columns))
+        return self.image(rows_of(table, self.features, self.columns, self.fills))
 
     def image(self, rows: Floats) -> Floats:
         """As `transform`, for rows of numbers and codes that `rows_of` has read, (n, k)."""
