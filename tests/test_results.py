@@ -243,6 +243,7 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         "prototype": 1,
         "original": {"income": 2400.0, "savings": 100.0, "age": 30.0},
         "x": {"income": 2900.0, "savings": 250.0, "age": 30.0},
+        "missing": [],
         "changes": [
             {
                 "feature": "income",
@@ -250,6 +251,7 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
                 "after": 2900.0,
                 "difference": 500.0,
                 "unit": "",
+                "was_missing": False,
             },
             {
                 "feature": "savings",
@@ -257,6 +259,7 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
                 "after": 250.0,
                 "difference": 150.0,
                 "unit": "",
+                "was_missing": False,
             },
         ],
         "conflict": [],

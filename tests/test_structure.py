@@ -447,7 +447,7 @@ NO_ROUNDING = {
     ("search/branch_and_bound.py", "3e-9"): "seconds",
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
     ("solvers/patience.py", "1e-3"): "seconds",
-    ("tables/encoding.py", "2.0**53"): "whole numbers that floats hold exactly",
+    ("tables/reading.py", "2.0**53"): "whole numbers that floats hold exactly",
     ("tables/features.py", "2.0**52"): "from where on floats are whole numbers",
 }
 

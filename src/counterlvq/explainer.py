@@ -11,6 +11,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from counterlvq.batch.bad_rows import OnBadRows, WithBadRows, checked_on_bad_rows, spread
 from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
 from counterlvq.batch.engine import BatchRun, Table
 from counterlvq.batch.processes import answer_rows
@@ -140,7 +141,7 @@ class Explainer:
         gap: float = 1e-4,
         features: Any = None,
     ) -> None:
-        with told_if_too_large("the question was prepared"):
+        with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
             self._prepare(model, cost, constraints, margin, method, time_limit, gap, features)
 
     def _prepare(
@@ -217,10 +218,15 @@ class Explainer:
         """
         with told_if_too_large("a row was explained"):
             given = self._source.seen(x, is_row=True)
-            row = self._source.row(given)
-            self._source.refuse_without_angle(row[None, :])
-            answer = self._answer(row, target, progress=progress)
-            answered = self._source.like(given, answer.values[None, :])
+            reading = self._source.read_one(given)
+            answer = self._answer(reading.values[0], target, progress=progress)
+            if reading.missing is not None:
+                answer = answer.lacking(reading.missing[0])
+                stays, labels = answer.stays_missing[None, :], np.array([answer.prediction])
+                named = given if isinstance(given, TableView) else None
+                if self._rejected(named, answer.values[None, :], stays, labels):
+                    answer = withdrawn(answer)
+            answered = self._source.like(given, answer.values_with_gaps[None, :])
             return replace(
                 answer, as_given=answered, check=self._check, respond=self._source.responds
             )
@@ -237,6 +243,12 @@ class Explainer:
         `push` multiplies the lead that the user's own `predict` is taken to need, where it
         has rejected an answer among others.
         """
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+            return self._searched(row, target, push, progress)
+
+    def _searched(
+        self, row: Floats, target: Any, push: float, progress: bool | Callable[[Progress], None]
+    ) -> Counterfactual:
         view = self._view(row)
         factual = view.inner(row)
         now = view.rules.verdict(factual[None, :])
@@ -249,7 +261,7 @@ class Explainer:
         question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
-                question, context, lambda asked: view.answers.find(question, asked, report), push
+                question, context, lambda asked: view.find(question, asked, report), push
             )
         return self._result(row, view, question, context, find, prototype, nearest)
 
@@ -259,6 +271,7 @@ class Explainer:
         target: Any = None,
         n_jobs: int | None = None,
         progress: bool = False,
+        on_bad_rows: str = "raise",
     ) -> CounterfactualBatch:
         """Find the closest counterfactual of each row.
 
@@ -279,6 +292,11 @@ class Explainer:
             Processes are started for the batch and end with it.
         progress : bool, default False
             Show a progress bar (needs tqdm).
+        on_bad_rows : {"raise", "report"}
+            What to do about rows that cannot be read: a missing value that the pipeline puts
+            nothing in the place of, an unknown level, text among numbers, an infinite number.
+            "report" gives such a row the status INVALID, with the reason, and answers the others
+            as if it was not there.
 
         Returns
         -------
@@ -298,35 +316,44 @@ class Explainer:
         >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [9.0, 1.0]], target="yes")
         >>> batch.cost
         array([1., 0.])
+        >>> rows = [[1.0, 0.0], [float("nan"), 1.0]]
+        >>> clvq.Explainer(model).explain_batch(rows, on_bad_rows="report").status.tolist()
+        ['optimal', 'invalid']
         """
-        with told_if_too_large("a batch was explained"):
-            return self._explain_rows(X, target, workers(n_jobs), progress)
+        bad = checked_on_bad_rows(on_bad_rows)
+        with told_if_too_large("a batch was explained"), np.errstate(all="ignore"):
+            return self._explain_rows(X, target, workers(n_jobs), progress, bad)
 
     def _explain_rows(
-        self, X: ArrayLike, target: Any, jobs: int, progress: bool
+        self, X: ArrayLike, target: Any, jobs: int, progress: bool, on_bad_rows: OnBadRows
     ) -> CounterfactualBatch:
         given = self._source.seen(X)
-        rows = self._source.rows(given)
-        self._source.refuse_without_angle(rows)
-        wishes = targets_per_row(self.model, target, rows.shape[0])
+        reading = self._source.read(given, report=on_bad_rows is OnBadRows.REPORT)
+        rows, gaps, good = reading.values, reading.missing, reading.good
+        count = len(rows)
+        wishes = targets_per_row(self.model, target, count)
         if wishes is None:
             wished_prototypes(self.model, target, 0)  # an unknown label is refused at once
-
-        ask: Callable[[int], Counterfactual]
-        ask = asker = _Asker(self, rows, target, wishes)
-        view = self._view()
-        if isinstance(view.answers, Exact) and not self._source.coordinates.links:
-            stated = view.answers.stated
-            bulk = BatchRun(view.model, view.rules, stated, rows, asker.wish, self._family_for, ask)
-            table = bulk.run(wishes, jobs, progress)
-            for i in rows_outside(self.constraints, self.features, rows).tolist():
-                table.put(i, asker.again(i, 1.0))
+        whole = _Asker(self, rows, target, wishes, gaps=gaps)
+        ask: Callable[[int], Counterfactual] = whole
+        if len(good) == count:
+            named = given if isinstance(given, TableView) else None
+            table = self._answered(whole, named, jobs, progress)
         else:
-            kept = answer_rows(asker, rows.shape[0], jobs, progress)
-            table = Table.of(rows, kept, self._nearest(rows))
-            asker.known.update(enumerate(kept))
-        if self._source.says is not None:
-            confirm_table(table, self._source.says, self.model, asker)
+            # The others are answered as if the bad rows were not there.
+            asker = whole.taking(good)
+            found = Table.blank(0, rows.shape[1])
+            if good.size:
+                named = given.taking(good) if isinstance(given, TableView) else None
+                found = self._answered(asker, named, jobs, progress)
+            table = spread(found, good, *rows.shape)
+            places = {int(row): k for k, row in enumerate(good)}
+            ask = WithBadRows(
+                asker, places, reading.problems, rows, whole.wish, self.model, self.features
+            )
+        breaks = np.zeros(count, dtype=bool)
+        if good.size:
+            breaks[good] = self._breaks_rules(rows if len(good) == count else rows[good])
         return CounterfactualBatch(
             values=table.X,
             original_values=rows,
@@ -340,15 +367,52 @@ class Explainer:
             second_engine=table.second,
             labels=self.model.labels,
             features=self.features,
-            rows=np.arange(rows.shape[0]),
-            has_target=self._has_target(table.nearest, target, wishes),
-            breaks_rules=self._breaks_rules(rows),
+            rows=np.arange(count),
+            has_target=self._has_target(table.nearest, target, wishes) & (table.nearest >= 0),
+            breaks_rules=breaks,
             ask=ask,
             given=GivenTable(given if isinstance(given, TableView) else None, self._source.like),
             check=self._check,
             certify=partial(save_lines, explainer=self),
             respond=self._source.responds,
+            gaps=gaps,
         )
+
+    def _answered(self, asker: _Asker, given: TableView | None, jobs: int, progress: bool) -> Table:
+        """Answer rows that have been read, by kernels or one by one."""
+        rows, view = asker.rows, self._view()
+        if isinstance(view.answers, Exact) and not self._source.coordinates.links:
+            stated = view.answers.stated
+            bulk = BatchRun(
+                view.model, view.rules, stated, rows, asker.wish, self._family_for, asker
+            )
+            table = bulk.run(asker.wishes, jobs, progress)
+            for i in rows_outside(self.constraints, self.features, rows).tolist():
+                table.put(i, asker.again(i, 1.0))
+        else:
+            kept = answer_rows(asker, rows.shape[0], jobs, progress)
+            table = Table.of(rows, kept, self._nearest(rows))
+            asker.known.update(enumerate(kept))
+        if self._source.says is not None:
+            confirm_table(table, self._source.says, self.model, asker)
+        if asker.gaps is not None:
+            stays = asker.gaps & (rows == table.X) & (table.prototype >= 0)[:, None]
+            labels = self.model.labels[table.prototype]
+            for i in self._rejected(given, table.X, stays, labels):
+                asker.known[i] = asker(i)
+                table.put(i, asker.withdraw(i))
+        return table
+
+    def _rejected(
+        self, given: TableView | None, values: Floats, gaps: NDArray[np.bool_], labels: NDArray[Any]
+    ) -> list[int]:
+        """Rows that the user's own `predict` does not label so where values are missing."""
+        at = np.flatnonzero(gaps.any(axis=1))
+        if not at.size or self._source.with_gaps is None:
+            return []
+        table = None if given is None else given.taking(at)
+        found = self._source.with_gaps.disagrees(table, values[at], gaps[at], labels[at])
+        return [int(at[k]) for k in found]
 
     @property
     def scales(self) -> tuple[str, ...]:
@@ -382,6 +446,8 @@ class Explainer:
                 f"counterfactual is {told(counterfactual)}; expected a Counterfactual as "
                 f"`explain` returns it."
             )
+        if counterfactual.status is Status.INVALID:
+            return 0.0
         target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
         if not self._source.coordinates.holds(row):
@@ -394,7 +460,8 @@ class Explainer:
             cost, float
         ):
             return 0.0
-        return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
+        with np.errstate(all="ignore"):
+            return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.
@@ -443,16 +510,17 @@ class Explainer:
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
-        view = self._view(row)
-        x, y = view.inner(row), view.inner(shown)
-        judged = view.rules.judged(y[None, :], x[None, :])
-        cost = float(judged.cost[0])
-        if not cost <= most:
-            return False, cost
-        target_mask = wished_prototypes(view.model, target, -1)
-        answer = view.rules.accepts(y, x, target_mask, judged=judged)
-        confirms = view.rules.confirms
-        return answer is not None and confirms(answer, target_mask) is not None, cost
+        with np.errstate(all="ignore"):
+            view = self._view(row)
+            x, y = view.inner(row), view.inner(shown)
+            judged = view.rules.judged(y[None, :], x[None, :])
+            cost = float(judged.cost[0])
+            if not cost <= most:
+                return False, cost
+            target_mask = wished_prototypes(view.model, target, -1)
+            answer = view.rules.accepts(y, x, target_mask, judged=judged)
+            confirms = view.rules.confirms
+            return answer is not None and confirms(answer, target_mask) is not None, cost
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Everything that does not depend on a row beyond its levels; for writers of proofs."""
@@ -494,10 +562,9 @@ class Explainer:
         """Which rows break the constraints, or the ranges of features, as they are, (n,)."""
         if not self.constraints and not self._view().source.coordinates.own_conditions:
             return np.zeros(len(rows), dtype=bool)
-        if self._source.coordinates.has_levels:
-            views = map(self._view, rows)
-            kept = [view.holds(view.inner(row)) for view, row in zip(views, rows, strict=True)]
-            return ~np.array(kept, dtype=bool)
+        if not isinstance(self._view().answers, Exact):
+            views = ((row, self._view(row)) for row in rows)
+            return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
         out = ~self._view().rules.judged(rows, rows).good
         for i in rows_outside(self.constraints, self.features, rows).tolist():
             view = self._view(rows[i])
@@ -623,18 +690,31 @@ class _Asker:
     target: Any
     wishes: RowTargets | None
     known: dict[int, Counterfactual] = field(default_factory=dict)  # answers that are kept
+    gaps: NDArray[np.bool_] | None = None  # where values are missing
 
     def wish(self, i: int) -> Any:
         return self.target if self.wishes is None else self.wishes.of(i)
 
+    def taking(self, at: NDArray[np.int64]) -> _Asker:
+        """Ask about the listed rows alone."""
+        wishes = None if self.wishes is None else self.wishes._replace(codes=self.wishes.codes[at])
+        gaps = None if self.gaps is None else self.gaps[at]
+        return _Asker(self.explainer, self.rows[at], self.target, wishes, gaps=gaps)
+
     def __call__(self, i: int) -> Counterfactual:
         known = self.known.get(i)
-        return self.explainer._answer(self.rows[i], self.wish(i)) if known is None else known
+        return self._answer(i) if known is None else known
 
     def again(self, i: int, push: float) -> Counterfactual:
         """Answer a row further in, and keep that answer."""
-        self.known[i] = self.explainer._answer(self.rows[i], self.wish(i), push)
+        self.known[i] = self._answer(i, push)
         return self.known[i]
+
+    def _answer(self, i: int, push: float = 1.0) -> Counterfactual:
+        answer = self.explainer._answer(self.rows[i], self.wish(i), push)
+        if self.gaps is None or not self.gaps[i].any():
+            return answer
+        return answer.lacking(self.gaps[i])
 
     def withdraw(self, i: int) -> Counterfactual:
         """Take back an answer that the user's model does not confirm."""

@@ -244,7 +244,9 @@ class PrototypeModel:
         >>> PrototypeModel([[0.0], [3.0]], [0, 1], omegas=[[2.0]]).distances([[1.0]])
         array([[ 4., 16.]])
         """
-        return self._distances(plain_rows("X", X, self.features))
+        rows = plain_rows("X", X, self.features)
+        with np.errstate(over="ignore", invalid="ignore"):  # then a distance is infinite, or NaN
+            return self._distances(rows)
 
     def nearest(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest prototype of each row, (n,)."""
@@ -254,7 +256,8 @@ class PrototypeModel:
         """As `nearest`, for rows that are known to be finite and of the right width."""
         if not len(rows):
             return np.zeros(0, dtype=np.intp)
-        found = [self._nearest(block) for block in self._blocks(rows)]
+        with np.errstate(over="ignore", invalid="ignore"):  # which is decided without rounding
+            found = [self._nearest(block) for block in self._blocks(rows)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
     def refereed(self, by: Callable[[Floats], NDArray[np.intp]]) -> PrototypeModel:
@@ -329,7 +332,8 @@ class PrototypeModel:
         nearest: NDArray[np.intp] = scores.argmin(axis=1)
         if self._referee is not None:
             two = np.partition(scores, 1, axis=1)
-            close = two[:, 1] - two[:, 0] <= CLOSE_CALL * two[:, 1]
+            # Written so that distances that are no numbers, after an overflow, are close.
+            close = ~(two[:, 1] - two[:, 0] > CLOSE_CALL * two[:, 1])
             if close.any():
                 nearest[close] = self._referee(rows[close])
             return nearest
@@ -344,8 +348,7 @@ class PrototypeModel:
         errors, at = self.distance_errors(rows, scores), np.arange(rows.shape[0])
         most = (scores[at, nearest] + errors[at, nearest])[:, None]
         # Written so that a distance that is no number, after an overflow, may be the least.
-        with np.errstate(invalid="ignore"):
-            near = ~(scores - errors > most)
+        near = ~(scores - errors > most)
         for i in np.flatnonzero(near.sum(axis=1) > 1):
             nearest[i] = self._nearest_exactly(rows[i], np.flatnonzero(near[i]))
 

@@ -11,6 +11,8 @@ import numpy as np
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -22,7 +24,7 @@ from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.programs.template import ProgramTemplate, Stated
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
+from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strategy
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -143,11 +145,11 @@ class Prepared:
 
     def broken_by(self, factual: Floats) -> tuple[Constraint | str, ...]:
         """List the constraints, and the ranges of features, that an input breaks as it is."""
-        if self.holds(factual):
-            return ()
         asked, coordinates, x = self.asked, self.source.coordinates, factual[None, :]
+        if not (asked.constraints or coordinates.own_conditions) or self.holds(factual):
+            return ()
         row = coordinates.outer(x)[0]
-        ranges: list[Constraint | str] = [
+        ranges = [
             Bounds(feature.name, feature.lower, feature.upper)
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
@@ -155,6 +157,7 @@ class Prepared:
         priced = asked.prices.over(coordinates)
         broken = []
         for k, item in enumerate(asked.constraints):
+            # Values that stay lie where they lie: no step and no grid is broken by an input.
             alone = ProgramTemplate.of(*priced, self._conditions_of([k]), coordinates.grid)
             if not replace(self.rules, template=alone).judged(x, x).good[0]:
                 broken.append(item)
@@ -166,6 +169,19 @@ class Prepared:
         if self.model.is_local or not self.template.is_continuous:
             return BranchAndBound(self.rules, self.asked.method, self.asked.gap)
         return Exact(self.rules)
+
+    def find(
+        self, question: Question | BoxQuestion, context: SearchContext, report: Reporter | None
+    ) -> SearchResult:
+        """Look for the answer; a search that ends at numbers which are no floats claims nothing."""
+        try:
+            return self.answers.find(question, context, report)
+        except (np.linalg.LinAlgError, OverflowError) as error:
+            words = f"the search ended at numbers too large or too small for floats ({error})"
+            nothing = (
+                BoxCertificate(()) if isinstance(question, BoxQuestion) else CellCertificate(())
+            )
+            return SearchResult(None, nothing, (words,))
 
     def verdict(
         self, question: Question | BoxQuestion, find: SearchResult, context: SearchContext

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
-from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.presentation.numbers import (
     ShownChange,
@@ -62,6 +62,8 @@ class Change:
         Whether these are levels, even if they look like numbers.
     described : Feature or None
         The feature, with the words that people read instead of its name and its levels.
+    was_missing : bool
+        Whether the input has no value here, and `before` is what stands in for it.
 
     The attributes have full precision. `text` and `cells` show the numbers of the row that is
     shown for the answer, see `Counterfactual.shown`; all digits if the change is of no answer.
@@ -80,6 +82,7 @@ class Change:
     is_level: bool = field(default=False, repr=False)
     described: Feature | None = field(default=None, repr=False, compare=False)
     find_shown: Callable[[], ShownChange] | None = field(default=None, repr=False, compare=False)
+    was_missing: bool = field(default=False, repr=False)
 
     @property
     def difference(self) -> Any:
@@ -111,15 +114,19 @@ class Change:
         'income were 500 higher (2,900 instead of 2,400 EUR)'
         >>> Change("cards", 2, 1).text()
         'cards were 1 instead of 2'
+        >>> Change("cards", 2, 1, was_missing=True).text()
+        'cards were 1 instead of 2, which stands in for a missing value'
         """
         if not self.is_number and self._is_phrase:
-            return f"it were {self._words(self.after)}"
+            said = f"it were {self._words(self.after)}"
+            return f"{said} instead of {self._before}" if self.was_missing else said
         unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
         whole = not unit and isinstance(self.before, int) and isinstance(self.after, int)
         if not self.is_number or whole:
-            return f"{self.spoken} were {shown.after} instead of {shown.before}"
+            return f"{self.spoken} were {shown.after} instead of {shown.before}{self._gap_words}"
         by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
-        return f"{self.spoken} were {by} ({shown.after} instead of {shown.before}{unit})"
+        instead = f"{shown.after} instead of {shown.before}{unit}{self._gap_words}"
+        return f"{self.spoken} were {by} ({instead})"
 
     def brief(self, wording: Wording = PLAIN) -> str:
         """Name the change in the fewest words.
@@ -132,7 +139,15 @@ class Change:
         if not self.is_number and self._is_phrase:
             return self._words(self.after)
         unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        return f"{self.spoken} {shown.after} instead of {shown.before}{unit}"
+        return f"{self.spoken} {shown.after} instead of {shown.before}{unit}{self._gap_words}"
+
+    @property
+    def _gap_words(self) -> str:
+        return ", which stands in for a missing value" if self.was_missing else ""
+
+    @property
+    def _before(self) -> str:
+        return f"{self._words(self.before)}{self._gap_words}"
 
     @property
     def _is_phrase(self) -> bool:
@@ -145,6 +160,8 @@ class Change:
     def cells(self, wording: Wording = PLAIN) -> tuple[str, str, str, str]:
         """Name, old value, new value and difference, as a table shows them."""
         shown = self._digits(wording)
+        if self.was_missing:
+            shown = replace(shown, before=f"missing, as {shown.before}")
         if not self.is_number:
             return self.spoken, shown.before, shown.after, ""
         name = f"{self.spoken} ({shown_text(self.unit)})" if self.unit else self.spoken
@@ -223,11 +240,16 @@ class Counterfactual:
     ----------
     x, original : ndarray of shape (d,)
         The counterfactual, NaN where there is none, and the factual input. Of objects, each in
-        the type of its feature, where some features have levels.
+        the type of its feature, where some features have levels. A value that is missing in the
+        input and stays as it is, is missing in both.
+    missing : ndarray of bool, shape (d,)
+        Where the input has no value and something stands in for it: `original_values` has what
+        does, and the cost of a change counts from there.
     row : array, mapping, row of a frame or frame of one row
         The counterfactual as the input was given: types and other columns are kept.
     status : Status
-        OPTIMAL, FEASIBLE, INFEASIBLE or UNKNOWN.
+        OPTIMAL, FEASIBLE, INFEASIBLE or UNKNOWN; INVALID for a row of a batch that cannot be
+        read.
     cost : float
         Cost of the change; inf without an answer.
     lower_bound : float
@@ -299,6 +321,7 @@ class Counterfactual:
     part: str = "prototype"  # what a prototype of the model is
     scales: tuple[str, ...] = ()  # on which changes of some columns are measured
     respond: Respond | None = None  # the number behind a decision
+    gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
@@ -318,12 +341,36 @@ class Counterfactual:
     @property
     def x(self) -> NDArray[Any]:
         """The counterfactual, (d,); NaN where there is none."""
-        return _in_types(self.values, self.features)
+        return _in_types(self.values_with_gaps, self.features)
 
     @property
     def original(self) -> NDArray[Any]:
         """The factual input, (d,)."""
-        return _in_types(self.original_values, self.features)
+        return _in_types(_with_gaps(self.original_values, self.missing), self.features)
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Where the input has no value and something stands in for it, (d,)."""
+        return np.zeros(len(self.features), dtype=bool) if self.gaps is None else self.gaps
+
+    def lacking(self, gaps: NDArray[np.bool_]) -> Counterfactual:
+        """Return the same answer to an input of which these values are missing."""
+        within = self.within_rules
+        return replace(
+            self,
+            gaps=read_only(gaps),
+            within_rules=None if within is None else replace(within, gaps=read_only(gaps)),
+        )
+
+    @property
+    def stays_missing(self) -> NDArray[np.bool_]:
+        """Where the input has no value and the answer needs none either, (d,)."""
+        return np.asarray(self.missing & (self.values == self.original_values))
+
+    @property
+    def values_with_gaps(self) -> Floats:
+        """The counterfactual as numbers, NaN where a value stays missing, (d,)."""
+        return _with_gaps(self.values, self.stays_missing)
 
     @property
     def row(self) -> Any:
@@ -352,6 +399,7 @@ class Counterfactual:
                 is_level=not self.features.columns[j].is_number,
                 described=self.features.columns[j],
                 find_shown=partial(self._shown_at, int(j)),
+                was_missing=bool(self.missing[j]),
             )
             for j in np.flatnonzero(self.values != self.original_values)
         )
@@ -370,7 +418,7 @@ class Counterfactual:
         if self.respond is None or not self.status.has_answer:
             return None
         before = self.respond(self.original_values, self.prediction)
-        after = self.respond(self.shown.values, self.prediction)
+        after = None if before is None else self.respond(self.shown.values, self.prediction)
         if before is None or after is None:
             return None
         name = before[0]
@@ -419,7 +467,8 @@ class Counterfactual:
         template : str, optional
             A text of your own for answers that change something, with the places ``{subject}``,
             ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
-            changes beyond `most`; all stand in ``{changes}`` without this place) and ``{cost}``.
+            changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
+            (which values the input lacks and still may) and ``{cost}``.
 
         Examples
         --------
@@ -437,13 +486,16 @@ class Counterfactual:
         wording = Wording(subject, outcome or {}, most, numbers, template)
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
-            return f"{shown_text(subject)} is {label} already; nothing needs to change."
+            said = f"{shown_text(subject)} is {label} already; nothing needs to change."
+            return f"{said}{self._missing_words()}"
+        if self.status is Status.INVALID:
+            return f"No counterfactual was looked for: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
             return before + self._sentence(wording)
         wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
-            return before + self._demanded(wording)
+            return f"{before}{self._demanded(wording)}{self._missing_words()}"
         if self.status is Status.UNKNOWN:
             found = f"No counterfactual for {wished} was found; that there is none is not proved."
             return before + found
@@ -452,7 +504,8 @@ class Counterfactual:
     def _demanded(self, wording: Wording) -> str:
         """Say what the constraints demand of an input that has the label already."""
         changes = listed([change.text(wording) for change in self.shown_changes])
-        rules = "the constraints" if self.broken else "the margin"
+        rules = "the margin" if self.margin else "the steps of its columns"
+        rules = "the constraints" if self.broken else rules
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
             stays = f"be {wording.called(self.prediction)}"
@@ -485,6 +538,7 @@ class Counterfactual:
             "changes": listed([change.text(wording) for change in named]),
             "others": "",
             "cost": wording.number(cost_words(self.shown.cost, self.cost)),
+            "missing": self._missing_words().lstrip(),
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
@@ -494,7 +548,18 @@ class Counterfactual:
             return wording.filled(places)
         reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
         said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
-        return f"{said} {places['others']}" if others else said
+        said = f"{said} {places['others']}" if others else said
+        return f"{said}{self._missing_words()}"
+
+    def _missing_words(self) -> str:
+        """Say which values the input lacks and nobody needs to know."""
+        at = np.flatnonzero(self.stays_missing)
+        if not at.size:
+            return ""
+        names = [shown_text(self.features.columns[j].spoken) for j in at]
+        return (
+            f" The {'value' if len(names) == 1 else 'values'} of {listed(names)} may stay missing."
+        )
 
     def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
         """Sort changes by what taking each one back would save; as they are without a model."""
@@ -528,8 +593,11 @@ class Counterfactual:
             "gap": _jsonable(self.gap),
             "resolution": _jsonable(self.resolution),
             "prototype": self.prototype,
-            "original": _named(self.features, self.original_values),
-            "x": _named(self.features, self.values) if self.status.has_answer else None,
+            "original": _named(self.features, _with_gaps(self.original_values, self.missing)),
+            "x": _named(self.features, self.values_with_gaps) if self.status.has_answer else None,
+            "missing": [
+                name for name, gap in zip(self.feature_names, self.missing, strict=True) if gap
+            ],
             "changes": [
                 {
                     "feature": change.feature,
@@ -537,6 +605,7 @@ class Counterfactual:
                     "after": _plain_label(change.after),
                     "difference": change.difference,
                     "unit": change.unit,
+                    "was_missing": change.was_missing,
                 }
                 for change in self.changes
             ],
@@ -549,6 +618,8 @@ class Counterfactual:
         }
 
     def __str__(self) -> str:
+        if self.status is Status.INVALID:
+            return f"Counterfactual ({self.status})\n  {self.text()}"
         proof = visible(self._proof_line())
         if not self.status.has_answer:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
@@ -591,7 +662,9 @@ class Counterfactual:
         more = len(changes) - len(shown)
         same = len(self.feature_names) - len(changes)
         rest = [f"  and {more} more changed features, which text() names"] if more else []
-        rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged"] if same else []
+        gaps = int(self.stays_missing.sum())
+        lacking = f", {gaps} of them missing" if gaps else ""
+        rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged{lacking}"] if same else []
         return lines + rest
 
     def _proof_line(self) -> str:
@@ -630,8 +703,14 @@ def _words(constraint: Constraint | str) -> str:
     return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)
 
 
+def _with_gaps(values: Floats, gaps: NDArray[np.bool_]) -> Floats:
+    return np.where(gaps, np.nan, values) if gaps.any() else values
+
+
 def _plain_label(label: Any) -> Any:
     value = plain(label)
+    if isinstance(value, float) and np.isnan(value):
+        return None
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 

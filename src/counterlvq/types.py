@@ -27,6 +27,8 @@ class Status(StrEnum):
     """Proved: no counterfactual exists under the constraints; `conflict` says why."""
     UNKNOWN = "unknown"
     """A limit was reached before a valid point was found; this is not a proof."""
+    INVALID = "invalid"
+    """The row cannot be read, so that nothing was asked; `reason` says why."""
 
     @property
     def has_answer(self) -> bool:

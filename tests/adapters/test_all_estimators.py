@@ -86,6 +86,8 @@ def fitted(estimator: Any, name: str) -> Any:
     return None
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
 @pytest.mark.filterwarnings("ignore")
 def test_explained_and_confirmed_or_refused_in_our_words() -> None:
     explained, refused, unfit = [], [], []

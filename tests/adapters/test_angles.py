@@ -82,6 +82,11 @@ def test_zero_has_no_angle() -> None:
         clvq.Explainer(model).explain([0.0, 0.0])
     with pytest.raises(clvq.InvalidInputError, match="row 1 of X is 0"):
         clvq.Explainer(model).explain_batch([[1.0, 0.0], [0.0, 0.0]])
+    rows = [[0.0, 0.0], [1.0, 0.0]]
+    batch = clvq.Explainer(model).explain_batch(rows, on_bad_rows="report")
+    assert batch.status.tolist() == ["invalid", "optimal"]
+    assert batch[0].reason.startswith("the row is 0 to the model, which compares angles")
+    assert batch.cost[1] == clvq.Explainer(model).explain(rows[1]).cost
     with pytest.raises(clvq.InvalidInputError, match=r"prototypes\[1\] is 0"):
         clvq.angle_model([[1.0, 0.0], [0.0, 0.0]], ["a", "b"])
     with pytest.raises(clvq.NotSupportedError, match="row 1 of this KNeighborsClassifier is 0"):

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -485,6 +487,27 @@ def test_rows_outside_what_was_seen_are_refused(tmp_path: Path) -> None:
     with pytest.raises(clvq.NotSupportedError, match="income from 0 to 5 as seen in the data"):
         clvq.save_certificate(explainer.explain([9.0]), tmp_path / "outside.jsonl", explainer)
     assert not (tmp_path / "outside.jsonl").exists()
+
+
+def test_rows_with_gaps_and_rows_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    """The file states complete rows; one with a gap would be another row than was asked about."""
+    X = pd.DataFrame({"pay": [1.0, np.nan, 5.0, 6.0], "age": [30.0, 40.0, 35.0, 45.0]})
+    fitted = make_pipeline(SimpleImputer(), LogisticRegression()).fit(X, ["no", "no", "yes", "yes"])
+    explainer = clvq.Explainer(fitted)
+    asked = pd.DataFrame({"pay": [1.0, np.nan, np.inf], "age": [30.0, 31.0, 32.0]})
+    batch = explainer.explain_batch(asked, "yes", on_bad_rows="report")
+    assert batch.status[2] == "invalid"
+    batch[:1].save_certificates(tmp_path / "whole.jsonl")
+    assert all(line.verified for line in clvq.verify_certificates(tmp_path / "whole.jsonl"))
+    for rows, words in (
+        (slice(0, 2), "answer 2 is .* without a value in 'pay'"),
+        (slice(2, 3), "answer 1 is .* cannot be read .column 'pay' is inf"),
+    ):
+        with pytest.raises(clvq.NotSupportedError, match=words):
+            batch[rows].save_certificates(tmp_path / "no.jsonl")
+        with pytest.raises(clvq.NotSupportedError, match=words):
+            batch[rows].save_vipr(tmp_path / "no")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["whole.jsonl"]
 
 
 def test_scores_and_scales_are_told_apart(tmp_path: Path) -> None:

@@ -88,6 +88,9 @@ CASES = [(stage, manner, sign) for stage in STAGES for manner in MANNERS for sig
 # Of all combinations, one for each stage in which all manners and both signals occur.
 QUICK = [CASES[8 * k + (3 * k) % 8] for k in range(len(STAGES))]
 
+# A cost of one's own, so that nothing is said about a summary that the model file does not have.
+EXPLAIN = ("explain", "--cost", "manhattan")
+
 
 @pytest.fixture(scope="module")
 def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -112,7 +115,15 @@ def staying(
     """Start the command, by -m as users do, and wait until it stays in a stage."""
     name = f"staying_{len(os.listdir(local))}"
     (local / f"{name}.py").write_text(code, encoding="utf-8")
-    words = ["explain", str(local / "m.clvq"), str(local / "few.csv"), "-o", str(out / "told.csv")]
+    words = [
+        "explain",
+        "--cost",
+        "manhattan",
+        str(local / "m.clvq"),
+        str(local / "few.csv"),
+        "-o",
+        str(out / "told.csv"),
+    ]
     running = subprocess.Popen(
         [sys.executable, "-m", name, STAGES[stage], manner, *words],
         cwd=local,
@@ -176,7 +187,7 @@ def answers(running: subprocess.Popen[bytes]) -> bool:
 def assert_signals_end(local: Path, out: Path, draws: int, seed: int) -> None:
     """Of signals that wait at the same time the system chooses which comes first."""
     draw = np.random.default_rng(seed)
-    words = ["explain", "m.clvq", "many.csv", "-o", str(out / "told.csv")]
+    words = [*EXPLAIN, "m.clvq", "many.csv", "-o", str(out / "told.csv")]
     for _ in range(draws):
         moment, gap = draw.choice(MOMENTS) * draw.uniform(0.7, 1.3), draw.choice(GAPS)
         signs = [int(sign) for sign in draw.choice([*SIGNS], size=draw.integers(2, 5))]
@@ -292,7 +303,15 @@ def test_errors_that_an_interrupt_turns_into_are_interrupts(local: Path, tmp_pat
 
 def test_what_went_to_standard_output_is_not_denied(local: Path) -> None:
     """Nobody reads the pipe, so that the command stays in the midst of its output."""
-    words = ["explain", str(local / "m.clvq"), str(local / "few.csv"), "--format", "json"]
+    words = [
+        "explain",
+        "--cost",
+        "manhattan",
+        str(local / "m.clvq"),
+        str(local / "few.csv"),
+        "--format",
+        "json",
+    ]
     code = "from counterlvq.cli import explain as e\ntold = e._told\n"
     code += "e._told = lambda *a: told(*a) * 5000\nfrom counterlvq.cli import main\nmain()"
     with subprocess.Popen(
@@ -358,7 +377,17 @@ def test_workers_end_with_the_command(
     local: Path, tmp_path: Path, sign: signal.Signals, to_all: bool
 ) -> None:
     """Ctrl-C at a terminal goes to the workers, too."""
-    words = ["explain", "m.clvq", "many.csv", "--jobs", "2", "-o", str(tmp_path / "told.csv")]
+    words = [
+        "explain",
+        "--cost",
+        "manhattan",
+        "m.clvq",
+        "many.csv",
+        "--jobs",
+        "2",
+        "-o",
+        str(tmp_path / "told.csv"),
+    ]
     with subprocess.Popen(
         [*COMMAND, *words],
         cwd=local,

@@ -97,3 +97,24 @@ def test_levels_and_whole_numbers_are_told_too() -> None:
     assert batch.breaks_rules.tolist() == [True, False]
     assert batch[0].broken == ("income <= 3500",)
     assert batch[0].to_dict()["broken"] == ['"income <= 3500"']
+
+
+def test_value_between_two_steps_breaks_no_rule() -> None:
+    features = clvq.Features([clvq.Feature("income", decimals=0), clvq.Feature("debt", step=50)])
+    explainer = clvq.Explainer(MODEL, constraints=RULES[:2], features=features)
+    rows = [[2000.5, 100.0], [2000.0, 120.0], [2000.5, 620.0]]
+    batch = explainer.explain_batch(rows, target="good")
+    assert batch.breaks_rules.tolist() == [False, False, True]
+    assert [one.broken for one in batch] == [(), (), ("debt <= 500",)]
+
+
+def test_rule_that_applies_to_some_levels_is_broken_by_those_alone() -> None:
+    features = clvq.Features(
+        [clvq.Feature("income"), clvq.Feature("debt", levels=[0.0, 100.0, 900.0])]
+    )
+    rule = "if debt == 900 then income >= 3000"
+    explainer = clvq.Explainer(MODEL, constraints=[rule], features=features)
+    rows = [[2000.0, 900.0], [2000.0, 100.0], [3200.0, 900.0]]
+    batch = explainer.explain_batch(rows, target="good")
+    assert batch.breaks_rules.tolist() == [True, False, False]
+    assert [one.broken for one in batch] == [(rule,), (), ()]

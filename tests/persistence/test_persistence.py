@@ -424,9 +424,13 @@ def test_small_files_that_ask_for_much_memory() -> None:
 
 
 def seconds(ask: Any) -> float:
-    start = process_time()
-    ask()
-    return process_time() - start
+    """Least time of three: what else the machine does counts for little then."""
+    found = []
+    for _ in range(3):
+        start = process_time()
+        ask()
+        found.append(process_time() - start)
+    return min(found)
 
 
 @pytest.mark.parametrize("kind", [int, float])
@@ -440,16 +444,15 @@ def test_numbers_that_get_into_each_others_way_in_a_dict(kind: type, twice: bool
         values[-1] = values[0]
     words = "twice; expected each level once" if twice else "the model itself has levels"
     own = changed("model.features.0", {"name": "x0", "kind": "categorical", "levels": values})
-    start = process_time()
     assert words in refusal(own)
-    assert process_time() - start < most
+    assert seconds(lambda: refusal(own)) < most
     whole = changed("table.parts.1.levels", values)
     assert seconds(lambda: refusal(whole)) < most
     count = len(values)
     labels = np.empty(count, dtype=object)
     labels[:] = values
-    model = clvq.PrototypeModel(np.arange(float(count))[:, None], labels)
-    assert seconds(lambda: model.class_index) < most
+    rows = np.arange(float(count))[:, None]
+    assert seconds(lambda: clvq.PrototypeModel(rows, labels).class_index) < most
 
 
 def test_levels_in_other_numbers_are_the_same_levels() -> None:

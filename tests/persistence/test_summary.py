@@ -130,6 +130,12 @@ FIRST, SECOND, THIRD = (("table", "features", k) for k in range(3))
         (put(*THIRD, "prices", 0, "after", value=2), "after is no position of a level"),
         (put(*THIRD, "prices", 0, "price", value=-2.0), "expected a positive number"),
         (put(*THIRD, "price", value=True), "price is true or false; expected a number"),
+        (put("table", "imputed", value=[{"column": "pai", "value": 1.0}]), "'pai', which is no"),
+        (put("table", "imputed", value=[{"column": "pay", "value": 1.0}] * 2), "or twice"),
+        (put("table", "imputed", value=[{"column": "pay", "value": "much"}]), "does not take"),
+        (put("table", "imputed", value=[{"column": "pay", "value": 10**400}]), "does not take"),
+        (put("table", "imputed", value=[{"column": "job", "value": "king"}]), "does not take"),
+        (put("table", "imputed", value=[{"column": "pay"}]), "lacks 'value'"),
     ],
 )
 def test_documents_that_do_not_fit_are_refused(change: Any, words: str) -> None:

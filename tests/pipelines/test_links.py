@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pandas as pd
 import pytest
 from scipy.optimize import linprog
 from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import NearestCentroid
@@ -24,6 +26,7 @@ from sklearn.preprocessing import (
 
 import counterlvq as clvq
 from counterlvq import plots, report
+from counterlvq.tables.gaps import Fills
 from counterlvq.tables.links import NAMES, Link
 from tests.support.score_models import saved_and_loaded
 
@@ -243,3 +246,63 @@ def test_powers_are_those_of_scikit_learn(method: str) -> None:
 def test_an_unknown_function_is_refused() -> None:
     with pytest.raises(clvq.InvalidInputError, match="expected one of"):
         Link("sin")
+
+
+HOLED = pd.DataFrame({"income": [np.nan, 9000.0, np.nan], "debts": [900.0, np.nan, np.nan]})
+
+
+@pytest.mark.parametrize("name", POWERS)
+def test_missing_values_before_a_function(name: str) -> None:
+    """An imputed value is one of the user's units, and the cost counts from its image."""
+    table = FRAME[["income", "debts"]].mask(np.arange(N)[:, None] % 7 == [0, 1])
+    imputer = SimpleImputer(strategy="median")
+    steps = imputer, POWERS[name], StandardScaler(), NearestCentroid()
+    fitted = make_pipeline(*steps).fit(table, Y)
+    filled = pd.DataFrame(fitted[0].transform(HOLED), columns=HOLED.columns)
+    for explainer in (clvq.Explainer(fitted), clvq.Explainer(saved_and_loaded(fitted))):
+        batch = explainer.explain_batch(HOLED, target="yes")
+        expected = explainer.explain_batch(filled, target="yes")
+        assert np.array_equal(batch.values, expected.values)
+        assert np.array_equal(batch.cost, expected.cost)
+        assert np.array_equal(batch.missing, HOLED.isna())
+        assert (fitted.predict(batch.X) == "yes").all()
+        stays = batch.X.isna().to_numpy()
+        assert np.array_equal(stays, HOLED.isna().to_numpy() & (batch.values == filled.to_numpy()))
+        assert stays.any()
+        assert [explainer.explain(HOLED.iloc[[i]], "yes").cost for i in range(3)] == [*batch.cost]
+
+
+def test_values_at_which_a_function_has_none() -> None:
+    fitted = pipeline(NearestCentroid(), FunctionTransformer(np.log))
+    explainer = clvq.Explainer(fitted)
+    rows = FRAME.iloc[:4].copy()
+    rows.loc[1, "income"], rows.loc[2, ["income", "debts"]] = 0.0, [-3.0, -4.0]
+    with pytest.raises(clvq.InvalidInputError, match=r"row 1 of X has 0 in column 'income', where"):
+        explainer.explain_batch(rows, target="yes")
+    with pytest.raises(clvq.InvalidInputError, match=r"x has 0 .* log\(income\) is no number"):
+        explainer.explain(rows.iloc[[1]], target="yes")
+    batch = explainer.explain_batch(rows, target="yes", on_bad_rows="report")
+    assert (batch.status == "invalid").tolist() == [False, True, True, False]
+    assert "-3 in column 'income'" in batch[2].reason
+    assert "-4 in column 'debts'" in batch[2].reason
+    expected = explainer.explain_batch(rows.iloc[[0, 3]], target="yes")
+    assert np.array_equal(batch.cost[[0, 3]], expected.cost)
+
+
+@pytest.mark.parametrize("fill", [0.0, -1.0])
+def test_imputed_values_at_which_a_function_has_none(fill: float) -> None:
+    imputer = SimpleImputer(strategy="median")
+    steps = imputer, FunctionTransformer(np.log), StandardScaler(), NearestCentroid()
+    table = FRAME[["income", "debts"]]
+    fitted = make_pipeline(*steps).fit(table, Y)
+    read = clvq.TableModel.from_pipeline(fitted)
+    fitted[0].statistics_[0] = fill
+    batch = clvq.Explainer(fitted).explain_batch(HOLED, target="yes", on_bad_rows="report")
+    assert (batch.status == "invalid").tolist() == [True, False, True]
+    assert f"puts {fill!r} in its place, where log(income) is no number" in batch[0].reason
+
+    wrong = replace(read.table_map, fills=Fills({"income": fill}))
+    file = io.BytesIO()
+    clvq.save(clvq.TableModel(wrong, read.model, read.features), file)
+    with pytest.raises(clvq.ModelFileError, match="a value that its column does not take"):
+        clvq.load(io.BytesIO(file.getvalue()))

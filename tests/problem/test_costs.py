@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -219,8 +220,8 @@ def test_constant_must_be_a_positive_weight(constant: Any) -> None:
 
 
 def test_mad_weights_refuse_what_is_no_table() -> None:
-    with pytest.raises(clvq.InvalidInputError, match=r"X\[1, 0\] is nan"):
-        clvq.mad_weights([[1.0, 2.0], [NAN, 3.0]])
+    with pytest.raises(clvq.InvalidInputError, match=r"X\[1, 0\] is inf"):
+        clvq.mad_weights([[1.0, 2.0], [np.inf, 3.0]])
     with pytest.raises(clvq.InvalidInputError, match="X has 1 dimension"):
         clvq.mad_weights([1.0, 2.0])
     with pytest.raises(clvq.InvalidInputError, match="X is empty"):
@@ -532,11 +533,35 @@ def test_mad_weights_of_a_frame_leave_levels_at_the_price_of_a_switch(library: A
 
 def test_mad_weights_of_a_frame_name_the_column_that_is_at_fault() -> None:
     frame = mixed_frame(pd)
-    with pytest.raises(clvq.InvalidInputError, match=r"'age' never varies.*constant=1\.0"):
+    with pytest.raises(clvq.InvalidInputError, match=r"'age' is .* in every row.*constant=1\.0"):
         clvq.mad_weights(frame.assign(age=3))
     assert clvq.mad_weights(frame.assign(age=3), constant=7.0)[0] == 7.0
-    with pytest.raises(clvq.InvalidInputError, match="column 'income', row 1 is missing"):
-        clvq.mad_weights(frame.assign(income=[1.0, NAN, 2.0, 3.0]))
+    with pytest.raises(clvq.InvalidInputError, match="column 'income', row 1 is inf"):
+        clvq.mad_weights(frame.assign(income=[1.0, np.inf, 2.0, 3.0]))
+
+
+def test_mad_weights_pass_over_missing_values_and_say_how_many() -> None:
+    """Each weight is that of the values that are there, whatever the other columns lack."""
+    whole = np.random.default_rng(1).normal(size=(40, 3))
+    holed = whole.copy()
+    holed[:7, 0], holed[30:, 2] = np.nan, np.nan
+    there = [whole[7:, 0], whole[:, 1], whole[:30, 2]]
+    expected = [clvq.mad_weights(column[:, None])[0] for column in there]
+    objects = holed.astype(object)
+    objects[np.isnan(holed)] = None
+    frame = pd.DataFrame(holed, columns=["a", "b", "c"])
+    for X in (holed, objects, frame, pl.from_pandas(frame), pa.Table.from_pandas(frame)):
+        with pytest.warns(UserWarning, match=r"7 of column .*, 10 of column .*, of 40 rows"):
+            assert clvq.mad_weights(X).tolist() == expected
+    with (
+        pytest.warns(UserWarning, match="2 of column 0"),
+        pytest.raises(clvq.InvalidInputError, match="column 0 of X has no value"),
+    ):
+        clvq.mad_weights([[NAN, 1.0], [NAN, 2.0]])
+
+
+def test_mad_weights_of_levels_alone_are_ones() -> None:
+    frame = mixed_frame(pd)
     assert clvq.mad_weights(frame[["job", "owner"]]).tolist() == [1.0, 1.0]
 
 

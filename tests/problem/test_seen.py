@@ -85,7 +85,8 @@ def test_ends_that_are_stated_take_the_place_of_those_seen() -> None:
 
 def test_a_frame_says_which_ranges_were_seen() -> None:
     table = pd.DataFrame({"a": [-1.0, 3.0, 0.0], "b": [0.0, 2.0, None]})
-    explainer = clvq.Explainer(MODEL, features=table)
+    with pytest.warns(UserWarning, match="missing values: 1 of column 'b', of 3 rows"):
+        explainer = clvq.Explainer(MODEL, features=table)
     assert {f.name: f.seen for f in explainer.features} == SEEN
     free = clvq.Explainer(MODEL, features=clvq.Features.from_frame(table, ranges=None))
     assert free.constraints == ()

@@ -253,7 +253,7 @@ def test_pandas_dtypes(dtype: Any, kind: str) -> None:
 )
 def test_columns_of_objects_are_judged_by_their_values(values: list[Any], kind: str) -> None:
     frame = pd.DataFrame({"f": pd.Series(values, dtype=object)})
-    assert clvq.Features.from_frame(frame)["f"].kind == kind
+    assert clvq.Features.from_frame(frame, ranges=None)["f"].kind == kind
 
 
 def test_nullable_booleans_and_text() -> None:

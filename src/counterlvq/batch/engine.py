@@ -85,6 +85,10 @@ class Table:
         self.code[part], self.prototype[part] = _CODE[Status.UNKNOWN], -1
         self.nearest[part], self.second[part] = -1, False
 
+    def mark(self, rows: NDArray[np.int64], status: Status) -> None:
+        """Give rows a status."""
+        self.code[rows] = _CODE[status]
+
     @property
     def status(self) -> NDArray[np.str_]:
         """Statuses by name, (n,)."""

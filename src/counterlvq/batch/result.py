@@ -70,11 +70,13 @@ class CounterfactualBatch:
     cost, lower_bound, gap, resolution : ndarray of shape (n,)
         As in `Counterfactual`.
     status : ndarray of str, shape (n,)
-        One of "optimal", "feasible", "infeasible", "unknown".
+        One of "optimal", "feasible", "infeasible", "unknown", "invalid".
+    missing : ndarray of bool, shape (n, d)
+        Where an input has no value and something stands in for it, as in `Counterfactual`.
     prototype : ndarray of int, shape (n,)
         Nearest prototype of each counterfactual; -1 without an answer.
     prediction, original_prediction : ndarray of shape (n,)
-        Labels of counterfactuals (None without an answer) and inputs.
+        Labels of counterfactuals (None without an answer) and inputs (None for invalid ones).
     second_engine : ndarray of bool, shape (n,)
         Rows whose first answer did not stand up, or that the kernels cannot take: they were
         solved by HiGHS or Clarabel.
@@ -117,6 +119,7 @@ class CounterfactualBatch:
     check: RowCheck | None = field(default=None, compare=False)
     certify: Callable[..., None] | None = field(default=None, compare=False)
     respond: Respond | None = field(default=None, compare=False)
+    gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
@@ -162,6 +165,7 @@ class CounterfactualBatch:
             self.check,
             self.certify,
             self.respond,
+            None if self.gaps is None else self.gaps[at],
         )
 
     def _one(self, row: int) -> Counterfactual:
@@ -169,7 +173,7 @@ class CounterfactualBatch:
         answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if self.given.named is None:
             return answer
-        held = self.given.holding(np.array([row]), answer.values[None, :])
+        held = self.given.holding(np.array([row]), answer.values_with_gaps[None, :])
         return replace(answer, as_given=held[0] if isinstance(held, list) else held)
 
     def save_certificates(
@@ -214,12 +218,26 @@ class CounterfactualBatch:
     @cached_property
     def X(self) -> Any:  # noqa: N802 - as everywhere, a table of inputs is an X
         """Counterfactuals as the inputs were given; a gap or NaN where there is none."""
-        return self.given.holding(self.rows, self.values)
+        return self.given.holding(self.rows, self.values_with_gaps)
 
     @property
     def original(self) -> Any:
         """The inputs as they were given."""
-        return self.given.holding(self.rows, self.original_values)
+        if self.given.table is not None and (self.status == Status.INVALID).any():
+            return self.given.table.taking(self.rows).with_columns({})
+        return self.given.holding(self.rows, _emptied(self.original_values, self.gaps))
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Where an input has no value and something stands in for it, (n, d)."""
+        return np.zeros(self.values.shape, dtype=bool) if self.gaps is None else self.gaps
+
+    @property
+    def values_with_gaps(self) -> Floats:
+        """Counterfactuals as numbers, NaN where a value stays missing, (n, d)."""
+        if self.gaps is None:
+            return self.values
+        return _emptied(self.values, self.gaps & (self.values == self.original_values))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -237,18 +255,12 @@ class CounterfactualBatch:
     @property
     def prediction(self) -> NDArray[Any]:
         """Labels of the counterfactuals, (n,); an object array with None where there is none."""
-        found = self.labels[self.prototype]
-        if (self.prototype >= 0).all():
-            return found
-        out = found.astype(object)
-        out[self.prototype < 0] = None
-        return out
+        return _labels_at(self.labels, self.prototype)
 
     @property
     def original_prediction(self) -> NDArray[Any]:
-        """Labels of the inputs, (n,)."""
-        found: NDArray[Any] = self.labels[self.original_prototype]
-        return found
+        """Labels of the inputs, (n,); an object array with None where some are invalid."""
+        return _labels_at(self.labels, self.original_prototype)
 
     @property
     def fallbacks(self) -> int:
@@ -260,14 +272,16 @@ class CounterfactualBatch:
 
         For each feature f there are the columns f_before, f_after and, for numbers, f_change;
         then cost, lower_bound, gap, status, prediction, original_prediction and prototype. It
-        is a frame of the library that the inputs came in, of pandas for arrays.
+        is a frame of the library that the inputs came in, of pandas for arrays. A change from a
+        missing value is counted from what stands in for it.
         """
+        before, after = _emptied(self.original_values, self.gaps), self.values_with_gaps
         delta = self.delta
         columns: dict[str, Any] = {}
         for j, feature in enumerate(self.features):
             name = encodable(feature.name)
-            columns[f"{name}_before"] = _holdable(written(self.original_values[:, j], feature))
-            columns[f"{name}_after"] = _holdable(written(self.values[:, j], feature))
+            columns[f"{name}_before"] = _holdable(written(before[:, j], feature))
+            columns[f"{name}_after"] = _holdable(written(after[:, j], feature))
             if feature.is_number:
                 columns[f"{name}_change"] = delta[:, j]
         for name in ("cost", "lower_bound", "gap", "status"):
@@ -373,6 +387,20 @@ class BatchSummary:
         )
 
     __repr__ = __str__
+
+
+def _labels_at(labels: NDArray[Any], prototypes: NDArray[np.int64]) -> NDArray[Any]:
+    """Labels of prototypes; an object array with None if there are some at -1."""
+    found: NDArray[Any] = labels[prototypes]
+    if (prototypes >= 0).all():
+        return found
+    out = found.astype(object)
+    out[prototypes < 0] = None
+    return out
+
+
+def _emptied(values: Floats, gaps: NDArray[np.bool_] | None) -> Floats:
+    return values if gaps is None else np.where(gaps, np.nan, values)
 
 
 def _size(use: FeatureUse) -> str:

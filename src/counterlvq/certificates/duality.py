@@ -174,6 +174,8 @@ class Grounds:
     ) -> ExactLeast | None:
         """As `value`, without any rounding; None where the sum has no least value."""
         data, d = self.stated, self.x.size
+        if not np.isfinite(margin):
+            return None
         low, high = (
             [None if not np.isfinite(end) else Fraction(float(end)) for end in ends]
             for ends in self.box(cap)

@@ -12,6 +12,7 @@ from fractions import Fraction
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.finite_algebra import least_squares
 from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.programs.nonconvex import Box
@@ -86,7 +87,9 @@ def around(quadric: QuadraticCondition) -> Box:
     if quadric.h.any():
         return everything
     n = (quadric.h.size + quadric.g.size + 8) * UNIT
-    center: Floats = np.linalg.lstsq(quadric.G, quadric.g, rcond=None)[0].astype(np.float64)
+    center = least_squares(quadric.G, quadric.g, None)
+    if center is None:
+        return everything
     # |G (y - center)| <= |G y - g| + |G center - g|, wherever rounding has put the centre.
     rest = np.abs(quadric.G @ center - quadric.g) + quadric.g_open
     rest += n * (np.abs(quadric.G) @ np.abs(center) + np.abs(quadric.g))

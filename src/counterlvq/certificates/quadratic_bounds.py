@@ -153,7 +153,8 @@ def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope
     lost = n * (float(away @ size + np.abs(total.h) @ away) + abs(total.constant))
     lost += n * convex.shift * (squares + paid)
     lost += float(away @ blur.H @ away + blur.h @ away) + blur.constant + float(far @ blur.H @ far)
-    lost += TINY_MINIMUM * (1.0 + float(away.sum() + far.sum())) ** 2
+    reach = 1.0 + float(away.sum() + far.sum())
+    lost += TINY_MINIMUM * reach * reach  # which may be infinite; a power would raise an error
     line = _Line(box, p, slope, slack, total.w, blur.w)
     least, terms = line.least_within(~unlimited)
     for j in np.flatnonzero(unlimited).tolist():

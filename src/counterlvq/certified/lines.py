@@ -86,6 +86,7 @@ class Writer:
 
     def line(self, cf: Counterfactual) -> Values:
         """Write one answer."""
+        self._refuse_gaps(cf)
         view = self.explainer.prepared_for(cf.original_values)
         if view.outside:
             names = [str(view.asked.constraints[k]) for k in view.outside]
@@ -100,6 +101,22 @@ class Writer:
         if not is_tree and view.rules.says is None:
             return out
         return self._proved(out, view)
+
+    def _refuse_gaps(self, cf: Counterfactual) -> None:
+        """Refuse inputs that the file has no way to state."""
+        which = f"answer {self._written + 1}"
+        if cf.status is Status.INVALID:
+            raise NotSupportedError(
+                f"{which} is about a row that cannot be read ({cf.reason.rstrip('.')}), so that "
+                f"nothing is claimed of it; expected rows that were answered. Leave it out."
+            )
+        if cf.missing.any():
+            names = [repr(cf.feature_names[j]) for j in np.flatnonzero(cf.missing)]
+            raise NotSupportedError(
+                f"{which} is about a row without a value in {', '.join(names)}, and the file can "
+                f"state complete rows only; expected a value in each column. Fill in what the "
+                f"pipeline puts there, in a table that holds no gaps, and ask again."
+            )
 
     def _claimed(self, cf: Counterfactual, view: Prepared) -> Values:
         has_answer = cf.status.has_answer

@@ -64,7 +64,6 @@ def app(ctx: click.Context) -> None:
     """Smallest changes to an input that change the decision, with a proof.
 
     \b
-      counterlvq train loans.csv --label granted --output loans.clvq
       counterlvq explain loans.clvq rejected.csv --target yes --freeze age
     """  # noqa: D301 - click reads the control character
     if ctx.invoked_subcommand is None:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
+    bad_rows_option,
     defaults_told,
     explainer_from,
     question_options,
@@ -36,6 +39,8 @@ _NOT_WRITTEN = (
     ".arrow", ".orc", ".h5", ".hdf5", ".db", ".sqlite", ".dta", ".sav", ".pkl", ".pickle", ".npy",
     ".npz", ".html", ".htm", ".pdf", ".xml", ".yaml", ".yml", ".zip", ".gz", ".clvq",
 )  # fmt: skip
+# Rows of which it is said why they cannot be read.
+_TOLD_INVALID = 5
 # What is said of each row, beside the columns of the table.
 _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_prediction")
 
@@ -47,6 +52,7 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @wording_options
 @table_options
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
+@bad_rows_option
 @click.option(
     "--format", "kind", type=click.Choice(FORMATS), help="By default, as --output ends; else table."
 )
@@ -69,6 +75,7 @@ def explain(
     table: str,
     target: tuple[str, ...],
     jobs: int | None,
+    bad_rows: str,
     kind: str | None,
     output: str,
     escape: bool,
@@ -91,7 +98,7 @@ def explain(
     _check_proofs(output, certificates, model_apart)
     check_writable(output)
     loaded = read_model(model)
-    rows = read_table(table)
+    rows = with_typed_cells(read_table(table), loaded.features)
     taken = [name for name in _TOLD if name in rows.columns]
     if taken and kind in ("csv", "parquet"):
         raise clvq.InvalidInputError(
@@ -100,12 +107,16 @@ def explain(
         )
     explainer = explainer_from(loaded, rows, **question)
     wish, wording = targets_from(loaded, target), wording_from(loaded)
-    batch = explainer.explain_batch(rows, wish, n_jobs=jobs, progress=sys.stderr.isatty())
+    batch = explainer.explain_batch(
+        rows, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
+    )
     if certificates is not None:
         _save(batch, certificates, model_apart)
     if vipr is not None:
         with working("writing proofs"):
             batch.save_vipr(vipr)
+    if kind in ("csv", "parquet"):
+        _tell_invalid(batch)
     with working("writing"):
         told = (
             listing(batch, defaults_told(explainer), wording)
@@ -138,6 +149,16 @@ def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None) -
         f"{holder} holds the model; the prototypes of a nearest neighbour are training rows.",
         aside=True,
     )
+
+
+def _tell_invalid(batch: clvq.CounterfactualBatch) -> None:
+    """Say why rows cannot be read, where the output has no room for reasons."""
+    at = np.flatnonzero(batch.status == clvq.Status.INVALID).tolist()
+    for i in at[:_TOLD_INVALID]:
+        say(f"counterlvq: row {i} is invalid: {batch[i].reason}", aside=True)
+    if len(at) > _TOLD_INVALID:
+        more = f"{len(at) - _TOLD_INVALID:,} more rows are invalid"
+        say(f"counterlvq: {more}; --format json says why.", aside=True)
 
 
 def _kind_by_ending(output: str) -> str:

@@ -17,7 +17,10 @@ from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
 from counterlvq.visible import shown_text
 
-__all__ = ["defaults_told", "explainer_from", "label_from", "question_options", "targets_from"]
+__all__ = [
+    "bad_rows_option", "defaults_told", "explainer_from", "label_from", "question_options",
+    "targets_from",
+]  # fmt: skip
 
 COSTS = ("manhattan", "mad", "euclidean")
 METHODS = ("auto", "ccp", "global")
@@ -101,6 +104,15 @@ _OPTIONS = (
     ),
     click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True),
     click.option("--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="For each row."),
+)
+
+
+bad_rows_option = click.option(
+    "--bad-rows",
+    type=click.Choice(("report", "raise")),
+    default="report",
+    show_default=True,
+    help="Rows that cannot be read: call them invalid, or stop.",
 )
 
 

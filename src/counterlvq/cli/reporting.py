@@ -9,8 +9,14 @@ import click
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
-from counterlvq.cli.options import explainer_from, question_options, targets_from
+from counterlvq.cli.options import (
+    bad_rows_option,
+    explainer_from,
+    question_options,
+    targets_from,
+)
 from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
 from counterlvq.cli.telling import say
 from counterlvq.cli.wording import wording_from, wording_options
@@ -60,6 +66,7 @@ def _positions(text: str) -> tuple[int, ...]:
     "--pictures/--no-pictures", default=True, help="Draw the planes of the proofs (the default)."
 )
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
+@bad_rows_option
 @click.option(
     "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
 )
@@ -74,6 +81,7 @@ def report(
     title: str,
     pictures: bool,
     jobs: int | None,
+    bad_rows: str,
     output: str,
     **question: Any,
 ) -> int:
@@ -94,12 +102,14 @@ def report(
         raise click.UsageError("HTML is nothing to read on a terminal; name a file with --output.")
     check_writable(output)
     loaded = read_model(model)
-    whole = read_table(table)
+    whole = with_typed_cells(read_table(table), loaded.features)
     chosen = _chosen(len(whole), rows, limit)
     explainer = explainer_from(loaded, whole, **question)
     wish, wording = targets_from(loaded, target), wording_from(loaded)
     some = whole.iloc[list(chosen)]
-    batch = explainer.explain_batch(some, wish, n_jobs=jobs, progress=sys.stderr.isatty())
+    batch = explainer.explain_batch(
+        some, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
+    )
     with working("writing the page"):
         page = report_html(
             explainer,

@@ -20,6 +20,7 @@ from importlib import import_module
 from typing import Any
 
 import counterlvq as clvq
+from counterlvq.cli.csv_cells import DECIMAL
 from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.formulas import restored
 from counterlvq.cli.parquet_frames import frame_from, text_size
@@ -159,7 +160,9 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
         _check_width(pandas, read(io.BytesIO(encoded), nrows=1, dtype=object), names)
     table = read(io.BytesIO(encoded))
     _check_width(pandas, table, names)
-    return restored(table) if "'" in text else table
+    table = restored(table) if "'" in text else table
+    table.attrs[DECIMAL] = how.decimal
+    return table
 
 
 def _check_width(pandas: Any, table: Any, names: list[str]) -> None:

@@ -13,7 +13,13 @@ from counterlvq.visible import shown_text
 
 __all__ = ["listing"]
 
-_COLORS = {"optimal": "green", "feasible": "yellow", "infeasible": "red", "unknown": "red"}
+_COLORS = {
+    "optimal": "green",
+    "feasible": "yellow",
+    "infeasible": "red",
+    "unknown": "red",
+    "invalid": "magenta",
+}
 _HEAD = ("row", "status", "class", "cost", "bound", "gap", "changes")
 
 
@@ -39,7 +45,8 @@ def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:
     before, now = cf.original_prediction, cf.prediction
     if not cf.status.has_answer:
         text = cf.text(**vars(wording))
-        return (str(i), str(cf.status), shown_text(before), "", "", "", text)
+        label = "" if cf.status is clvq.Status.INVALID else shown_text(before)
+        return (str(i), str(cf.status), label, "", "", "", text)
     return (
         str(i),
         str(cf.status),

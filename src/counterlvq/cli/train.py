@@ -78,21 +78,24 @@ def train(
     that the model has not seen; the model that is saved is the one that was measured. The file
     also holds a summary of the table, by which `explain` measures changes and keeps numbers in
     the ranges that were seen: medians, deviations, quantiles and shares, but no row.
+
+    Rows without a class are left out. Where other values are missing, the model takes the median of
+    the column, or its most frequent level, then and later.
     """
     if output is not None:
         check_writable(output)
-    frame = read_table(table)
+    aside = output == STDOUT  # a model that goes there is not to be mixed with words
+    frame = _with_labels(read_table(table), label, aside)
     X, y = _split_off(frame, label, drop)
     features = _features(frame, X, columns)
-    steps = _steps(features, scale, pca, seed)
+    X, gaps = _gaps(X, aside)
+    steps = _steps(features, gaps, scale, pca, seed)
     estimator = getattr(clvq, model.upper())(prototypes, random_state=seed)
     chosen = _held_out(y, test_share, seed)
     with working(f"training {model} on {int((~chosen).sum()):,} rows"):
         fitted = _fitted(steps, estimator, _in_days(X, features)[~chosen], y[~chosen])
         told = _table_model(fitted, features)
         right = told.predict(X) == y
-    # A model that goes to standard output is not to be mixed with words.
-    aside = output == STDOUT
     for name, rows in (("training", ~chosen), ("held out", chosen)):
         if rows.any():
             share = f"{right[rows].mean():6.1%} of {int(rows.sum()):,} rows right"
@@ -132,12 +135,11 @@ def _split_off(
     X = frame.drop(columns=[label, *drop])
     if X.shape[1] == 0:
         raise clvq.InvalidInputError("no column is left to learn from; expected at least one.")
-    for name in (label, *X.columns):
-        missing = int(frame[name].isna().sum())
-        if missing:
+    for name in X.columns:
+        if frame[name].isna().all():
             raise clvq.InvalidInputError(
-                f"column {name!r} lacks a value in {missing} of {len(frame)} rows; expected one in "
-                f"each. Fill in or remove missing values, or leave the column out with --drop."
+                f"column {name!r} has no value in any row; expected some. Leave the column out "
+                f"with --drop."
             )
     is_text = described.kind == "categorical"
     return X, np.array(frame[label].tolist(), dtype=np.str_ if is_text else None)
@@ -156,10 +158,44 @@ def _features(frame: pd.DataFrame, X: pd.DataFrame, columns: str | None) -> clvq
     return features
 
 
-def _steps(features: clvq.Features, scale: bool, pca: int | None, seed: int) -> list[Any]:
+def _with_labels(frame: pd.DataFrame, label: str, aside: bool) -> pd.DataFrame:
+    """Leave rows out that have no class, and say how many."""
+    clvq.Features([str(name) for name in frame.columns]).position(label)
+    there = frame[label].notna().to_numpy()
+    if there.all():
+        return frame
+    if not there.any():
+        raise clvq.InvalidInputError(
+            f"the label column {label!r} has no value in any row; expected a class in each."
+        )
+    count = int((~there).sum())
+    rows = f"{count:,} of {len(frame):,} rows left out, which have no {label}"
+    say(f"missing   {rows}", aside=aside)
+    return frame[there].reset_index(drop=True)
+
+
+def _gaps(X: pd.DataFrame, aside: bool) -> tuple[pd.DataFrame, set[str]]:
+    """Find the columns with missing values, say how many, and write them as imputers know them."""
+    counts = {str(name): int(X[name].isna().sum()) for name in X.columns}
+    found = {name: count for name, count in counts.items() if count}
+    if not found:
+        return X, set()
+    shown = ", ".join(f"{count:,} of {name}" for name, count in found.items())
+    say(f"missing   {shown}; median or most frequent level instead", aside=aside)
+    plain = {}
+    for name in found:
+        is_number = X[name].dtype.kind in "iuf"
+        whole = X[name].astype("float64" if is_number else object)
+        plain[name] = whole.where(X[name].notna(), np.nan)
+    return X.assign(**plain), set(found)
+
+
+def _steps(
+    features: clvq.Features, gaps: set[str], scale: bool, pca: int | None, seed: int
+) -> list[Any]:
     from sklearn.compose import ColumnTransformer
     from sklearn.decomposition import PCA
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+    from sklearn.preprocessing import StandardScaler
 
     numbers = [feature.name for feature in features if feature.is_number]
     encoded = [feature for feature in features if not feature.is_number]
@@ -169,17 +205,16 @@ def _steps(features: clvq.Features, scale: bool, pca: int | None, seed: int) -> 
                 f"column {feature.name!r} is text with {len(feature.levels)} different values; "
                 f"expected at most {MOST_LEVELS}. Leave it out with --drop {feature.name!r}."
             )
-    # The levels of all rows, so that a level that only rows held out have is known too.
-    encoder = OneHotEncoder(
-        categories=[list(feature.levels) for feature in encoded],
-        drop="if_binary",
-        sparse_output=False,
-    )
     parts: list[Any] = []
-    if numbers:
-        parts.append(("numbers", StandardScaler() if scale else "passthrough", numbers))
-    if encoded:
-        parts.append(("levels", encoder, [feature.name for feature in encoded]))
+    for name, with_gaps in (("", False), ("filled ", True)):
+        some = [column for column in numbers if (column in gaps) == with_gaps]
+        if some:
+            last = StandardScaler() if scale else "passthrough"
+            parts.append((f"{name}numbers", _after_imputer("median", with_gaps, last), some))
+        levels = [feature for feature in encoded if (feature.name in gaps) == with_gaps]
+        if levels:
+            step = _after_imputer("most_frequent", with_gaps, _encoder(levels))
+            parts.append((f"{name}levels", step, [feature.name for feature in levels]))
     steps: list[Any] = [("columns", ColumnTransformer(parts))]
     if pca is not None:
         steps.append(("pca", PCA(pca, random_state=seed)))
@@ -194,6 +229,27 @@ def _in_days(X: pd.DataFrame, features: clvq.Features) -> pd.DataFrame:
         if feature.kind == "date"
     }
     return X.assign(**days) if days else X
+
+
+def _encoder(features: list[clvq.Feature]) -> Any:
+    """Encode the levels of all rows, so that one that only rows held out have is known too."""
+    from sklearn.preprocessing import OneHotEncoder
+
+    return OneHotEncoder(
+        categories=[list(feature.levels) for feature in features],
+        drop="if_binary",
+        sparse_output=False,
+    )
+
+
+def _after_imputer(strategy: str, with_gaps: bool, last: Any) -> Any:
+    """Put an imputer before a step where values are missing."""
+    if not with_gaps:
+        return last
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("imputed", SimpleImputer(strategy=strategy)), ("step", last)])
 
 
 def _held_out(y: NDArray[Any], share: float, seed: int) -> NDArray[np.bool_]:

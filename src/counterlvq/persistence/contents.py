@@ -15,14 +15,16 @@
 ``table.levels.0``, ..  (l, k) doubles  what each level of a column of levels adds
 ======================  ==============  ========================================================
 
-A column of numbers that is seen through a function, from version 3 on, names it in the document.
+A column of numbers that is seen through a function, from version 4 on, names it in the document.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
+import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -51,14 +53,15 @@ from counterlvq.persistence.meanings import (
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.tables.features import Features
+from counterlvq.tables.gaps import Fills
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Meaning
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
 # A file has the lowest version that can say it: versions before 2 had no diagonals, versions before
-# 3 no summary of the training table, and less to say of columns, and versions before 4 knew
-# prototypes with distances only, and no functions of columns.
+# 3 no summary of the training table, nothing in the place of missing values, and less to say of
+# columns, and versions before 4 knew prototypes with distances only, and no functions of columns.
 VERSION = 4
 _BEFORE_DIAGONALS = 1
 _BEFORE_SUMMARIES = 2
@@ -120,7 +123,8 @@ def contents_of(
     summary = model.reference if reference is None else Reference.of(reference, known)
     if summary is not None:
         document["reference"] = reference_document(summary)
-    if summary is not None or says_more(known):
+    imputes = document["table"] is not None and "imputed" in document["table"]
+    if summary is not None or imputes or says_more(known):
         document["version"] = _BEFORE_MEANINGS
     if isinstance(model, TableModel) and any(model.table_map.links):
         document["version"] = VERSION
@@ -210,12 +214,19 @@ def _put_table(model: TableModel, arrays: dict[str, NDArray[Any]]) -> dict[str, 
         said = np.array([getattr(part, of) for part in numeric], dtype=np.float64)
         if said.any():
             arrays[name] = said
-    return {
+    out: dict[str, Any] = {
         "columns": list(table_map.columns),
         "named": table_map.named,
         "parts": parts,
         "features": described(model.features),
     }
+    known = table_map.fills.values
+    if known:
+        filled = scalars(list(known.values()), "what stands in for a missing value")
+        out["imputed"] = [
+            {"column": name, "value": value} for name, value in zip(known, filled, strict=True)
+        ]
+    return out
 
 
 # --- from contents to a model ---------------------------------------------------------------------
@@ -245,8 +256,11 @@ def model_from(contents: Contents, max_bytes: int | None) -> PrototypeModel | Ta
     fields = Fields(table, "table")
     table_map = _table_map(fields, arrays, model.n_features, version)
     features = features_from(fields.items("features", dict), "table.features", says_more=later)
+    imputed = fields.take_list_if_there("imputed", dict) if later else None
     fields.done()
     arrays.done()
+    if imputed is not None:
+        table_map = replace(table_map, fills=_fills(imputed, table_map))
     out = TableModel(table_map, model, features)
     return out if summary is None else out.with_reference(reference_from(summary, out.features))
 
@@ -426,6 +440,27 @@ def _table_map(fields: Fields, arrays: _Arrays, width: int, version: int) -> Tab
             raise Refusal(f"{stored} has {len(weights)} rows for {len(levels)} levels.")
         parts.append(LevelsPart(name, tuple(levels), weights))
     return TableMap(columns, tuple(parts), constant, named)
+
+
+def _fills(entries: list[Any], table_map: TableMap) -> Fills:
+    """Read what stands in for missing values: a number or a level, of columns that there are."""
+    values: dict[str, Scalar] = {}
+    levels = {part.column: part.levels for part in table_map.parts if isinstance(part, LevelsPart)}
+    numbers = {part.column: part for part in table_map.parts if isinstance(part, NumericPart)}
+    for k, entry in enumerate(entries):
+        fields = Fields(entry, f"table.imputed[{k}]")
+        name: str = fields.take("column", str)
+        value: Scalar = fields.take("value", str, int, float, bool)
+        fields.done()
+        if name not in table_map.columns or name in values:
+            raise Refusal(f"{fields.where} is about {name[:80]!r}, which is no column, or twice.")
+        is_number = isinstance(value, int | float) and abs(value) <= sys.float_info.max
+        fits = value in levels[name] if name in levels else is_number or name not in numbers
+        link = numbers[name].link if name in numbers else None
+        if not fits or (link is not None and not link.takes(np.array(value, dtype=np.float64))):
+            raise Refusal(f"{fields.where} has a value that its column does not take.")
+        values[name] = value
+    return Fills(values)
 
 
 def _slopes(arrays: _Arrays, width: int) -> list[Floats]:

@@ -71,7 +71,10 @@ def _singular(step: Any, flow: Flow) -> Flow:
 
 
 def _imputer(step: Any, flow: Flow) -> Flow:
-    """On complete rows an imputer changes nothing and its indicators are all zero."""
+    """On complete rows an imputer changes nothing and its indicators are all zero.
+
+    What it puts in the place of missing values is noted, for the proof to look at.
+    """
     statistics = fitted_array(step, "statistics_")
     if not is_missing(step.missing_values):
         raise NotSupportedError(
@@ -79,11 +82,12 @@ def _imputer(step: Any, flow: Flow) -> Flow:
             f"value that a row may have; expected NaN or None, which complete rows do not hold."
         )
     empty = np.array([is_missing(value) for value in statistics.tolist()], dtype=bool)
+    marked = fitted_array(step.indicator_, "features_").tolist() if step.add_indicator else []
+    flow = flow.filled(statistics.tolist(), marked)
     if not step.keep_empty_features:
         flow = flow.taking(np.flatnonzero(~empty))
     if step.add_indicator:
-        indicators = len(fitted_array(step.indicator_, "features_"))
-        flow = flow.beside([flow.constant(np.zeros(indicators))])
+        flow = flow.beside([flow.constant(np.zeros(len(marked)))])
     return flow
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, final
 
@@ -22,8 +22,9 @@ from counterlvq.pipelines.rounding import (
     summed,
 )
 from counterlvq.tables.links import Link
+from counterlvq.tables.values import is_missing
 
-__all__ = ["Contributions", "Flow"]
+__all__ = ["Contributions", "Fill", "Flow"]
 
 
 class Contributions(NamedTuple):
@@ -49,6 +50,13 @@ class Contributions(NamedTuple):
         return Contributions(levels, mine + added, SAFE * blur)
 
 
+class Fill(NamedTuple):
+    """What an imputer puts in the place of a missing value, and whether it marks that elsewhere."""
+
+    value: Any
+    marked: bool
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Flow:
@@ -70,6 +78,8 @@ class Flow:
     units: Floats  # (d,) of the user's columns, those that the first step to mix them saw, or 0
     # Columns of the user's table that are seen through a function: x stands for its value.
     links: Mapping[int, Link] = field(default_factory=dict)
+    # What imputers put in the place of missing values, by column of the user's table.
+    fills: Mapping[int, tuple[Fill, ...]] = field(default_factory=dict)
 
     @classmethod
     def start(cls, width: int) -> Flow:
@@ -133,6 +143,7 @@ class Flow:
             self.offset_blur[kept],
             self.units,
             self.links,
+            self.fills,
         )
 
     def scaled(self, factor: NDArray[Any] | float) -> Flow:
@@ -152,6 +163,7 @@ class Flow:
             scaled_blur(self.offset, self.offset_blur, factors),
             self.units,
             self.links,
+            self.fills,
         )
 
     def divided(self, by: NDArray[Any]) -> Flow:
@@ -171,6 +183,7 @@ class Flow:
             _divided_blur(self.offset, self.offset_blur, divisors),
             self.units,
             self.links,
+            self.fills,
         )
 
     def linked(self, links: Sequence[Link | None], what: str) -> Flow:
@@ -250,23 +263,31 @@ class Flow:
             offset_blur[:, 0],
             self.own_units,
             self.links,
+            self.fills,
         )
 
     def constant(self, values: NDArray[Any]) -> Flow:
         """Make columns that depend on nothing."""
         count = len(values)
-        blank = np.zeros((count, self.linear.shape[-1]))
-        return Flow(
-            blank,
-            values,
-            {},
-            (-1,) * count,
-            self.base,
-            blank,
-            np.zeros(count),
-            self.units,
-            self.links,
-        )
+        blank, zeros = np.zeros((count, self.linear.shape[-1])), np.zeros(count)
+        nowhere = (-1,) * count
+        kept = self.links, self.fills
+        return Flow(blank, values, {}, nowhere, self.base, blank, zeros, self.units, *kept)
+
+    def filled(self, values: Sequence[Any], marked: Collection[int]) -> Flow:
+        """Note what an imputer puts in the place of missing values, a value for each column.
+
+        Nothing changes for complete rows. Only what is put into a column as the user has it is
+        noted: once a step has changed the column, it stands for no value of the user's. The
+        columns at `marked` have an indicator as well.
+        """
+        listed = enumerate(zip(self.untouched, values, strict=True))
+        found = {
+            j: (Fill(value, k in marked),)
+            for k, (j, value) in listed
+            if j >= 0 and not is_missing(value)
+        }
+        return replace(self, fills=_merged([self.fills, found]))
 
     def with_levels(self, column: int, levels: tuple[Any, ...], added: Floats) -> Flow:
         """Make columns that depend on the levels of one column of the user's table alone."""
@@ -277,9 +298,11 @@ class Flow:
         """Put columns side by side, these first."""
         given = [self, *others]
         some = [flow for flow in given if flow.width or flow.encoded]
+        fills = _merged([flow.fills for flow in given])
         if len(some) == 1 and some[0].is_diagonal:
             # Nobody else sees a column.
-            return replace(some[0], units=np.max([flow.units for flow in given], axis=0))
+            units = np.max([flow.units for flow in given], axis=0)
+            return replace(some[0], units=units, fills=fills)
         flows = _on_one_base([flow.expanded() for flow in given])
         width = sum(flow.width for flow in flows)
         encoded: dict[int, Contributions] = {}
@@ -302,6 +325,7 @@ class Flow:
             np.concatenate([flow.offset_blur for flow in flows]),
             np.max([flow.units for flow in flows], axis=0),
             _links_of(flows),
+            fills,
         )
 
     def rebased(self, base: Floats) -> Flow:
@@ -329,6 +353,15 @@ def _links_of(flows: list[Flow]) -> dict[int, Link]:
                     f"through two; expected one of the two. Drop the other."
                 )
     return {j: link for j, link in out.items() if link is not None}
+
+
+def _merged(parts: Sequence[Mapping[int, tuple[Fill, ...]]]) -> dict[int, tuple[Fill, ...]]:
+    """Put lists of fills together, each once, in the order in which they came."""
+    out: dict[int, tuple[Fill, ...]] = {}
+    for part in parts:
+        for j, values in part.items():
+            out[j] = (*out.get(j, ()), *(v for v in values if v not in out.get(j, ())))
+    return out
 
 
 def _on_one_base(flows: list[Flow]) -> list[Flow]:

@@ -16,7 +16,7 @@ from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.frames import new_frame
 
-__all__ = ["prove"]
+__all__ = ["as_fitted", "made_rows", "probe_columns", "prove", "transformed"]
 
 _PROBES = 32
 # How far from the middle numbers are drawn, in units that move z by one.
@@ -28,9 +28,9 @@ def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], prob
 
     Columns that do not matter hold the value that `unseen` has for them, or zero.
     """
-    made = table_map.given(_made_rows(table_map))
+    made = made_rows(table_map)
     try:
-        told = _transformed(steps, _table(table_map, made, unseen))
+        told = transformed(steps, _table(table_map, made, unseen))
     except InvalidInputError:
         # A step that is particular about columns that do not matter; rows of the user will do.
         if probe is None:
@@ -39,7 +39,7 @@ def prove(table_map: TableMap, steps: list[Any], unseen: Mapping[str, Any], prob
         _compare(table_map, made, told)
     if probe is not None:
         rows = rows_of(probe, table_map.features, table_map.columns)
-        _compare(table_map, rows, _transformed(steps, probe))
+        _compare(table_map, rows, transformed(steps, probe))
 
 
 def _compare(table_map: TableMap, rows: Floats, told: Floats) -> None:
@@ -61,7 +61,8 @@ def _compare(table_map: TableMap, rows: Floats, told: Floats) -> None:
         )
 
 
-def _transformed(steps: list[Any], table: Any) -> Floats:
+def transformed(steps: list[Any], table: Any) -> Floats:
+    """Run a table through the steps, each by its own `transform`."""
     with in_turn(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # on names of columns, and on columns without a value
         for step in steps:
@@ -97,11 +98,16 @@ def _allowed(table_map: TableMap, rows: Floats) -> Floats:
     return np.asarray(PROBE_ROUNDING * sizes + PROBE_ROUNDING_ON_THE_WAY * largest)
 
 
-def _made_rows(table_map: TableMap) -> Floats:
+def made_rows(table_map: TableMap) -> Floats:
     """Rows around the middle of what the steps were fitted on, with each level at least once.
 
     Steps that centre and scale put the middle at z = 0 and give all numbers one unit there.
     """
+    return table_map.given(_seen_rows(table_map))
+
+
+def _seen_rows(table_map: TableMap) -> Floats:
+    """As `made_rows`, with columns that are seen through a function on its scale."""
     parts = table_map.parts
     counts = [len(part.levels) for part in parts if isinstance(part, LevelsPart)]
     count = max([_PROBES, *counts])
@@ -130,6 +136,13 @@ def _table(table_map: TableMap, rows: Floats, unseen: Mapping[str, Any]) -> Any:
     """Write rows as a table of the kind that the pipeline was fitted on."""
     if table_map.diagonal is not None and not table_map.named:
         return rows
+    return as_fitted(table_map, probe_columns(table_map, rows, unseen))
+
+
+def probe_columns(
+    table_map: TableMap, rows: Floats, unseen: Mapping[str, Any]
+) -> dict[str, list[Any]]:
+    """List the values of all columns, those that do not matter too."""
     columns: dict[str, list[Any]] = {
         name: [unseen.get(name, 0.0)] * len(rows) for name in table_map.columns
     }
@@ -138,7 +151,12 @@ def _table(table_map: TableMap, rows: Floats, unseen: Mapping[str, Any]) -> Any:
             columns[part.column] = rows[:, j].tolist()
         else:
             columns[part.column] = [part.levels[int(code)] for code in rows[:, j]]
+    return columns
+
+
+def as_fitted(table_map: TableMap, columns: Mapping[str, list[Any]]) -> Any:
+    """Put columns into a table of the kind that the pipeline was fitted on."""
     if table_map.named:
         return new_frame(columns)
-    is_text = any(isinstance(column[0], str) for column in columns.values())
+    is_text = any(isinstance(value, str) for column in columns.values() for value in column)
     return np.array(list(columns.values()), dtype=object if is_text else np.float64).T

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from counterlvq.adapters.thresholds import rewrapped, wrapped
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.flow import Contributions, Flow
+from counterlvq.pipelines.imputing import proved_fills
 from counterlvq.pipelines.proof import prove
 from counterlvq.pipelines.steps import is_kind, passed
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap, levels_of_numbers
@@ -132,7 +134,7 @@ def _read(steps: list[Any], model: Any, probe: Any) -> TableMap:
     seen = tuple(part for part in parts if part is not None)
     table_map = TableMap(columns, seen, flow.offset, named, fillers, offset_blur=flow.offset_blur)
     prove(table_map, steps, fillers, probe)
-    return table_map
+    return replace(table_map, fills=proved_fills(table_map, steps, fillers, flow.fills))
 
 
 def _columns(steps: list[Any]) -> tuple[tuple[str, ...], bool]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.blur import Blur
@@ -56,7 +58,17 @@ class Affine(NamedTuple):
 def restated(
     model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
 ) -> PrototypeModel:
-    """State a model in the coordinates in front of a map, with the blur of doing so."""
+    """State a model in the coordinates in front of a map, with the blur of doing so.
+
+    Products of numbers that are legal by themselves may be no floats; that is refused in words.
+    """
+    with np.errstate(all="ignore"):
+        return _restated(model, affine, start, names)
+
+
+def _restated(
+    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
+) -> PrototypeModel:
     if affine.B.ndim == 1 and (model.omegas is None or model.diagonal is not None):
         return _restated_along(model, affine, start, names)
     affine = affine.whole()
@@ -100,6 +112,8 @@ def _put_together(
     names: Sequence[str],
 ) -> PrototypeModel:
     offsets, constant = _offsets(model, each)
+    known = [] if offsets is None else [offsets]
+    _refuse_beyond_floats(points, constant, *(part.F for part in each), *known)
     out = PrototypeModel(
         points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
     )
@@ -115,6 +129,15 @@ def _put_together(
             constant,
         )
     )
+
+
+def _refuse_beyond_floats(*arrays: NDArray[np.floating[Any]]) -> None:
+    if not all(np.isfinite(array).all() for array in arrays):
+        raise InvalidInputError(
+            "the steps before the model, multiplied with its prototypes and metric, give numbers "
+            "above 1.8e308, or too small to be told from 0, which no float can hold; expected "
+            "others. Rescale the columns and fit the pipeline again."
+        )
 
 
 class _Part(NamedTuple):
@@ -284,7 +307,7 @@ class _Solver(NamedTuple):
     @classmethod
     def of(cls, F: Floats, units: Floats) -> _Solver:
         scaled = F * units
-        sizes = np.linalg.norm(scaled, axis=1)
+        _refuse_beyond_floats(scaled, sizes := np.linalg.norm(scaled, axis=1))
         sizes = np.where(sizes > 0, sizes, 1.0)
         U, spread, V = np.linalg.svd(scaled / sizes[:, None], full_matrices=False)
         kept = spread > RANK_TOLERANCE * spread[0]
@@ -296,6 +319,8 @@ class _Solver(NamedTuple):
 
     def solve(self, F: Floats, f: Floats) -> Floats:
         """Solve, and solve once more for what rounding has left."""
+        if not self.rank:  # a map that leads nowhere
+            return np.zeros((len(self.units), f.shape[1]))
         moves = self._once(f)
         return np.asarray(moves + self._once(f - F @ moves))
 
@@ -305,8 +330,11 @@ class _Solver(NamedTuple):
         else:
             # Large rows first and columns pivoted: then each row is solved to its own precision.
             weighted = self.sizes[:, None] * self.U
+            _refuse_beyond_floats(weighted, f)
             order = np.argsort(-np.abs(weighted).max(axis=1))
             Q, R, columns = qr(weighted[order], mode="economic", pivoting=True)
             found = np.empty((self.rank, f.shape[1]))
-            found[columns] = solve_triangular(R, Q.T @ f[order])
+            right = Q.T @ f[order]
+            _refuse_beyond_floats(R, right, 1.0 / R.diagonal())
+            found[columns] = solve_triangular(R, right)
         return np.asarray(self.units[:, None] * (self.V.T @ (found / self.spread[:, None])))

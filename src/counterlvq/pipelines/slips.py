@@ -8,7 +8,7 @@ by at most gamma_N of it, N the number of roundings on the longest way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast, final
 
@@ -166,6 +166,9 @@ class _Sizes:
 
     def constant(self, values: NDArray[Any]) -> _Sizes:
         return replace(self, flow=self.flow.constant(np.abs(values)))
+
+    def filled(self, values: Sequence[Any], marked: Collection[int]) -> _Sizes:
+        return replace(self, flow=self.flow.filled(values, marked))
 
     def with_levels(self, column: int, levels: tuple[Any, ...], added: Floats) -> _Sizes:
         return replace(self, flow=self.flow.with_levels(column, levels, np.abs(added)))

@@ -7,7 +7,7 @@ with the user's own `predict` and the way to read rows of that table.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, final
 
@@ -16,19 +16,22 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
 from counterlvq.adapters.attributes import named_rows
-from counterlvq.adapters.turns import in_turn
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, finite_matrix, has_names
+from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
-from counterlvq.pipelines.reading import is_pipeline, split
+from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
+from counterlvq.pipelines.showing import PipelineRows, PredictWithGaps
 from counterlvq.pipelines.slips import slip_of, slip_of_map
 from counterlvq.problem.coordinates import Coordinates, tied_columns
 from counterlvq.problem.costs import Cost
-from counterlvq.tables.encoding import as_table, like, rows_of
-from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import TableView, as_frame, new_frame, settled
+from counterlvq.tables.encoding import as_table, like
+from counterlvq.tables.features import Features
+from counterlvq.tables.frames import TableView, as_frame, settled
+from counterlvq.tables.gaps import Fills
+from counterlvq.tables.reading import Reading, read_rows
+from counterlvq.tables.values import is_missing
 from counterlvq.types import Scores
 
 __all__ = ["Doubt", "ExplainedModel", "source_of"]
@@ -133,6 +136,8 @@ class ExplainedModel:
     behind: _Behind | None = None  # where there are levels: what the model was stated from
     rounding: Doubt | None = None  # of `says`, for rows of the user's columns
     responds: Responses | None = None  # the number behind a decision, at such a row
+    fills: Fills = field(default_factory=Fills)  # what stands in for missing values
+    with_gaps: PredictWithGaps | None = None  # the user's own `predict`, of rows that have some
 
     @property
     def features(self) -> Features:
@@ -150,44 +155,119 @@ class ExplainedModel:
         by_position = not has_names(given) or (is_row and isinstance(given, Mapping))
         return given if self._is_plain and by_position else as_table(given, self.columns)
 
-    def row(self, x: Any) -> Floats:
+    def read_one(self, x: Any) -> Reading:
         """Read one input: an array in column order, or by name whatever has names."""
         x = self.seen(x, is_row=True)
         if not isinstance(x, TableView):
-            return self.features.vector("x", x)
-        rows = rows_of(x, self.features, self.columns)
-        if rows.shape[0] != 1:
+            if not self._has_gaps(x):
+                return self._taken(Reading(self.features.vector("x", x)[None, :]))
+            x = self._cells(x)
+        reading = read_rows(x, self.features, self.fills)
+        if len(reading.values) != 1:
             raise InvalidInputError(
-                f"x has {rows.shape[0]} rows; expected one. Use explain_batch for many."
+                f"x has {len(reading.values)} rows; expected one. Use explain_batch for many."
             )
-        return np.asarray(rows[0])
+        return self._confirmed(x, self._taken(reading), report=False)
 
-    def rows(self, X: Any) -> Floats:
-        """Read many inputs; columns that have names are found by name, in any order."""
+    def read(self, X: Any, *, report: bool = False) -> Reading:
+        """Read many inputs; columns that have names are found by name, in any order.
+
+        With `report`, rows that cannot be read are told of instead of raised.
+        """
         X = self.seen(X)
         if not isinstance(X, TableView):
-            return finite_matrix("X", X, len(self.features))
-        rows = rows_of(X, self.features, self.columns)
-        if not rows.size:
+            try:
+                whole = Reading(finite_matrix("X", X, len(self.features)))
+            except InvalidInputError:
+                # What else may be wrong is wrong with the cells of an array of that width.
+                if np.ndim(X) != 2 or not (report or self._has_gaps(X)):
+                    raise
+            else:
+                return self._taken(whole, report=report)
+            X = self._cells(X)
+        reading = read_rows(X, self.features, self.fills, report=report)
+        if not reading.values.size:
             raise InvalidInputError("X is empty (0 rows); expected at least one row.")
-        return rows
+        return self._confirmed(X, self._taken(reading, report=report), report=report)
 
-    def refuse_without_angle(self, rows: Floats) -> None:
-        """Refuse rows of zeros where angles decide: they have none."""
-        if self.model.meaning.scores is not Scores.ANGLE:
-            return
+    def _cells(self, given: Any) -> TableView:
+        """See numbers in column order as a table, in which some may be missing."""
+        if isinstance(given, Mapping):
+            given = [given[name] for name in self.features.names]
+        return as_table(given, self.columns)
+
+    def _has_gaps(self, given: Any) -> bool:
+        """Whether values are missing that something may stand in for."""
+        if not self.fills.values and not self.fills.reasons:
+            return False
+        if isinstance(given, Mapping):
+            if given.keys() != set(self.features.names):
+                return False  # which is refused in words
+            given = [given[name] for name in self.features.names]
+        cells = np.asarray(given)
+        if cells.dtype.kind == "f":
+            return bool(np.isnan(cells).any())
+        return cells.dtype == object and any(map(is_missing, cells.ravel().tolist()))
+
+    def _confirmed(self, table: TableView, reading: Reading, *, report: bool) -> Reading:
+        """Have the user's own `predict` confirm that it sees rows with gaps as they were read."""
+        if reading.missing is None or self.with_gaps is None or self.says is None:
+            return reading
+        good = reading.good
+        at = good[reading.missing[good].any(axis=1)]
+        if not at.size:
+            return reading
+        rows, gaps = reading.values[at], reading.missing[at]
+        expected = self.says(rows)
+        wrong = self.with_gaps.disagrees(table.taking(at), rows, gaps, expected)
+        if wrong and not report:
+            i, words = next(iter(wrong.items()))
+            raise InvalidInputError(f"{table.row(int(at[i]))}: {words}")
+        return reading.with_problems({int(at[i]): words for i, words in wrong.items()})
+
+    def _taken(self, reading: Reading, *, report: bool = False) -> Reading:
+        """Refuse rows that the model makes nothing of, though each value is one of its column."""
+        for find in (self._without_images, self._without_angles):
+            problems = find(reading)
+            if problems and not report:
+                i, words = next(iter(problems.items()))
+                which = "x" if len(reading.values) == 1 else f"row {i} of X"
+                raise InvalidInputError(f"{which} {words}")
+            reading = reading.with_problems({i: f"the row {problems[i]}" for i in problems})
+        return reading
+
+    def _without_images(self, reading: Reading) -> dict[int, str]:
+        """Rows with values at which the function that a column is seen through has none."""
+        out: dict[int, str] = {}
+        pairs = zip(self.features, self.coordinates.links, strict=bool(self.coordinates.links))
+        for j, (feature, link) in enumerate(pairs):
+            values = reading.values[:, j]
+            if link is None:
+                continue
+            for i in reading.good[~link.takes(values[reading.good])].tolist():
+                words = (
+                    f"has {values[i]:.17g} in column {told(feature.name)}, where "
+                    f"{link.words(feature.name)} is no number; expected a value at which it is."
+                )
+                out[i] = f"{out[i]} It {words}" if i in out else words
+        return dict(sorted(out.items()))
+
+    def _without_angles(self, reading: Reading) -> dict[int, str]:
+        """Rows of zeros where angles decide: they have none."""
+        good = reading.good
+        if self.model.meaning.scores is not Scores.ANGLE or not good.size:
+            return {}
+        rows = reading.values[good]
         seen = rows if self.rounding is None else self.rounding.images(rows)
         model = self.model if self.rounding is None else self.rounding.arithmetic.model
         factor = np.ones(seen.shape[1]) if model.omegas is None else model.omegas
         assert not isinstance(factor, tuple)
         images = seen * factor if factor.ndim == 1 else seen @ factor.T
-        empty = np.flatnonzero(~images.any(axis=1))
-        if empty.size:
-            which = "x" if len(rows) == 1 else f"row {int(empty[0])} of X"
-            raise InvalidInputError(
-                f"{which} is 0 to the model, which compares angles, and 0 has no angle to "
-                f"anything; expected a row with a direction. Leave it out."
-            )
+        words = (
+            "is 0 to the model, which compares angles, and 0 has no angle to anything; "
+            "expected a row with a direction. Leave it out."
+        )
+        return dict.fromkeys(good[~images.any(axis=1)].tolist(), words)
 
     def like(self, given: Any, rows: Floats) -> Any:
         """Write rows as `rows` returns them into a table like the one that was given."""
@@ -232,11 +312,13 @@ def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> Exp
     if is_pipeline(model):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features, cost)
-        rows, read = _PipelineRows(model, table_map), as_prototype_model(last)
+        rows, read = PipelineRows(model, table_map), as_prototype_model(last)
         own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
         rounding = Doubt(own, table_map, slip_of(model, table_map))
         found = _behind(table_map, read, rows.labels, rows.images, rounding)
-        return replace(found, responds=Responses(read, table_map.image, model, rows.table))
+        gaps = PredictWithGaps(rows) if table_map.fills.values else None
+        responds = Responses(read, table_map.image, model, rows.table)
+        return replace(found, responds=responds, with_gaps=gaps)
     if isinstance(model, TableModel):
         known = model.table_map.described(model.features)
         table_map = _described(known, features, cost).taken_exactly()
@@ -298,6 +380,7 @@ def _behind(
         coordinates,
         behind if table_map.has_levels else None,
         rounding,
+        fills=table_map.fills,
     )
 
 
@@ -337,57 +420,3 @@ class _After:
 
     def __call__(self, rows: Floats) -> NDArray[Any]:
         return self.last(self.first(rows))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class _PipelineRows:
-    """Show rows to the pipeline itself; columns that it never looks at are filled."""
-
-    pipeline: Any
-    table_map: TableMap
-
-    def labels(self, rows: Floats) -> NDArray[Any]:
-        """Say what the pipeline predicts, (n,)."""
-        table = self.table(rows)
-        with in_turn():
-            return np.asarray(self.pipeline.predict(table)).reshape(-1)
-
-    def images(self, rows: Floats) -> Floats:
-        """Take rows to the space of the model, by the pipeline's own `transform`, (n, k)."""
-        steps, _ = split(self.pipeline)
-        if not steps:
-            return self.table_map.image(rows)
-        found = self.table(rows)
-        with in_turn():
-            for step in steps:
-                found = found if step is None or isinstance(step, str) else step.transform(found)
-        dense = found.toarray() if hasattr(found, "toarray") else found
-        return np.asarray(dense, dtype=np.float64)
-
-    def table(self, rows: Floats) -> Any:
-        """Write rows as the pipeline wants to see them."""
-        table_map, n = self.table_map, rows.shape[0]
-        columns: dict[str, NDArray[Any]] = {
-            name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns
-        }
-        for j, feature in enumerate(table_map.features):
-            columns[feature.name] = rows[:, j] if feature.is_number else _named(rows[:, j], feature)
-        return new_frame(columns) if table_map.named else _side_by_side([*columns.values()])
-
-
-def _named(codes: Floats, feature: Feature) -> NDArray[Any]:
-    """Write the levels that positions stand for."""
-    levels = np.empty(len(feature.levels), dtype=object)
-    levels[:] = feature.levels
-    found = levels[codes.astype(np.intp)]
-    return (
-        found
-        if any(isinstance(level, str) for level in feature.levels)
-        else np.array(found.tolist())
-    )
-
-
-def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:
-    is_mixed = any(column.dtype == object for column in columns)
-    return np.stack([column.astype(object) if is_mixed else column for column in columns], axis=1)

@@ -19,6 +19,7 @@ from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.gaps import Fills
 from counterlvq.tables.links import Link
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
@@ -94,6 +95,8 @@ class TableMap:
         The columns that matter, where more is known of them than the pipeline says.
     offset_blur : ndarray of shape (k,), optional
         How far the constant may be from what the steps say; exact by default.
+    fills : Fills
+        What stands in for missing values, by column.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class TableMap:
     fillers: Mapping[str, Any] = field(default_factory=dict)
     described_as: Features | None = None
     offset_blur: Floats | None = None  # (k,)
+    fills: Fills = field(default_factory=Fills)
 
     @classmethod
     def identity(cls, columns: tuple[str, ...]) -> TableMap:
@@ -175,8 +179,8 @@ class TableMap:
 
         Parameters
         ----------
-                features : Features
-                    Of all columns or some, in any order.
+        features : Features
+            Of all columns or some, in any order.
 
         Examples
         --------
@@ -274,13 +278,13 @@ class TableMap:
         Parameters
         ----------
         table : DataFrame, mapping or array-like with all `columns`
-            As for `counterlvq.tables.encoding.rows_of`.
+            As for `counterlvq.tables.encoding.rows_of`; missing values as `fills` has them.
 
         Returns
         -------
         ndarray of shape (n, k)
         """
-        return self.image(rows_of(table, self.features, self.columns))
+        return self.image(rows_of(table, self.features, self.columns, self.fills))
 
     def image(self, rows: Floats) -> Floats:
         """As `transform`, for rows of numbers and codes that `rows_of` has read, (n, k)."""
@@ -399,12 +403,24 @@ class TableMap:
     def _units(self) -> Floats:
         """Units in which changes of the columns count alike; 1 for columns of levels."""
         known = np.array([getattr(part, "unit", 1.0) for part in self.parts])
-        lengths = np.array([float(np.linalg.norm(part.weights)) for part in self.parts])
+        lengths = np.array([_length(part.weights) for part in self.parts])
         # Of a map that does not say, a slope that is fainter than this beside the others is taken
         # for rounding, so that no prototype is carried out along it.
-        faint = lengths <= FAINT_SLOPE * lengths.max()
-        guessed = 1.0 / np.where(faint, lengths.max(), lengths)
+        longest = lengths.max()
+        faint = lengths <= FAINT_SLOPE * longest
+        # Of a map that leads nowhere, all changes count alike.
+        guessed = 1.0 / np.where(faint, longest if longest > 0 else 1.0, lengths)
         return np.where(known > 0, known, guessed)
+
+
+def _length(weights: Floats) -> float:
+    """Length of a vector, also where the squares of its entries are no floats."""
+    with np.errstate(over="ignore", under="ignore"):
+        length = float(np.linalg.norm(weights))
+    if 0 < length < np.inf:
+        return length
+    most = float(np.abs(weights).max(initial=0.0))
+    return most * float(np.linalg.norm(weights / most)) if most > 0 else 0.0
 
 
 def _is_single(part: NumericPart | LevelsPart) -> bool:

@@ -117,13 +117,15 @@ class TableModel:
         Parameters
         ----------
         table : DataFrame, mapping or array-like with all columns of the table
-            Columns of a frame are found by name.
+            Columns of a frame are found by name; a missing value counts as what the pipeline puts
+            in its place.
 
         Returns
         -------
         ndarray of shape (n,)
         """
-        return self.predict_rows(rows_of(table, self.table_map.features, self.table_map.columns))
+        there = self.table_map
+        return self.predict_rows(rows_of(table, there.features, there.columns, there.fills))
 
     def predict_rows(self, rows: Floats) -> NDArray[Any]:
         """As `predict`, for rows of numbers and codes that `rows_of` has read."""

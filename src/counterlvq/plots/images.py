@@ -49,9 +49,9 @@ def plot_image(
     >>> after.get_title()
     "after: 'bar'"
     """
-    if len(shape) != 2 or prod(shape) != cf.original.size:
+    if len(shape) != 2 or prod(shape) != len(cf.features):
         raise InvalidInputError(
-            f"shape is {tuple(shape)}; expected (rows, columns) with {cf.original.size} pixels in "
+            f"shape is {tuple(shape)}; expected (rows, columns) with {len(cf.features)} pixels in "
             f"all, one per feature."
         )
     if axes is not None:
@@ -61,8 +61,8 @@ def plot_image(
 
 
 def _draw(panels: NDArray[Any], cf: Counterfactual, shape: Sequence[int]) -> NDArray[Any]:
-    before = cf.original.reshape(shape)
-    after = cf.x.reshape(shape) if cf.status.has_answer else before
+    before = cf.original_values.reshape(shape)
+    after = cf.values.reshape(shape) if cf.status.has_answer else before
     low, high = min(before.min(), after.min()), max(before.max(), after.max())
     _show(panels[0], before, "gray_r", (low, high), f"before: {cf.original_prediction!r}")
     if not cf.status.has_answer:

@@ -112,9 +112,9 @@ def _marked(explainer: Explainer, cf: Counterfactual, seen: Slice) -> NDArray[np
         if len(outline):
             covered |= Path(outline).contains_points(places)
     shown = _shown_prototypes(explainer, seen)
-    points = np.concatenate([explainer.model.prototypes[shown], cf.original[None, :]])
+    points = np.concatenate([explainer.model.prototypes[shown], cf.original_values[None, :]])
     if cf.status.has_answer:
-        points = np.concatenate([points, cf.x[None, :]])
+        points = np.concatenate([points, cf.values[None, :]])
     size = np.array([np.ptp(seen.u), np.ptp(seen.v)])
     for place in plane.places(points):
         covered |= (((places - place) / size) ** 2).sum(axis=1) < 0.025**2
@@ -272,8 +272,8 @@ def _in_view(seen: Slice, places: Floats) -> NDArray[np.bool_]:
 
 def _draw_points(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     plane = seen.plane
-    x = plane.places(cf.original[None, :])[0]
-    aside = "" if plane.contains(cf.original[None, :])[0] else ", off the plane"
+    x = plane.places(cf.original_values[None, :])[0]
+    aside = "" if plane.contains(cf.original_values[None, :])[0] else ", off the plane"
     keys: list[Any] = ax.plot(
         *x, marker="o", markersize=9, linestyle="none", zorder=7, markerfacecolor="white",
         markeredgecolor=style.INK, markeredgewidth=1.8,
@@ -281,7 +281,7 @@ def _draw_points(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
     )  # fmt: skip
     if not cf.changes:
         return keys
-    answer = plane.places(cf.x[None, :])[0]
+    answer = plane.places(cf.values[None, :])[0]
     ax.annotate(
         "", answer, x, zorder=6,
         arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 1.2, "shrinkA": 5},

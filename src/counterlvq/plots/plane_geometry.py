@@ -102,7 +102,11 @@ def plane_of(explainer: Explainer, cf: Counterfactual, features: PlaneAxes = Non
         return _metric_plane(explainer, cf)
     if features is not None:
         return _feature_plane(explainer, cf, _checked_pair(explainer, features))
-    changed = np.flatnonzero(cf.x != cf.original) if cf.status.has_answer else np.zeros(0, int)
+    changed = (
+        np.flatnonzero(cf.values != cf.original_values)
+        if cf.status.has_answer
+        else np.zeros(0, int)
+    )
     if explainer.model.n_features == 2:
         return _feature_plane(explainer, cf, (0, 1))
     if cf.status.has_answer and len(changed) <= 2:
@@ -146,9 +150,9 @@ def _checked_pair(explainer: Explainer, features: Sequence[FeatureKey]) -> tuple
 
 def _feature_plane(explainer: Explainer, cf: Counterfactual, pair: tuple[int, int]) -> Plane:
     names = [explainer.features.columns[j] for j in pair]
-    base = (cf.x if cf.status.has_answer else cf.original).copy()
+    base = (cf.values if cf.status.has_answer else cf.original_values).copy()
     others = [j for j in range(base.size) if j not in pair]
-    same = not cf.status.has_answer or np.array_equal(cf.x[others], cf.original[others])
+    same = not cf.status.has_answer or np.array_equal(cf.values[others], cf.original_values[others])
     base[list(pair)] = 0.0
     directions = np.eye(base.size)[list(pair)]
     held = "as in the input" if same else "as in the counterfactual"
@@ -165,20 +169,20 @@ def _feature_plane(explainer: Explainer, cf: Counterfactual, pair: tuple[int, in
 
 def _oblique_plane(explainer: Explainer, cf: Counterfactual) -> Plane:
     """Through the input and its counterfactual, or else the nearest wished-for prototype."""
-    scale = cost_scale(explainer.cost, cf.original.size)
+    scale = cost_scale(explainer.cost, cf.original_values.size)
     if cf.status.has_answer:
-        along = (cf.x - cf.original) * scale
+        along = (cf.values - cf.original_values) * scale
         goal, words = "to the counterfactual", "the plane through input and counterfactual"
     else:
         free = _free(_equalities(explainer) / scale)
-        along = free @ (free.T @ ((nearest_wished(explainer, cf) - cf.original) * scale))
+        along = free @ (free.T @ ((nearest_wished(explainer, cf) - cf.original_values) * scale))
         goal = "towards the nearest wished-for prototype"
         words = "from the input towards the nearest wished-for prototype"
     if not along.any():
         return _metric_plane(explainer, cf)
     up = _leading(explainer, cf, scale, 1, along)[0] * np.linalg.norm(along) / scale
     return Plane(
-        cf.original,
+        cf.original_values,
         along / scale,
         up,
         scale,
@@ -190,7 +194,7 @@ def _oblique_plane(explainer: Explainer, cf: Counterfactual) -> Plane:
 
 def _metric_plane(explainer: Explainer, cf: Counterfactual) -> Plane:
     """Take the two directions that the metric sees best, through the counterfactual."""
-    origin = cf.x if cf.status.has_answer else cf.original
+    origin = cf.values if cf.status.has_answer else cf.original_values
     scale = cost_scale(explainer.cost, origin.size)
     pair = _leading(explainer, cf, scale, 2, None) / scale
     names = [f"{_recipe(cf.feature_names, direction, scale)}" for direction in pair]
@@ -243,7 +247,9 @@ def _slopes(explainer: Explainer, cf: Counterfactual, scale: Floats) -> Floats:
     in others; and one that does not see a direction has no slope there.
     """
     model = explainer.model
-    nearest = cf.prototype if cf.prototype >= 0 else int(model.nearest(cf.original[None, :])[0])
+    nearest = (
+        cf.prototype if cf.prototype >= 0 else int(model.nearest(cf.original_values[None, :])[0])
+    )
     if model.diagonal is not None:
         return np.asarray((model.prototypes - model.center) * model.diagonal**2 / scale)
     factor = model.factors[nearest]
@@ -253,7 +259,7 @@ def _slopes(explainer: Explainer, cf: Counterfactual, scale: Floats) -> Floats:
 
 def _by_weight(explainer: Explainer, cf: Counterfactual) -> list[int]:
     """Columns by how much the metric sees of them, those that may change first."""
-    scale = cost_scale(explainer.cost, cf.x.size)
+    scale = cost_scale(explainer.cost, cf.values.size)
     weight = np.linalg.norm(_slopes(explainer, cf, scale), axis=0)
     weight = np.where((_equalities(explainer) != 0).any(axis=0), -1.0, weight)
     return [int(j) for j in np.argsort(-weight, kind="stable")]
@@ -299,7 +305,7 @@ def nearest_wished(explainer: Explainer, cf: Counterfactual) -> Floats:
     """Find the wished-for prototype that is nearest to the input, (d,)."""
     model, target = explainer.model, set(cf.target)
     wished = np.array([label in target for label in model.labels.tolist()])
-    distance = np.where(wished, model.distances(cf.original[None, :])[0], np.inf)
+    distance = np.where(wished, model.distances(cf.original_values[None, :])[0], np.inf)
     return np.asarray(model.prototypes[int(distance.argmin())])
 
 

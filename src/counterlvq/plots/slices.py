@@ -80,17 +80,17 @@ def slice_of(explainer: Explainer, cf: Counterfactual, features: PlaneAxes = Non
             f"plot_changes, or transform the table before the pipeline."
         )
     plane = plane_of(explainer, cf, features)
-    answer = plane.places((cf.x if cf.status.has_answer else cf.original)[None, :])[0]
-    ball = _outline(plane, explainer.cost, cf.original, cf.lower_bound, answer)
+    answer = plane.places((cf.values if cf.status.has_answer else cf.original_values)[None, :])[0]
+    ball = _outline(plane, explainer.cost, cf.original_values, cf.lower_bound, answer)
     open_gap = cf.status.has_answer and cf.cost - cf.lower_bound > 1e-3 * cf.cost
     limit = cf.cost if open_gap else 0.0
-    reached = _outline(plane, explainer.cost, cf.original, limit, answer)
+    reached = _outline(plane, explainer.cost, cf.original_values, limit, answer)
     u, v = _window(plane, explainer, cf, np.concatenate([ball, reached]))
     across, up = np.meshgrid(u, v)
     points = plane.points(np.stack([across.ravel(), up.ravel()], axis=1))
     shape = across.shape
     target = set(cf.target)
-    over, lines = excess(explainer, cf.original, points)
+    over, lines = excess(explainer, cf.original_values, points)
     return Slice(
         plane=plane,
         u=u,
@@ -196,14 +196,14 @@ def _window(
     """Grid that shows input, answer, balls, and the two prototypes if they are not too far."""
     model = explainer.model
     lengths = plane.lengths
-    x = plane.places(cf.original[None, :]) * lengths
+    x = plane.places(cf.original_values[None, :]) * lengths
     seen = [x]
     if cf.status.has_answer:
-        seen.append(plane.places(cf.x[None, :]) * lengths)
+        seen.append(plane.places(cf.values[None, :]) * lengths)
     else:
         seen.append(plane.places(nearest_wished(explainer, cf)[None, :]) * lengths)
     size = float(np.linalg.norm(seen[1] - x))
-    nearest = [int(model.nearest(cf.original[None, :])[0]), max(cf.prototype, 0)]
+    nearest = [int(model.nearest(cf.original_values[None, :])[0]), max(cf.prototype, 0)]
     homes = plane.places(model.prototypes[nearest]) * lengths
     if not size:  # nothing changes, or the answer lies right behind the input
         size = float(np.linalg.norm(homes - x, axis=1).max()) or 1.0

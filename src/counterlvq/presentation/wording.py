@@ -25,7 +25,7 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
     "1234,5": ("", ","),
 }
 # What a template may have between braces.
-PLACES = ("subject", "outcome", "now", "changes", "others", "cost")
+PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "cost")
 
 
 @final

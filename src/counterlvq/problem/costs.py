@@ -17,6 +17,7 @@ from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
 __all__ = [
@@ -471,6 +472,8 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     absolute deviation would be for normal data of that mean deviation. A feature that never
     varies has no natural unit: it gets the weight `constant` if that is given, else an error.
 
+    Missing values are passed over, column by column; a warning says how many.
+
     Parameters
     ----------
     X : array-like of shape (n, d), or DataFrame
@@ -491,22 +494,39 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     frame = as_frame(settled(X))
     if frame is not None:
         return _frame_weights(frame, constant)
-    rows = finite_matrix("X", X)
+    rows = matrix_with_gaps("X", X)
+    called = [f"column {j} of X" for j in range(rows.shape[1])]
+    return read_only(_weights(rows, called, constant))
+
+
+def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Floats:
     if constant is not None and not _is_positive(constant):
         raise InvalidInputError(f"constant is {constant!r}; expected a positive weight or None.")
-    deviations = np.abs(rows - np.median(rows, axis=0))
-    unit = np.median(deviations, axis=0)
-    unit = np.where(unit > 0, unit, _MEDIAN_TO_MEAN_DEVIATION * deviations.mean(axis=0))
+    gaps = np.isnan(rows)
+    counts = dict(zip(called, gaps.sum(axis=0).tolist(), strict=True))
+    warn_of_gaps("mad_weights", counts, len(rows))
+    unit = np.array([_typical(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
     still = np.flatnonzero(unit == 0)
     if still.size and constant is None:
+        first = rows[~gaps[:, still[0]], still[0]]
+        value = f"is {first[0]:g} in every row" if first.size else "has no value"
         raise InvalidInputError(
-            f"column {still[0]} of X is {rows[0, still[0]]:g} in every row ({still.size} such "
-            f"column(s) in all), so it has no deviation to weigh by; expected features that "
-            f"vary. Freeze or drop it, or pass constant=1.0 to give it a weight of its own."
+            f"{called[still[0]]} {value} ({still.size} such column(s) in all), so it has no "
+            f"deviation to weigh by; expected features that vary. Freeze or drop it, or "
+            f"pass constant=1.0 to give it a weight of its own."
         )
     weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
     np.divide(1.0, unit, out=weights, where=unit > 0)
-    return read_only(weights)
+    return weights
+
+
+def _typical(values: Floats) -> float:
+    """Median absolute deviation, else the mean one as it would be for normal data, else 0."""
+    if not values.size:
+        return 0.0
+    deviations = np.abs(values - np.median(values))
+    unit = float(np.median(deviations))
+    return unit if unit > 0 else _MEDIAN_TO_MEAN_DEVIATION * float(deviations.mean())
 
 
 def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
@@ -514,25 +534,9 @@ def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
     numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
     if any(numeric):
         chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
-        rows = np.stack([numbers_or_days(frame, name, frame.kind(name)) for name in chosen], axis=1)
-        for j, name in enumerate(chosen):
-            if not np.isfinite(rows[:, j]).all():
-                i = int((~np.isfinite(rows[:, j])).argmax())
-                raise InvalidInputError(
-                    f"column {name!r}, {frame.row(i)} is missing or not finite; expected a number "
-                    f"in each row. Fill in or remove such rows first."
-                )
-        try:
-            weights[numeric] = mad_weights(rows, constant)
-        except InvalidInputError:
-            still = [name for j, name in enumerate(chosen) if np.ptp(rows[:, j]) == 0]
-            if not still:
-                raise
-            raise InvalidInputError(
-                f"column {still[0]!r} never varies ({len(still)} such column(s) in all), so it has "
-                f"no deviation to weigh by; expected features that vary. Freeze or drop it, or "
-                f"pass constant=1.0 to give it a weight of its own."
-            ) from None
+        rows = np.stack([_column(frame, name) for name in chosen], axis=1)
+        called = [f"column {name!r}" for name in chosen]
+        weights[numeric] = _weights(rows, called, constant)
     return read_only(weights)
 
 
@@ -569,6 +573,20 @@ def _set_switches(cost: Cost, switches: Switches | None, default: Default) -> No
 def _shown_switches(cost: Cost) -> list[str]:
     shown = [f"switches={dict(cost.switches)!r}"] if cost.switches else []
     return shown if cost.default is None else [*shown, f"default={cost.default!r}"]
+
+
+def _column(frame: FrameView, name: str) -> Floats:
+    """Read a column of numbers; NaN where values are missing, and nowhere else."""
+    numbers = numbers_or_days(frame, name, frame.kind(name))
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    cells = frame.values(name) if bad.size else []
+    for i in map(int, bad):
+        if not is_missing(cells[i]):
+            raise InvalidInputError(
+                f"column {name!r}, {frame.row(i)} is {cells[i]!r}; expected a finite number in "
+                f"each row that has one. Fill in or remove such rows first."
+            )
+    return numbers
 
 
 def _is_positive(value: object) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -152,6 +152,7 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
         (Status.FEASIBLE, "valid, a closer one not ruled out"),
         (Status.INFEASIBLE, "proved to have none"),
         (Status.UNKNOWN, "no answer found"),
+        (Status.INVALID, "cannot be read"),
     ):
         if ends[status]:
             facts.append(Fact(words, f"{ends[status]:,}"))
@@ -219,6 +220,23 @@ def read_answer(
     explainer: Explainer, cf: Counterfactual, name: str, wording: Wording = PLAIN
 ) -> Answer:
     """Say everything about one row."""
+    if cf.status is Status.INVALID:
+        return Answer(
+            name=shown_text(name),
+            status=cf.status,
+            before="",
+            after="",
+            sentence=cf.text(**vars(wording)),
+            facts=(),
+            values=(),
+            proof=(),
+            rivals=(),
+            part=cf.part,
+            pressures=(),
+            check="",
+            conflict=(),
+            conflict_is_irreducible=True,
+        )
     proof, rivals = _proof(explainer, cf, wording)
     wish = " or ".join(map(shown_repr, cf.target))
     to = shown_repr(cf.prediction) if cf.status.has_answer else wish
@@ -265,8 +283,12 @@ def _values(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple
             values = (before + behind, after + behind, by.replace("-", "−", 1) + behind)
         weight = weights[change.feature] / most
         out.append(Value(change.spoken, *values, weight=weight, changed=True))
-    for feature, value in zip(cf.features, cf.original.tolist(), strict=True):
-        if feature.name not in weights:
+    rows = zip(cf.features, cf.original.tolist(), cf.missing, strict=True)
+    for feature, value, is_missing in rows:
+        if feature.name not in weights and is_missing:
+            spoken = shown_text(feature.spoken)
+            out.append(Value(spoken, "missing", "missing", "", 0.0, changed=False))
+        elif feature.name not in weights:
             same = shown_text(feature.words(value))
             if feature.is_number:
                 unit = f" {shown_text(feature.unit)}" if feature.unit else ""
@@ -395,7 +417,8 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
     for k, item in enumerate(explainer.constraints):
         if not _leans(explainer, item, cf):
             continue
-        row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
+        whole = replace(cf, gaps=None).original.tolist()
+        row = dict(zip(cf.feature_names, whole, strict=True))
         try:
             other = _without(explainer, k)
         except InvalidInputError:  # it alone keeps answers to changes of level that have a price

@@ -25,6 +25,7 @@ _STATUS_WORDS = {
     Status.FEASIBLE: "valid, gap open",
     Status.INFEASIBLE: "proved: none exists",
     Status.UNKNOWN: "none found",
+    Status.INVALID: "cannot be read",
 }
 _SHOWN_FEATURES = 12
 # Letters of a value.

@@ -57,7 +57,8 @@ def write_report(
     explainer : Explainer
         The one that gave the answers.
     answers : Counterfactual, sequence of them, CounterfactualBatch, or rows
-        Rows (an array of shape (n, d) or a DataFrame) are explained first.
+        Rows (an array of shape (n, d) or a DataFrame) are explained first; such that cannot be
+        read are told apart.
     path : path
         An existing file is replaced.
     target : label, labels, or None
@@ -140,17 +141,18 @@ def report_html(
     sections = [
         Section(
             read_answer(explainer, cf, name, wording),
-            _picture(explainer, cf) if pictures and _has_plane(explainer) else None,
+            _picture(explainer, cf) if pictures and _has_plane(explainer, cf) else None,
         )
         for cf, name in zip(cfs[:limit], called, strict=False)
     ]
     return page(title, read_summary(explainer, cfs), sections)
 
 
-def _has_plane(explainer: Explainer) -> bool:
+def _has_plane(explainer: Explainer, cf: Counterfactual) -> bool:
     features = explainer.features
-    plain = all(feature.is_number for feature in features) and not explainer.scales
-    return len(features) > 1 and plain
+    if cf.status is Status.INVALID or explainer.scales:
+        return False
+    return len(features) > 1 and all(feature.is_number for feature in features)
 
 
 def _answers_of(
@@ -174,7 +176,7 @@ def _answers_of(
                 )
         return list(answers), [f"Row {k}" for k in range(len(answers))]
     if not isinstance(answers, CounterfactualBatch):
-        answers = explainer.explain_batch(answers, target=target)
+        answers = explainer.explain_batch(answers, target=target, on_bad_rows="report")
     elif target is not None:
         raise InvalidInputError(
             "target is given with answers that are there already; expected rows to explain, or "

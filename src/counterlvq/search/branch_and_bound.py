@@ -23,6 +23,7 @@ from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.finite_algebra import eigenvectors, least_squares
 from counterlvq.numeric.tolerances import (
     BROKEN_RIVAL,
     DIVING,
@@ -479,8 +480,10 @@ class Branching:
         if isinstance(cells, LocalCells):
             for prototype in cells.targets.tolist():
                 for Q in cells.differences(prototype)[0]:
-                    ways.append(np.zeros((at.size, free.size)))
-                    ways[-1][:, at] = np.linalg.eigh(Q[np.ix_(at, at)])[1].T
+                    axes = eigenvectors(Q[np.ix_(at, at)])
+                    if axes is not None:
+                        ways.append(np.zeros((at.size, free.size)))
+                        ways[-1][:, at] = axes.T
         for way in np.concatenate(ways):
             yield way
             yield -way
@@ -546,7 +549,9 @@ class Branching:
             wanted = np.concatenate([-excess[broken], off])
             size = np.sqrt(np.einsum("ij,ij->i", system, system))
             size = np.where(size > 0, size, 1.0)
-            step = np.linalg.lstsq(system / size[:, None], wanted / size, rcond=PULL_RANK)[0]
+            step = least_squares(system / size[:, None], wanted / size, PULL_RANK)
+            if step is None:
+                return None
             delta = delta + movable * step
         return None
 

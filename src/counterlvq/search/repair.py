@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.acceptance import Accepted
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.finite_algebra import least_squares
 from counterlvq.numeric.quadratic_forms import column_lengths
 from counterlvq.numeric.tolerances import REPAIR_RANK, UNIT
 from counterlvq.programs.program import Program
@@ -103,6 +104,7 @@ def _least_correction(
     size = np.sqrt(np.einsum("ij,ij->i", part, part))
     size = np.where(size > 0, size, 1.0)
     # Directions that are dropped make a poor correction, which is judged like any other point.
-    solved = np.linalg.lstsq(part / size[:, None], gain / size, rcond=REPAIR_RANK)[0]
-    correction[movable] = unit * solved
+    solved = least_squares(part / size[:, None], gain / size, REPAIR_RANK)
+    if solved is not None:
+        correction[movable] = unit * solved
     return correction

@@ -208,5 +208,5 @@ class Skipped(NamedTuple):
 
 def skipped_cells(family: KernelData, scratch: Scratch) -> Skipped:
     """Read the cells that the last row did not visit because one rival is too dear."""
-    at = np.flatnonzero(scratch.used == _SKIPPED)
+    at = np.flatnonzero((scratch.used == _SKIPPED) & (scratch.rival >= 0))
     return Skipped(family.targets[at], family.rivals[scratch.rival[at]])

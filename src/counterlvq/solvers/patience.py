@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from functools import partial
+from math import inf
 from typing import Any, NamedTuple
 
 import clarabel
@@ -70,7 +71,7 @@ def run_clarabel(
     return interruptible(work, lambda: stopped.append(True))
 
 
-def run_highs(solver: highspy.Highs, deadline: float) -> None:
+def run_highs(solver: highspy.Highs, deadline: float = inf) -> None:
     """Solve the program that was passed to HiGHS; when interrupted, it stops at its next look."""
     solver.setOptionValue("time_limit", seconds_until(deadline))
     if solver.getNumCol() + solver.getNumRow() < _LARGE:

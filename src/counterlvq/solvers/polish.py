@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.finite_algebra import least_squares
 from counterlvq.numeric.tolerances import AT_END, POLISH_RANK, POLISHED
 from counterlvq.programs.program import Multipliers, Program
 
@@ -75,10 +76,8 @@ def _newton(
             [rows @ delta - right, [program.quadrics[k].excess(delta) for k in curved]]
         )
         system = np.block([[bend[np.ix_(free, free)], J.T], [J, np.zeros((J.shape[0],) * 2)]])
-        try:
-            wanted = -np.concatenate([slope[free], miss])
-            step = np.linalg.lstsq(system, wanted, rcond=POLISH_RANK)[0]
-        except np.linalg.LinAlgError:
+        step = least_squares(system, -np.concatenate([slope[free], miss]), POLISH_RANK)
+        if step is None:
             return None
         delta[free] += step[: free.size]
         prices = prices + step[free.size : free.size + rows.shape[0]]

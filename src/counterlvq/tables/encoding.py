@@ -8,8 +8,8 @@ arrays and lists of lists are read by position.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NoReturn, Self, final
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,25 +20,27 @@ from counterlvq.numeric.arrays import (
     finite_matrix,
     has_names,
     plain,
-    read_only,
     refuse_masked,
-    told,
 )
-from counterlvq.tables.dates import dates_like, days_of
+from counterlvq.tables.dates import dates_like
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, as_frame, settled
+from counterlvq.tables.gaps import Fills
+from counterlvq.tables.reading import read_rows, refuse_missing_columns, shortened
 from counterlvq.tables.records import as_records, typed_like
-from counterlvq.tables.values import closest, is_missing, numbers_among
+from counterlvq.tables.values import numbers_among
 from counterlvq.types import Kind
-from counterlvq.visible import shown_repr, shown_text
+from counterlvq.visible import shown_text
 
 __all__ = ["as_table", "like", "plain_rows", "rows_of", "written"]
 
-# Whole numbers beyond this have neighbours that a float cannot tell apart.
-_MOST_EXACT = 2.0**53
 
-
-def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None) -> Floats:
+def rows_of(
+    table: Any,
+    features: Features,
+    columns: Sequence[str] | None = None,
+    fills: Fills | None = None,
+) -> Floats:
     """Read a table as numbers, one column per feature.
 
     Columns that have names are found by name, in any order; others are left alone.
@@ -52,6 +54,8 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
         What to read, c columns or fewer.
     columns : sequence of str, optional
         The names of the c columns of an array; those of `features` by default.
+    fills : Fills, optional
+        What stands in for missing values; by default nothing does.
 
     Returns
     -------
@@ -73,15 +77,7 @@ def rows_of(table: Any, features: Features, columns: Sequence[str] | None = None
            [44.,  0.]])
     """
     source = as_table(table, features.names if columns is None else tuple(columns))
-    _refuse_missing_columns(source.names, features)
-    out = np.empty((len(source), len(features)))
-    for j, feature in enumerate(features):
-        if feature.is_number:
-            read = _dates if feature.kind is Kind.DATE else _numbers
-            out[:, j] = read(source, feature)
-        else:
-            out[:, j] = _codes(source, feature)
-    return read_only(out)
+    return read_rows(source, features, fills).values
 
 
 def plain_rows(name: str, X: Any, features: Features) -> Floats:
@@ -131,7 +127,7 @@ def like(
             f"rows has shape {matrix.shape}; expected ({len(source)}, {len(features)}), one row "
             f"per row of the table and one column per feature."
         )
-    _refuse_missing_columns(source.names, features)
+    refuse_missing_columns(source.names, features)
     return source.with_columns(
         {
             feature.name: _written_like(source, matrix[:, j], feature)
@@ -182,7 +178,7 @@ class _Cells(TableView):
         if self.cells.ndim != 2 or self.cells.shape[1] != len(names):
             raise InvalidInputError(
                 f"the table has shape {cells.shape}; expected {len(names)} columns: "
-                f"{_shortened(map(shown_text, names))}."
+                f"{shortened(map(shown_text, names))}."
             )
 
     def __len__(self) -> int:
@@ -234,73 +230,6 @@ def _as_integers(cells: Floats, dtype: np.dtype[Any]) -> NDArray[Any]:
     return cells.astype(dtype if has_room else np.int64)
 
 
-def _numbers(table: TableView, feature: Feature) -> Floats:
-    numbers = table.numbers(feature.name)
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    if bad.size:
-        values = table.values(feature.name)
-        i = int(bad[0])
-        if is_missing(values[i]):
-            _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
-        raise InvalidInputError(
-            f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a finite "
-            f"number, because the feature is {feature.kind}."
-        )
-    if feature.kind is Kind.WHOLE and numbers.size and np.abs(numbers).max() > _MOST_EXACT:
-        i = int(np.abs(numbers).argmax())
-        raise InvalidInputError(
-            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
-            f"expected whole numbers of at most 2**53, which floats hold exactly."
-        )
-    if feature.kind is Kind.WHOLE and (numbers != np.rint(numbers)).any():
-        i = int((numbers != np.rint(numbers)).argmax())
-        raise InvalidInputError(
-            f"column {told(feature.name)}, {table.row(i)} is {table.values(feature.name)[i]!r}; "
-            f"expected a whole number. Call the feature real, with decimals=... if it has a grid, "
-            f"to allow others."
-        )
-    return numbers
-
-
-def _dates(table: TableView, feature: Feature) -> Floats:
-    """Read days: of dates and of their texts, or as whole numbers."""
-    values = table.values(feature.name)
-    days = table.numbers(feature.name)
-    found = np.array(
-        [
-            day if np.isfinite(day) else days_of(value)
-            for day, value in zip(days, values, strict=True)
-        ]
-    )
-    bad = np.flatnonzero(~np.isfinite(found) | (found != np.rint(found)))
-    if bad.size:
-        i = int(bad[0])
-        if is_missing(values[i]):
-            _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
-        raise InvalidInputError(
-            f"column {told(feature.name)}, {table.row(i)} is {told(values[i])}; expected a date "
-            f"without a time of day, such as 2024-05-31, or whole days since 1970-01-01."
-        )
-    return found
-
-
-def _codes(table: TableView, feature: Feature) -> Floats:
-    values = table.values(feature.name)
-    codes = np.array([feature.code(value) for value in values], dtype=np.float64)
-    if not (codes < 0).any():
-        return codes
-    i = int((codes < 0).argmax())
-    if is_missing(values[i]):
-        _refuse_missing(table, feature.name, i, sum(map(is_missing, values)))
-    texts = [level for level in feature.levels if isinstance(level, str)]
-    close = closest(values[i], texts) if isinstance(values[i], str) else None
-    hint = f" Did you mean {close!r}?" if close is not None else ""
-    raise InvalidInputError(
-        f"column {shown_repr(feature.name)}, {table.row(i)} is {shown_repr(values[i])}, which is "
-        f"none of its levels; expected one of: {_shortened(map(shown_repr, feature.levels))}.{hint}"
-    )
-
-
 def written(column: Floats, feature: Feature) -> NDArray[Any]:
     """Write one column of numbers in the values of its feature; NaN leaves a gap.
 
@@ -324,28 +253,3 @@ def written(column: Floats, feature: Feature) -> NDArray[Any]:
     levels = np.empty(len(feature.levels) + 1, dtype=object)
     levels[:] = [*feature.levels, None]
     return levels[np.where(gaps, len(feature.levels), column).astype(np.intp)]
-
-
-def _refuse_missing(table: TableView, name: str, i: int, count: int) -> NoReturn:
-    raise InvalidInputError(
-        f"column {name!r}, {table.row(i)} is missing ({count} missing value(s) in that column); "
-        f"expected a value in each row. Fill in or remove missing values first."
-    )
-
-
-def _refuse_missing_columns(names: Sequence[str], features: Features) -> None:
-    there = set(names)
-    missing = [name for name in features.names if name not in there]
-    if not missing:
-        return
-    close = closest(missing[0], names)
-    hint = f" Did you mean {close!r} by {missing[0]!r}?" if close is not None else ""
-    raise InvalidInputError(
-        f"the table lacks the column(s) {', '.join(map(shown_repr, missing))}; expected one for "
-        f"each of the {len(features)} features.{hint}"
-    )
-
-
-def _shortened(names: Iterable[str]) -> str:
-    listed = list(names)
-    return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")

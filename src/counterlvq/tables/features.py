@@ -40,7 +40,7 @@ from counterlvq.tables.feature_checks import (
     checked_unit,
 )
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
-from counterlvq.tables.values import closest
+from counterlvq.tables.values import closest, warn_of_gaps
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
 
@@ -390,7 +390,8 @@ class Features:
         Floats are real numbers, integers whole ones, booleans boolean; categories and text are
         categorical, with the levels of the dtype where it has its own and the distinct values
         of the column otherwise. The range of a column of numbers is the one that is seen in it,
-        if it holds different values. Whatever a table does not say can be added.
+        if it holds different values; missing ones are passed over, and a warning says how many.
+        Whatever a table does not say can be added.
 
         Parameters
         ----------
@@ -453,7 +454,10 @@ class Features:
         )
         if not isinstance(ranges, str):
             return refined
-        pairs = ((f.name, _seen(table, f.name)) for f in refined if f.is_number)
+        numbers = [f.name for f in refined if f.is_number]
+        gaps = {f"column {n!r}": _gaps(table, n) for n in numbers}
+        warn_of_gaps("Features.from_frame", gaps, len(table))
+        pairs = ((name, _seen(table, name)) for name in numbers)
         return refined.refined(seen={name: pair for name, pair in pairs if pair is not None})
 
     def refined(
@@ -640,6 +644,10 @@ def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feat
     if kind is not Kind.CATEGORICAL:
         return Feature(name, kind)
     return Feature(name, kind, levels=table.levels(name))
+
+
+def _gaps(table: FrameView, name: str) -> int:
+    return int(np.isnan(numbers_or_days(table, name, table.kind(name))).sum())
 
 
 def _seen(table: FrameView, name: str) -> tuple[float, float] | None:

@@ -165,7 +165,11 @@ class _Pandas(FrameView):
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         out = self.frame.copy(deep=False)  # columns are replaced, never written into
         for name, column in columns.items():
-            out[name] = self._series(column, self.frame[name].dtype)
+            old = self.frame[name]
+            out[name] = self._series(column, old.dtype)
+            if old.dtype == object and old.isna().any():
+                # What stands for a missing value there, None or NaN or NA, is kept.
+                out[name] = out[name].where(out[name].notna() | old.notna(), old)
         return out
 
     def _series(self, column: NDArray[Any], dtype: Any) -> Any:

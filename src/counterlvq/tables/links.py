@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import inv_boxcox1p
 
 from counterlvq.errors import InvalidInputError
@@ -76,6 +77,21 @@ class Link:
         if self.name == "yeo-johnson":
             return -1e100, 1e100
         return _FUNCTIONS[self.name][2:]
+
+    def takes(self, x: Floats) -> NDArray[np.bool_]:
+        """Whether the pipeline makes a finite number of each x.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> Link("log").takes(np.array([0.0, 1.0]))
+        array([False,  True])
+        """
+        if self.name == "yeo-johnson":
+            return np.isfinite(x)
+        found = np.log if self.name == "box-cox" else _FUNCTIONS[self.name][0]
+        with np.errstate(all="ignore"):
+            return np.isfinite(found(x))
 
     @cached_property
     def image(self) -> tuple[float, float]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
 from counterlvq.tables.frames import TableView
-from counterlvq.tables.values import checked_names, numbers_among
+from counterlvq.tables.values import checked_names, is_missing, numbers_among
 
 __all__ = ["as_records", "typed_like"]
 
@@ -34,13 +34,16 @@ def as_records(given: Any) -> TableView | None:
 
 
 def typed_like(column: NDArray[Any], old: Sequence[Any] | NDArray[Any]) -> NDArray[Any]:
-    """Write whole numbers as floats where floats stood."""
+    """Write whole numbers as floats where floats stood, and gaps as they were."""
     out = np.empty(len(column), dtype=object)
-    out[:] = [
-        float(new) if isinstance(before, float) and isinstance(new, int) else new
-        for new, before in zip(column.tolist(), old, strict=True)
-    ]
+    out[:] = [_like(new, before) for new, before in zip(column.tolist(), old, strict=True)]
     return out
+
+
+def _like(new: Any, before: Any) -> Any:
+    if isinstance(new, int) and isinstance(before, float):
+        return float(new)
+    return before if is_missing(new) and is_missing(before) else new
 
 
 def _is_column(value: Any) -> bool:
@@ -233,10 +236,11 @@ def _dtype_for(column: NDArray[Any], old: np.dtype[Any]) -> np.dtype[Any]:
     if column.dtype.kind == "f":
         return np.dtype(np.float64) if old.kind in "fiub" else np.dtype(object)
     values = column.tolist()
+    numeric = all(value is None or isinstance(value, int | float) for value in values)
+    if old.kind == "f" and numeric:
+        return np.dtype(np.float64)
     if any(value is None for value in values):
         return np.dtype(object)
-    if old.kind == "f":
-        return np.dtype(np.float64)
     natural = np.array(values)
     return old if natural.astype(old).tolist() == values else natural.dtype
 

@@ -17,10 +17,10 @@ from typing import Any, final
 import numpy as np
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
-from counterlvq.numeric.arrays import Floats, finite_matrix, read_only, told
+from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
-from counterlvq.tables.values import is_missing
+from counterlvq.tables.values import is_missing, matrix_with_gaps
 from counterlvq.types import Kind
 
 __all__ = ["PROBABILITIES", "ColumnSummary", "Reference"]
@@ -103,14 +103,14 @@ class Reference:
         Parameters
         ----------
         table : DataFrame, Arrow table, or array-like of shape (n, d)
-            Missing values are passed over.
+            Missing values are passed over; `missing` of each column says how many.
         features : Features, optional
             What the columns are; the table may have more. By default, what the dtypes say, and
             for arrays numbers called x0, x1, ...
         """
         frame = as_frame(settled(table))
         if frame is None:
-            rows = finite_matrix("reference", table)
+            rows = matrix_with_gaps("reference", table)
             known = Features.numbered(rows.shape[1]) if features is None else features
             if len(known) != rows.shape[1]:
                 raise InvalidInputError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import warnings
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from itertools import islice
 from typing import Any
@@ -12,10 +13,26 @@ from typing import Any
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats, once, plain
+from counterlvq.numeric.arrays import (
+    Floats,
+    finite_matrix,
+    once,
+    plain,
+    read_only,
+    refuse_masked,
+)
 from counterlvq.types import Kind
 
-__all__ = ["checked_names", "closest", "distinct", "is_missing", "kind_of_values", "numbers_among"]
+__all__ = [
+    "checked_names",
+    "closest",
+    "distinct",
+    "is_missing",
+    "kind_of_values",
+    "matrix_with_gaps",
+    "numbers_among",
+    "warn_of_gaps",
+]
 
 
 def is_missing(value: Any) -> bool:
@@ -73,6 +90,43 @@ def _number(value: Any) -> float:
         return float(value)
     except (OverflowError, TypeError):  # beyond all floats, or complex
         return np.nan
+
+
+def matrix_with_gaps(name: str, value: Any) -> Floats:
+    """As `finite_matrix`, with NaN where values are missing.
+
+    Examples
+    --------
+    >>> matrix_with_gaps("X", [[1.0, None], [2, 3]])
+    array([[ 1., nan],
+           [ 2.,  3.]])
+    """
+    try:
+        return finite_matrix(name, value)
+    except InvalidInputError:
+        refuse_masked(name, value)
+        cells = np.array(value, dtype=object)
+        if cells.ndim != 2:
+            raise
+        gaps = np.array([[is_missing(cell) for cell in row] for row in cells], dtype=bool)
+        if not gaps.any():
+            raise
+    cells[gaps] = 0.0
+    out = np.array(finite_matrix(name, cells))
+    out[gaps] = np.nan
+    return read_only(out)
+
+
+def warn_of_gaps(who: str, counts: Mapping[str, int], rows: int) -> None:
+    """Say how many values were passed over, if any were."""
+    found = {name: count for name, count in counts.items() if count}
+    if not found:
+        return
+    shown = ", ".join(f"{count:,} of {name}" for name, count in islice(found.items(), 5))
+    more = f" and of {len(found) - 5} more columns" if len(found) > 5 else ""
+    warnings.warn(
+        f"{who} passes over missing values: {shown}{more}, of {rows:,} rows.", stacklevel=3
+    )
 
 
 def kind_of_values(values: list[Any]) -> Kind | None:

@@ -1,0 +1,50 @@
+"""Linear algebra on numbers that may be too large for it.
+
+LAPACK writes to standard error, and does not come back with an error in all versions, when it is
+given numbers that are not finite. Whoever can do without a result asks here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterlvq.numeric.arrays import Floats
+
+__all__ = ["eigenvectors", "least_squares"]
+
+
+def least_squares(A: Floats, b: Floats, rcond: float | None) -> Floats | None:
+    """Solve ``min |A x - b|``; None where the numbers are beyond that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> least_squares(np.array([[2.0]]), np.array([4.0]), None)
+    array([2.])
+    >>> least_squares(np.array([[np.inf]]), np.array([4.0]), None) is None
+    True
+    """
+    if not (np.isfinite(A).all() and np.isfinite(b).all()):
+        return None
+    try:
+        return np.asarray(np.linalg.lstsq(A, b, rcond=rcond)[0], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None
+
+
+def eigenvectors(Q: Floats) -> Floats | None:
+    """Return eigenvectors of a symmetric matrix, one a column; None where numbers are beyond that.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> abs(eigenvectors(np.diag([1.0, 2.0])))
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    if not np.isfinite(Q).all():
+        return None
+    try:
+        return np.asarray(np.linalg.eigh(Q)[1], dtype=np.float64)
+    except np.linalg.LinAlgError:
+        return None

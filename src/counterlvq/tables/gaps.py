@@ -1,0 +1,60 @@
+"""Missing values: what a model puts in their place, column by column, and why elsewhere nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+import numpy as np
+
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.tables.features import Feature, Features
+
+__all__ = ["Fills"]
+
+
+@final
+@dataclass(frozen=True)
+class Fills:
+    """What stands in for a missing value.
+
+    Attributes
+    ----------
+    values : mapping from str to value
+        By column: the number or level that the model sees where a value is missing.
+    reasons : mapping from str to str
+        For columns that an imputer fills and that have no value here: why.
+    signs : mapping from str to value
+        By column: what the imputer takes for a missing value; NaN where that is not said.
+
+    Examples
+    --------
+    >>> from counterlvq.tables.features import Feature, Features
+    >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
+    >>> Fills({"job": "nurse"}).codes(features)
+    array([nan,  1.])
+    """
+
+    values: Mapping[str, Any] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    signs: Mapping[str, Any] = field(default_factory=dict)
+
+    def codes(self, features: Features) -> Floats:
+        """Value of each feature as rows of numbers have it, NaN where there is none, (d,)."""
+        return read_only(np.array([self._code(feature) for feature in features]))
+
+    def _code(self, feature: Feature) -> float:
+        if feature.name not in self.values:
+            return np.nan
+        value = self.values[feature.name]
+        if feature.is_number:
+            return float(value)
+        code = feature.code(value)
+        return np.nan if code < 0 else float(code)
+
+    def reason(self, feature: Feature) -> str:
+        """Say why a missing value of a feature has nothing in its place; empty without a reason."""
+        if feature.name in self.values:
+            return f"the pipeline puts {self.values[feature.name]!r} there, which is no level of it"
+        return self.reasons.get(feature.name, "")

@@ -1,0 +1,209 @@
+"""Cells of a table as numbers: which can be read, which are missing, and what is wrong with others.
+
+A missing value is read as what stands in for it, where something does, and is marked. Any other
+cell that is no value of its feature is an error, or, if asked for, something to tell of its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, read_only, told
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import TableView, numbers_or_days
+from counterlvq.tables.gaps import Fills
+from counterlvq.tables.values import closest, is_missing
+from counterlvq.types import Kind
+from counterlvq.visible import shown_repr
+
+__all__ = ["Reading", "read_rows", "refuse_missing_columns", "shortened"]
+
+# Whole numbers beyond this have neighbours that a float cannot tell apart.
+_MOST_EXACT = 2.0**53
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """Rows as numbers, and what there is to say of them.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n, d)
+        Levels and booleans as positions; where a value is missing, what stands in for it. NaN
+        where a row has a problem.
+    missing : ndarray of bool, shape (n, d), or None
+        Where something stands in for a missing value; None if that is nowhere.
+    problems : mapping from int to str
+        Rows that cannot be read, and why.
+    """
+
+    values: Floats
+    missing: NDArray[np.bool_] | None = None
+    problems: Mapping[int, str] = field(default_factory=dict)
+
+    @property
+    def good(self) -> NDArray[np.int64]:
+        """Positions of the rows that can be read."""
+        is_good = np.ones(len(self.values), dtype=bool)
+        is_good[list(self.problems)] = False
+        return np.flatnonzero(is_good)
+
+    def with_problems(self, more: Mapping[int, str]) -> Reading:
+        """Add rows that cannot be taken."""
+        return Reading(self.values, self.missing, {**self.problems, **more}) if more else self
+
+
+class _Column(NamedTuple):
+    values: Floats  # (n,)
+    missing: Sequence[int] | NDArray[np.intp]  # where something stands in
+    wrong: Mapping[int, str]  # what is wrong with other cells, to be read behind "column x"
+
+
+def read_rows(
+    table: TableView, features: Features, fills: Fills | None = None, *, report: bool = False
+) -> Reading:
+    """Read a table as numbers, one column per feature.
+
+    With `report`, rows that cannot be read are told of instead of raised.
+
+    Raises
+    ------
+    InvalidInputError
+        If the table lacks a column; without `report`, naming column and row, for missing values
+        that nothing stands in for, unknown levels, text among numbers and infinite ones.
+    """
+    refuse_missing_columns(table.names, features)
+    known = Fills() if fills is None else fills
+    codes = known.codes(features)
+    out = np.empty((len(table), len(features)))
+    missing: NDArray[np.bool_] | None = None
+    problems: dict[int, list[str]] = {}
+    for j, feature in enumerate(features):
+        read = _numbers if feature.is_number else _codes
+        column = read(table, feature, float(codes[j]), known.reason(feature))
+        out[:, j] = column.values
+        if len(column.missing):
+            missing = np.zeros(out.shape, dtype=bool) if missing is None else missing
+            missing[column.missing, j] = True
+        if column.wrong and not report:
+            i, words = next(iter(column.wrong.items()))
+            raise InvalidInputError(f"column {told(feature.name)}, {table.row(i)} {words}")
+        for i, words in column.wrong.items():
+            problems.setdefault(i, []).append(f"column {told(feature.name)} {words}")
+    listed = {i: " ".join(problems[i]) for i in sorted(problems)}
+    return Reading(read_only(out), missing, listed)
+
+
+def _numbers(table: TableView, feature: Feature, fill: float, reason: str) -> _Column:
+    numbers = numbers_or_days(table, feature.name, feature.kind)
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    is_off = np.zeros(0, dtype=np.intp)
+    if feature.kind in (Kind.WHOLE, Kind.DATE):
+        with np.errstate(invalid="ignore"):
+            is_off = np.flatnonzero(
+                np.isfinite(numbers)
+                & ((np.abs(numbers) > _MOST_EXACT) | (numbers != np.rint(numbers)))
+            )
+    if not bad.size and not is_off.size:
+        return _Column(numbers, (), {})
+    cells = table.values(feature.name)
+    gaps = [int(i) for i in bad if is_missing(cells[i])]
+    wrong: dict[int, str] = {}
+    if gaps and np.isnan(fill):
+        wrong = dict.fromkeys(gaps, _missing_words(len(gaps), reason))
+    for i in map(int, bad):
+        if not is_missing(cells[i]):
+            wrong[i] = _strange_words(feature, cells[i])
+    wrong = dict(sorted(wrong.items()))
+    for i in map(int, is_off):
+        is_date = feature.kind is Kind.DATE
+        wrong[i] = (
+            _strange_words(feature, cells[i])
+            if is_date
+            else _off_words(float(numbers[i]), cells[i])
+        )
+    out = numbers.copy()
+    out[gaps] = fill
+    out[list(wrong)] = np.nan
+    return _Column(out, () if np.isnan(fill) else gaps, wrong)
+
+
+def _strange_words(feature: Feature, cell: object) -> str:
+    if feature.kind is Kind.DATE:
+        return (
+            f"is {told(cell)}; expected a date without a time of day, such as 2024-05-31, or whole "
+            f"days since 1970-01-01."
+        )
+    return f"is {told(cell)}; expected a finite number, because the feature is {feature.kind}."
+
+
+def _off_words(number: float, cell: object) -> str:
+    if abs(number) > _MOST_EXACT:
+        return f"is {cell!r}; expected whole numbers of at most 2**53, which floats hold exactly."
+    return (
+        f"is {cell!r}; expected a whole number. Call the feature real, with decimals=... if it has "
+        f"a grid, to allow others."
+    )
+
+
+def _codes(table: TableView, feature: Feature, fill: float, reason: str) -> _Column:
+    cells = table.values(feature.name)
+    codes = np.array([feature.code(cell) for cell in cells], dtype=np.float64)
+    bad = np.flatnonzero(codes < 0)
+    if not bad.size:
+        return _Column(codes, (), {})
+    gaps = [int(i) for i in bad if is_missing(cells[i])]
+    wrong: dict[int, str] = {}
+    for i in map(int, bad):
+        if not is_missing(cells[i]):
+            wrong[i] = _level_words(feature, cells[i])
+        elif np.isnan(fill):
+            wrong[i] = _missing_words(len(gaps), reason)
+    codes[gaps] = fill
+    codes[list(wrong)] = np.nan
+    return _Column(codes, () if np.isnan(fill) else gaps, wrong)
+
+
+def _level_words(feature: Feature, cell: object) -> str:
+    texts = [level for level in feature.levels if isinstance(level, str)]
+    close = closest(cell, texts) if isinstance(cell, str) else None
+    hint = f" Did you mean {close!r}?" if close is not None else ""
+    return (
+        f"is {shown_repr(cell)}, which is none of its levels; expected one of: "
+        f"{shortened(map(shown_repr, feature.levels))}.{hint}"
+    )
+
+
+def _missing_words(count: int, reason: str) -> str:
+    because = f": {reason}" if reason else ""
+    return (
+        f"is missing ({count} missing value(s) in that column){because}; expected a value in each "
+        f"row. Fill in or remove missing values first, or have the pipeline impute them."
+    )
+
+
+def refuse_missing_columns(names: Sequence[str], features: Features) -> None:
+    """Say which features have no column."""
+    there = set(names)
+    missing = [name for name in features.names if name not in there]
+    if not missing:
+        return
+    close = closest(missing[0], names)
+    hint = f" Did you mean {close!r} by {missing[0]!r}?" if close is not None else ""
+    raise InvalidInputError(
+        f"the table lacks the column(s) {', '.join(map(shown_repr, missing))}; expected one for "
+        f"each of the {len(features)} features.{hint}"
+    )
+
+
+def shortened(names: Iterable[str]) -> str:
+    """List the first few."""
+    listed = list(names)
+    return ", ".join(listed[:8]) + (", ..." if len(listed) > 8 else "")
