@@ -188,3 +188,20 @@ def test_too_few_rows_to_measure_by(street: Path) -> None:
     assert done.returncode == 1
     assert "never varies" in one_line(done.stderr)
     assert "--reference" in one_line(done.stderr)
+
+
+def test_dates_are_learned_from_and_come_back_as_dates(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    opened = pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 1500, 80), unit="D")
+    table = pd.DataFrame({"opened": opened, "income": rng.normal(3000, 500, 80).round()})
+    label = np.where(table["opened"] > "2022-01-01", "good", "bad")
+    table.assign(answer=label).to_parquet(tmp_path / "loans.parquet")
+    refused = table[label == "bad"].iloc[:2]
+    refused.to_parquet(tmp_path / "refused.parquet")
+    words = ("train", "loans.parquet", "--label", "answer", "--output", "loans.clvq")
+    assert called(*words, cwd=tmp_path).returncode == 0
+    words = ("explain", "loans.clvq", "refused.parquet", "--target", "good")
+    assert called(*words, "--output", "answers.parquet", cwd=tmp_path).returncode == 0
+    found = pd.read_parquet(tmp_path / "answers.parquet")
+    assert found["opened"].dtype.kind == "M"
+    assert (found["opened"].to_numpy() > refused["opened"].to_numpy()).any()

@@ -16,6 +16,7 @@ from counterlvq.pipelines.table_map import TableMap
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.reference import Reference
+from counterlvq.types import Kind
 
 __all__ = ["TableModel"]
 
@@ -125,7 +126,10 @@ class TableModel:
         ndarray of shape (n,)
         """
         there = self.table_map
-        return self.predict_rows(rows_of(table, there.features, there.columns, there.fills))
+        # Levels are read as the map has them; that a number is written as a date it does not know.
+        dates = {feature.name: Kind.DATE for feature in self.features if feature.kind is Kind.DATE}
+        known = there.features.refined(kinds=dates) if dates else there.features
+        return self.predict_rows(rows_of(table, known, there.columns, there.fills))
 
     def predict_rows(self, rows: Floats) -> NDArray[Any]:
         """As `predict`, for rows of numbers and codes that `rows_of` has read."""
