@@ -146,7 +146,8 @@ def test_wine_with_decimals_for_every_other_class() -> None:
             changed = answer.row.to_frame().T
             assert pipeline.predict(changed)[0] == wish
             for name, digits in decimals.items():
-                assert answer.row[name] == round(answer.row[name], digits)
+                kept = answer.row[name] == table.iloc[i][name]
+                assert kept or answer.row[name] == round(answer.row[name], digits)
 
 
 def test_diabetes_in_polars_with_sex_as_a_level() -> None:
