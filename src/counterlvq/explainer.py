@@ -597,11 +597,8 @@ class Explainer:
         """Find the closest row that meets the constraints, whatever the model says of it."""
         if context.target_mask.all():
             return None
-        other = copy(self)
-        object.__setattr__(other, "margin", None)
-        if self.time_limit is not None:
-            object.__setattr__(other, "time_limit", max(0.0, context.seconds_left()))
-        object.__setattr__(other, "_views", Kept(_MOST_VIEWS))
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
         return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
 
     def _unchanged(

@@ -55,6 +55,16 @@ class Refused(Exception):  # noqa: N818 - it is the verdict, not a mishap
     """What is wrong with a line, in words."""
 
 
+def lesser(side: Q | None, other: Q) -> Q:
+    """Return the lesser of an upper side, None for no limit, and another number."""
+    return other if side is None else min(side, other)
+
+
+def larger(side: Q | None, other: Q) -> Q:
+    """Return the larger of a lower side, None for no limit, and another number."""
+    return other if side is None else max(side, other)
+
+
 class Clock:
     """The time that one answer may take."""
 
@@ -1210,9 +1220,9 @@ class Asked:
             ((c, a),) = row.new.items()
             end = seen.right(row) / a
             if row.equality or a > 0:
-                high[c] = end if high[c] is None else min(high[c], end)  # type: ignore[type-var]
+                high[c] = lesser(high[c], end)
             if row.equality or a < 0:
-                low[c] = end if low[c] is None else max(low[c], end)  # type: ignore[type-var]
+                low[c] = larger(low[c], end)
         for c, (first, last) in enumerate(zip(list(low), list(high), strict=True)):
             if not self.question.is_loosened or first is None or last is None:
                 continue
@@ -1309,10 +1319,9 @@ class Asked:
         for c in range(self.seen.width):
             if self.seen.grids[c] is None and not self.seen.is_level[c]:
                 continue
-            if low[c] is not None:
-                low[c] = self._tick(c, low[c], 1)  # type: ignore[arg-type]
-            if high[c] is not None:
-                high[c] = self._tick(c, high[c], -1)  # type: ignore[arg-type]
+            first, last = low[c], high[c]
+            low[c] = None if first is None else self._tick(c, first, 1)
+            high[c] = None if last is None else self._tick(c, last, -1)
 
     def _tick(self, c: int, delta: Q, way: int) -> Q:
         """Find the first change from `delta` on, up or down, that ends on the grid."""
@@ -1337,8 +1346,8 @@ class Asked:
             above = self._tick(c, below + Q(1, 2**1100), 1)
         low, high = box
         first, last = low[:], high[:]
-        last[c] = below if last[c] is None else min(last[c], below)  # type: ignore[type-var]
-        first[c] = above if first[c] is None else max(first[c], above)  # type: ignore[type-var]
+        last[c] = lesser(last[c], below)
+        first[c] = larger(first[c], above)
         return (low, last), (first, high)
 
     # Bounds.
