@@ -43,9 +43,10 @@ if TYPE_CHECKING:
         MinChange,
         OneOf,
     )
-    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
+    from counterlvq.problem.weights import mad_weights
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
@@ -139,8 +140,9 @@ _HOMES = {
         "MinChange", "OneOf",
     ),
     "problem.implications": ("If",),
-    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
+    "problem.weights": ("mad_weights",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
