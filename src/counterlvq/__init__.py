@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
+    from counterlvq.presentation.changes import Change
     from counterlvq.problem.constraints import (
         Bounds,
         Constraint,
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.weights import mad_weights
-    from counterlvq.results import Change, Counterfactual
+    from counterlvq.results import Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
     from counterlvq.tables.reference import Reference
@@ -135,6 +136,7 @@ _HOMES = {
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
+    "presentation.changes": ("Change",),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",
@@ -143,7 +145,7 @@ _HOMES = {
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
     "problem.weights": ("mad_weights",),
-    "results": ("Change", "Counterfactual"),
+    "results": ("Counterfactual",),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
     "tables.reference": ("Reference",),
