@@ -85,7 +85,7 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
         return (), ()
     is_score = explainer.model.meaning.scores is Scores.SHIFTED
     unit = "score" if is_score else "squared distance"
-    view = explainer._view(cf.original_values)
+    view = explainer.prepared_for(cf.original_values)
     distance = view.model.distances(view.inner(cf.original_values)[None, :])[0]
     leads = distance[own.prototype] - distance[own.rivals]
     rivals = tuple(
