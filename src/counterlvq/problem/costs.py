@@ -271,7 +271,7 @@ class Manhattan(Cost):
         weights = np.ones(len(columns))
         for name, weight in self.weights.items():
             weights[names.position(name)] = weight
-        return Manhattan(weights, self.switches, unit=self.unit)
+        return Manhattan(weights, self.switches, self.default, unit=self.unit)
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""
