@@ -9,6 +9,7 @@ import os
 # has to be said before OpenMP is loaded, and is passed on to processes that tests start.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import pytest
 from hypothesis import settings
 
 # By default the same examples on every run, so that nothing fails by chance, and no file left
@@ -16,3 +17,21 @@ from hypothesis import settings
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
+
+# Files whose tests start processes of their own, wait, and share nothing: handed out one by one
+# when the others are done, so that no worker is left with a long file in the end.
+APART = {
+    "test_child_processes.py",
+    "test_cold_start.py",
+    "test_environments.py",
+    "test_signals.py",
+    "test_worker_processes.py",
+}
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a file on one worker, which prepares once what they share."""
+    for item in items:
+        if item.path.name not in APART and not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.location[0]))
