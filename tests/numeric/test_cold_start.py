@@ -223,7 +223,7 @@ def test_change_of_a_compiled_function_is_noticed_in_another_file(tmp_path: Path
     assert kept(tmp_path / "cache").keys() == files  # the old code was written over
 
     # A file without compiled code changes nothing.
-    with (place / "counterlvq" / "explainer.py").open("a") as file:
+    with (place / "counterlvq" / "explainer" / "explainer.py").open("a") as file:
         file.write("# one more line\n")
     assert fresh(TWO_FILES, answer=70.0, **around)["hits"] == 1
 
