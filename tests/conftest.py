@@ -18,20 +18,24 @@ settings.register_profile("same", deadline=None, derandomize=True, database=None
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
 
-# Files whose tests start processes of their own, wait, and share nothing: handed out one by one
-# when the others are done, so that no worker is left with a long file in the end.
+# Files whose tests start processes or threads of their own, wait, and share nothing: handed out
+# one by one when the others are done, so that no worker is left with a long file in the end.
 APART = {
     "test_child_processes.py",
     "test_cold_start.py",
     "test_environments.py",
+    "test_many_threads.py",
+    "test_processes.py",
     "test_signals.py",
-    "test_worker_processes.py",
 }
 
 
 @pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file on one worker, which prepares once what they share."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Keep the quick tests of a file on one worker, which prepares once what they share."""
+    if not config.pluginmanager.hasplugin("xdist"):
+        return
     for item in items:
-        if item.path.name not in APART and not item.get_closest_marker("xdist_group"):
+        is_long = any(item.get_closest_marker(name) for name in ("slow", "docs", "xdist_group"))
+        if not is_long and item.path.name not in APART:
             item.add_marker(pytest.mark.xdist_group(item.location[0]))

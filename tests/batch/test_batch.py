@@ -85,6 +85,10 @@ SETTINGS: dict[str, Settings] = {
 }
 # Answered row by row by other engines, or with a conflict to be looked for in each.
 SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2", "margin out of reach"}
+# Rows that the kernels hand on take long; the other seeds are for `make test-slow`.
+some_seeds = pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))]
+)
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
 _choices = np.random.default_rng(34).choice(np.array(["low", "middle", "high", None]), len(X))
@@ -216,7 +220,7 @@ def test_row_does_not_depend_on_its_neighbours(setting: str) -> None:
 
 
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["l1", "l2"])
-@pytest.mark.parametrize("seed", range(12))
+@some_seeds
 def test_row_on_the_edge_of_a_constraint_is_judged_alike_in_any_company(
     seed: int, cost: clvq.Cost
 ) -> None:
@@ -233,7 +237,7 @@ def test_row_on_the_edge_of_a_constraint_is_judged_alike_in_any_company(
             assert_rows_equal(batch, [one] * count)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@some_seeds
 def test_row_on_a_boundary_is_classified_alike_in_any_company(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 21))
