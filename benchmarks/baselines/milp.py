@@ -86,7 +86,7 @@ def _cell(problem: MixedProblem, x: Any, i: int, target: Any) -> SolvedCell:
     for at, (j, _) in enumerate(levels):
         one[j, 2 * n + at] = 1.0
     one = one[[j for j, feature in enumerate(features) if not feature.is_number]]
-    switched = np.array([0.0 if level == x[j] else 1.0 for j, level in levels])
+    switched = np.array([abs(level - x[j]) for j, level in levels])
     price = np.concatenate([np.zeros(n), np.ones(n), switched])
     whole = [features.columns[j].kind == "whole" for j in numbers]
     integer = np.concatenate([np.array(whole, dtype=float), np.zeros(n), np.ones(k)])
