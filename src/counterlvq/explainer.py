@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from counterlvq.batch.bad_rows import OnBadRows, WithBadRows, checked_on_bad_rows, spread
 from counterlvq.batch.confirmation import confirm_table, confirmed, withdrawn
 from counterlvq.batch.engine import BatchRun, Table
+from counterlvq.batch.mixed import MixedRun, alike
 from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.batch.threads import workers
@@ -35,14 +36,19 @@ from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
-from counterlvq.problem.seen import constraints_of, outside_of, rows_outside
+from counterlvq.problem.seen import (
+    constraints_of,
+    outside_of,
+    rows_outside,
+    sides_outside,
+)
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import Exact, conflict
+from counterlvq.search.strategies import BranchAndBound, Exact, conflict
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import TableView
 from counterlvq.types import Method, Status
@@ -389,10 +395,12 @@ class Explainer:
             table = bulk.run(asker.wishes, jobs, progress)
             for i in rows_outside(self.constraints, self.features, rows).tolist():
                 table.put(i, asker.again(i, 1.0))
+        elif isinstance(view.answers, BranchAndBound) and view.answers.flat is not None:
+            table = self._answered_mixed(asker, jobs, progress)
         else:
-            kept = answer_rows(asker, rows.shape[0], jobs, progress)
-            table = Table.of(rows, kept, self._nearest(rows))
-            asker.known.update(enumerate(kept))
+            kept = answer_rows(asker, range(len(rows)), jobs, progress)
+            table = Table.of(rows, list(kept.values()), self._nearest(rows))
+            asker.known.update(kept)
         if self._source.says is not None:
             confirm_table(table, self._source.says, self.model, asker)
         if asker.gaps is not None:
@@ -402,6 +410,25 @@ class Explainer:
                 asker.known[i] = asker(i)
                 table.put(i, asker.withdraw(i))
         return table
+
+    def _answered_mixed(self, asker: _Asker, jobs: int, progress: bool) -> Table:
+        """Answer rows on a lattice: rows with the same levels together, then what is left."""
+        rows, says = asker.rows, self._source.says
+        told = None if says is None else np.asarray(says(rows))
+        groups = alike(self._view_keys(rows))
+        run = MixedRun(rows, groups, self._view, asker.wish, told)
+        table, left = run.run(jobs, progress)
+        kept = answer_rows(asker, left.tolist(), jobs, progress and bool(left.size))
+        for i, answer in kept.items():
+            table.put(i, answer)
+            table.second[i] = True
+        asker.known.update(kept)
+        return table
+
+    def _view_keys(self, rows: Floats) -> Floats:
+        """State what the view of a row depends on, (n, k): levels, and ranges it is outside of."""
+        levels = [j for j, feature in enumerate(self.features) if not feature.is_number]
+        return np.hstack([rows[:, levels], sides_outside(self.constraints, self.features, rows)])
 
     def _rejected(
         self, given: TableView | None, values: Floats, gaps: NDArray[np.bool_], labels: NDArray[Any]
@@ -563,12 +590,20 @@ class Explainer:
         if not self.constraints and not self._view().source.coordinates.own_conditions:
             return np.zeros(len(rows), dtype=bool)
         if not isinstance(self._view().answers, Exact):
-            views = ((row, self._view(row)) for row in rows)
-            return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
+            return self._breaks_in_groups(rows)
         out = ~self._view().rules.judged(rows, rows).good
         for i in rows_outside(self.constraints, self.features, rows).tolist():
             view = self._view(rows[i])
             out[i] = not view.holds(view.inner(rows[i]))
+        return out
+
+    def _breaks_in_groups(self, rows: Floats) -> NDArray[np.bool_]:
+        out = np.zeros(len(rows), dtype=bool)
+        for at in alike(self._view_keys(rows)):
+            view = self._view(rows[at[0]])
+            x = view.inner_rows(rows[at])
+            for k in np.flatnonzero(~view.rules.judged(x, x).good):
+                out[at[k]] = bool(view.broken_by(x[k]))
         return out
 
     def _family_for(self, target_mask: NDArray[np.bool_]) -> KernelData | None:

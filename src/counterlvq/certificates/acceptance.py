@@ -159,6 +159,8 @@ class Acceptance:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
         if not self.template.is_continuous:
+            out.good[out.good] = self.template.grid.on_lattice(Y[out.good], X[out.good])
+        if not self.template.is_continuous and not self.template.is_plain_lattice:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
@@ -199,18 +201,20 @@ class Acceptance:
         target_mask: NDArray[np.bool_] | None = None,
         nearest: NDArray[np.intp] | None = None,
         assured: NDArray[np.bool_] | None = None,
+        told: NDArray[Any] | None = None,
     ) -> Verdict:
         """Ask the user's model about rows, all at once.
 
         It is asked again, about one row alone and in company, where rounding in its `predict`
-        may decide: between labels, or between what is wished for and what is not. The last two
-        are the nearest prototypes, and what `is_assured` says, where they are known already.
+        may decide: between labels, or between what is wished for and what is not. The last three
+        are the nearest prototypes, what `is_assured` says and what the model said of the rows
+        among others, where they are known already.
         """
         nearest = self.model.nearest_of_checked(rows) if nearest is None else nearest.copy()
         steady = np.ones(len(rows), dtype=bool)
         if self.says is None:
             return Verdict(nearest, steady, steady)
-        told = np.array(self.says(rows))
+        told = np.array(self.says(rows) if told is None else told)
         assured = self.is_assured(rows, target_mask) if assured is None else assured
         for i in np.flatnonzero(~assured):
             alone = self.says(rows[i : i + 1])[0]

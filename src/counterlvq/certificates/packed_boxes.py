@@ -130,7 +130,7 @@ def leads_asked(margin: float, around: Floats, within: Floats, caps: Floats) -> 
     judged the same alone and among others.
     """
     blur = np.where(np.isinf(within) & np.isinf(caps), around, within)
-    return np.array([margin - coarse(value) if value else margin for value in blur.tolist()])
+    return margin - coarse(blur)
 
 
 def packed(trees: Sequence[BoxTree], rivals: NDArray[np.intp], has_tangents: bool) -> PackedTrees:

@@ -27,7 +27,7 @@ class Lattice(NamedTuple):
 def lattice_of(template: ProgramTemplate) -> Lattice | None:
     """State the grid for compiled code; None where it says more than a lattice does."""
     grid = template.grid
-    if template.conditionals or template.quadrics or grid.least or grid.rules:
+    if template.quadrics or not template.is_plain_lattice:
         return None
     at = grid.lattice.astype(np.int64)
     place = np.full(template.w.size, -1, dtype=np.int64)

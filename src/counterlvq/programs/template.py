@@ -107,6 +107,11 @@ class ProgramTemplate:
         """Whether any number will do for each feature, and the same holds of all of them."""
         return self.grid.is_trivial and not self.conditionals
 
+    @property
+    def is_plain_lattice(self) -> bool:
+        """Whether a lattice is all that is asked beyond linear and quadratic conditions."""
+        return not (self.conditionals or self.grid.least or self.grid.rules)
+
     def decided(self, choice: Choice, x: Floats) -> ProgramTemplate:
         """Hold everything that lies on a lattice, and the rest in pieces: these are convex."""
         y, at = choice.y, self.grid.lattice
