@@ -85,6 +85,20 @@ def _open_share(x, A, R, v, equality, multipliers, low, high):
 
 
 @jit
+def _applies(test, x, low, high, present_start, present, has_absent, absent_start, absent):
+    """Whether a level is there at all changes between two corners of a box."""
+    for a in range(present_start[test], present_start[test + 1]):
+        if x[present[a]] + low[present[a]] > 0.5:
+            return True
+    if not has_absent[test]:
+        return False
+    for a in range(absent_start[test], absent_start[test + 1]):
+        if not x[absent[a]] + high[absent[a]] < 0.5:
+            return False
+    return True
+
+
+@jit
 def prove_rows(stated, lattice, X, caps, margins, targets, is_rival, trees, work, bounds):
     """Cost that no change into the cells of `targets` undercuts, at most caps (n,), per row.
 
@@ -113,6 +127,7 @@ def prove_rows(stated, lattice, X, caps, margins, targets, is_rival, trees, work
         borrowed(lattice.place),
         borrowed(lattice.column),
     )
+    row_test = borrowed(lattice.row_test)
     feature, cut_at, low_node, high_node = (
         borrowed(trees.feature),
         borrowed(trees.at),
@@ -240,8 +255,13 @@ def prove_rows(stated, lattice, X, caps, margins, targets, is_rival, trees, work
                 for a in range(entries):
                     on, price = index[start[node] + a], value[start[node] + a]
                     if on < 0:
-                        if -1 - on < v.size:
-                            multipliers[-1 - on] = price
+                        # A condition says nothing of a box where it need not hold.
+                        c = -1 - on
+                        if c < v.size and (row_test[c] < 0 or _applies(
+                            row_test[c], x, low, high, lattice.present_start, lattice.present,
+                            lattice.has_absent, lattice.absent_start, lattice.absent,
+                        )):  # fmt: skip
+                            multipliers[c] = price
                     elif on < is_rival.size and is_rival[on]:
                         listed[found], charged[found] = on, price
                         found += 1

@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.box_trees import Lattice, PackedTrees, blank_trees, lattice_of
-from counterlvq.programs.proof_data import ProofData, coarse, limits_at, sides_at
+from counterlvq.programs.proof_data import (
+    ProofData,
+    coarse,
+    limits_at,
+    proof_data_of,
+    sides_at,
+)
 from counterlvq.programs.template import ProgramTemplate
 
 if TYPE_CHECKING:
@@ -108,10 +115,12 @@ class FlatGrounds:
         )  # fmt: skip
 
 
-def flat_grounds(template: ProgramTemplate, stated: ProofData) -> FlatGrounds | None:
+def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGrounds | None:
     """State what compiled proofs over boxes rest on; None where they cannot tell enough."""
     lattice = lattice_of(template)
-    return None if lattice is None else FlatGrounds(stated, lattice)
+    if lattice is None:
+        return None
+    return FlatGrounds(proof_data_of(template.unconditional, model), lattice)
 
 
 def reach_at(stated: ProofData, X: Floats, caps: Floats) -> Floats:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,25 +16,72 @@ __all__ = ["Lattice", "PackedTrees", "blank_trees", "lattice_of", "with_squared_
 
 
 class Lattice(NamedTuple):
-    """Columns that have values on a lattice only, as `lattice_kernel` takes them."""
+    """Columns that have values on a lattice only, as `lattice_kernel` takes them.
+
+    Linear conditions may hold only where a level is taken up, one of those in `present`, or where
+    none of those in `absent` is: condition c by test ``row_test[c]``, unless that is -1.
+    """
 
     column: NDArray[np.int64]  # (q,) position among all features
     step: Floats  # (q,)
     parts: Floats  # (q,)
     is_from_input: NDArray[np.bool_]  # (q,)
     place: NDArray[np.int64]  # (all features,) position among these columns; -1 for others
+    row_test: NDArray[np.int64]  # (c,)
+    present_start: NDArray[np.int64]  # (tests + 1,)
+    present: NDArray[np.int64]  # columns
+    has_absent: NDArray[np.bool_]  # (tests,) whether the second way is open
+    absent_start: NDArray[np.int64]  # (tests + 1,)
+    absent: NDArray[np.int64]  # columns
+
+    def only(self, kept: NDArray[np.bool_]) -> Lattice:
+        """Leave out some of the columns, (q,)."""
+        at = self.column[kept]
+        return self._replace(
+            column=at, step=self.step[kept], parts=self.parts[kept],
+            is_from_input=self.is_from_input[kept], place=_places(at, self.place.size),
+        )  # fmt: skip
 
 
 def lattice_of(template: ProgramTemplate) -> Lattice | None:
-    """State the grid for compiled code; None where it says more than a lattice does."""
-    grid = template.grid
-    if template.quadrics or not template.is_plain_lattice:
+    """State the grid for compiled code; None where it says more than a lattice does.
+
+    Linear conditions are counted as in `ProgramTemplate.unconditional`.
+    """
+    grid, tests = template.grid, template.conditionals
+    if template.quadrics or grid.least or grid.rules:
         return None
-    at = grid.lattice.astype(np.int64)
-    place = np.full(template.w.size, -1, dtype=np.int64)
-    place[at] = np.arange(at.size)
+    if any(item.test is not None for item in tests):
+        return None
+    at, nothing = grid.lattice.astype(np.int64), np.zeros(0, dtype=np.int64)
     from_input = np.zeros(at.size, dtype=bool) if grid.from_input is None else grid.from_input[at]
-    return Lattice(at, grid.step[at], grid.parts[at], np.array(from_input), place)
+    sizes = [template.inequalities.v.size, *(item.rows.v.size for item in tests),
+             template.equalities.v.size]  # fmt: skip
+    present = [item.present.astype(np.int64) for item in tests]
+    absent = [nothing if item.absent is None else item.absent.astype(np.int64) for item in tests]
+    return Lattice(
+        column=at,
+        step=grid.step[at],
+        parts=grid.parts[at],
+        is_from_input=np.array(from_input),
+        place=_places(at, template.w.size),
+        row_test=np.repeat([-1, *range(len(tests)), -1], sizes).astype(np.int64),
+        present_start=_starts(present),
+        present=np.concatenate([nothing, *present]),
+        has_absent=np.array([item.absent is not None for item in tests], dtype=bool),
+        absent_start=_starts(absent),
+        absent=np.concatenate([nothing, *absent]),
+    )
+
+
+def _places(at: NDArray[np.int64], width: int) -> NDArray[np.int64]:
+    place = np.full(width, -1, dtype=np.int64)
+    place[at] = np.arange(at.size)
+    return place
+
+
+def _starts(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.cumsum([0, *(part.size for part in parts)]).astype(np.int64)
 
 
 def with_squared_prices(template: ProgramTemplate) -> ProgramTemplate:

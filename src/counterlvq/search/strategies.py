@@ -251,8 +251,7 @@ class BranchAndBound:
         """What compiled proofs rest on, for any target; None where there are none."""
         if self._is_local:
             return None
-        template = self.rules.template
-        return flat_grounds(template, proof_data_of(template, self.rules.model))
+        return flat_grounds(self.rules.template, self.rules.model)
 
     def prepared(self, target_mask: NDArray[np.bool_]) -> _PreparedCells:
         """Prepare once what depends on model and target alone."""
@@ -272,7 +271,7 @@ class BranchAndBound:
         """Prepare the compiled branch and bound; None where it cannot take the question."""
         if self.flat is None or not cells.targets.size:
             return None
-        template = with_squared_prices(self.rules.template)
+        template = with_squared_prices(self.rules.template.unconditional)
         family = family_of(template, cells, self.flat.stated, with_gains=False)
         return None if family is None else CompiledBoxes(family, self.flat)
 

@@ -31,6 +31,7 @@ class _Places(NamedTuple):
 
     at: NDArray[np.int64]  # (q,) position in `KernelData.columns`
     is_pure: NDArray[np.bool_]  # (c,) linear conditions on lattice columns alone
+    right: Floats  # (c,) their right-hand sides, whether they apply or not
     down: Floats  # (q,)
     up: Floats
     low: Floats
@@ -64,10 +65,7 @@ def room_for(family: KernelData, lattice: Lattice, rows: int) -> Room:
     position = np.full(family.center.size, -1, dtype=np.int64)
     position[family.columns] = np.arange(family.columns.size)
     kept = position[lattice.column] >= 0
-    own = lattice._replace(
-        column=lattice.column[kept], step=lattice.step[kept], parts=lattice.parts[kept],
-        is_from_input=lattice.is_from_input[kept],
-    )  # fmt: skip
+    own = lattice.only(kept)
     q, width = own.column.size, family.center.size
     is_real = np.ones(width, dtype=bool)
     is_real[lattice.column] = False
@@ -78,7 +76,8 @@ def room_for(family: KernelData, lattice: Lattice, rows: int) -> Room:
 
     places = _Places(
         at=position[own.column], is_pure=~moved[:, is_real[family.columns]].any(axis=1),
-        down=reals(q), up=reals(q), low=reals(q), high=reals(q), root_low=reals(q),
+        right=reals(family.v.size), down=reals(q), up=reals(q), low=reals(q), high=reals(q),
+        root_low=reals(q),
         root_high=reals(q), spot=reals(q), best_spot=reals(q), miss=reals(q), below=reals(q),
         best_delta=reals(width), stack_node=np.zeros(_MOST_DEPTH, dtype=np.int64),
         stack_low=reals(_MOST_DEPTH, q), stack_high=reals(_MOST_DEPTH, q),

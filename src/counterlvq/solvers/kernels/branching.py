@@ -54,6 +54,75 @@ def _hold(q, position_low, position_high, x, at, columns, step, parts, is_from_i
 
 
 @jit
+def _applies(test, low, high, place, present_start, present, has_absent, absent_start, absent):
+    """Whether a level is there at all positions between two corners."""
+    for a in range(present_start[test], present_start[test + 1]):
+        q = place[present[a]]
+        if q >= 0 and low[q] > 0.5:
+            return True
+    if not has_absent[test]:
+        return False
+    for a in range(absent_start[test], absent_start[test + 1]):
+        q = place[absent[a]]
+        if q >= 0 and high[q] > 0.5:
+            return False
+    return True
+
+
+@jit
+def _apply(low, high, row_test, place, present_start, present, has_absent, absent_start, absent,
+           right, h):  # fmt: skip
+    """Let conditions hold that apply throughout a box, and the others say nothing."""
+    for c in range(row_test.size):
+        if row_test[c] >= 0:
+            applies = _applies(
+                row_test[c], low, high, place, present_start, present, has_absent, absent_start,
+                absent,
+            )  # fmt: skip
+            h[c] = right[c] if applies else INF
+
+
+@jit
+def _undecided(test, low, high, place, present_start, present, absent_start, absent):
+    """Find a level that a box leaves open and a test asks about, or -1."""
+    for a in range(present_start[test], present_start[test + 1]):
+        q = place[present[a]]
+        if q >= 0 and low[q] < high[q]:
+            return q
+    for a in range(absent_start[test], absent_start[test + 1]):
+        q = place[absent[a]]
+        if q >= 0 and low[q] < high[q]:
+            return q
+    return -1
+
+
+@jit
+def _broken_test(u, spot, low, high, row_test, place, present_start, present, has_absent,
+                 absent_start, absent, C, right, tight, h):  # fmt: skip
+    """Find a level to decide on, where a condition that need not hold in the box is broken.
+
+    Returns -1 where there is none, and -2 where there is nothing to decide on.
+    """
+    for c in range(row_test.size):
+        if row_test[c] < 0 or h[c] < INF:
+            continue
+        if not _applies(
+            row_test[c], spot, spot, place, present_start, present, has_absent, absent_start,
+            absent,
+        ):  # fmt: skip
+            continue
+        over = -right[c]
+        for j in range(u.size):
+            over += C[c, j] * u[j]
+        if over > 0.5 * tight[c]:
+            q = _undecided(
+                row_test[c], low, high, place, present_start, present, absent_start, absent
+            )
+            return q if q >= 0 else -2
+    return -1
+
+
+@jit
 def _nearest_target(score, visited):
     """Find the nearest target prototype that has not been visited, or -1."""
     found, least = -1, INF
@@ -172,7 +241,18 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
             borrowed(lattice.parts),
             borrowed(lattice.is_from_input),
         )
-        at, is_pure = borrowed(room.at), borrowed(room.is_pure)
+        at, is_pure, right = borrowed(room.at), borrowed(room.is_pure), borrowed(room.right)
+        row_test, place, has_absent = (
+            borrowed(lattice.row_test),
+            borrowed(lattice.place),
+            borrowed(lattice.has_absent),
+        )
+        present_start, present, absent_start, absent = (
+            borrowed(lattice.present_start),
+            borrowed(lattice.present),
+            borrowed(lattice.absent_start),
+            borrowed(lattice.absent),
+        )
         down, up, low_now, high_now = (
             borrowed(room.down),
             borrowed(room.up),
@@ -227,6 +307,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                 # Values of a lattice meet a condition exactly or not at all.
                 if is_pure[k] and not equality[k]:
                     h[k] += tight[k]
+                right[k] = h[k]
             project(x, family.center, family.F_diagonal, family.F, family.plain, z0)
             scores_of(z0, TA, score)
             scores_of(z0, RA, scores)
@@ -277,6 +358,10 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             is_empty = is_empty or low_now[q] > high_now[q]
                             _hold(q, low_now[q], high_now[q], x, at, columns, step, parts,
                                   is_from_input, down, up, unit_of, lo, hi)  # fmt: skip
+                        _apply(
+                            low_now, high_now, row_test, place, present_start, present, has_absent,
+                            absent_start, absent, right, h,
+                        )  # fmt: skip
                         if is_quadratic:
                             point[node] = 0.0
                         if is_empty:
@@ -366,6 +451,14 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                                 worth /= B_lengths[j] * B_lengths[j]
                             if low_now[q] < high_now[q] and miss > ON_GRID and worth > worst:
                                 worst, cut = worth, q
+                        if cut < 0:
+                            cut = _broken_test(
+                                u, spot, low_now, high_now, row_test, place, present_start, present,
+                                has_absent, absent_start, absent, C, right, tight, h,
+                            )  # fmt: skip
+                            if cut == -2:
+                                failed = True
+                                break
                         if cut < 0 and most <= HELD:
                             best = cost
                             for q in range(at.size):
@@ -378,6 +471,10 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             for q in range(at.size):
                                 _hold(q, spot[q], spot[q], x, at, columns, step, parts,
                                       is_from_input, down, up, unit_of, lo, hi)  # fmt: skip
+                            _apply(
+                                spot, spot, row_test, place, present_start, present, has_absent,
+                                absent_start, absent, right, h,
+                            )  # fmt: skip
                             continue
                     # Cut between two values, and go on with the nearer part.
                     if used[0] + 2 > nodes_before + most_nodes or depth + 2 > stack_node.size:
