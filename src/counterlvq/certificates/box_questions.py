@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from typing import final
 
@@ -21,6 +20,7 @@ from counterlvq.certificates.enclosures import around, limits_of, moved, right_s
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.box_trees import PackedTrees
 from counterlvq.programs.grids import Ticks

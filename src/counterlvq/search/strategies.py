@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -21,6 +20,7 @@ from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.packed_boxes import FlatGrounds, flat_grounds
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.programs.box_trees import with_squared_prices
