@@ -165,8 +165,8 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
     yield (
         "One thread, one row at a time by `explain`, and all rows in one `explain_batch`, the "
         "model's own `predict` included; left over: rows that the compiled search left to the one "
-        "that is not. Credit: nine numbers, five of them whole, and four categories. Discrete: half "
-        "whole numbers, half levels "
+        "that is not. Credit: nine numbers, five of them whole, and four categories. Discrete: "
+        "half whole numbers, half levels "
         "(three each); Ames has six whole numbers, three qualities and a yes or no, with year and "
         "lot frozen. Boxes: relaxations in the certificate. MILP: one mixed-integer program per "
         "target prototype by `scipy.optimize.milp` (HiGHS) with its own gap closed, written from "

@@ -158,11 +158,16 @@ class MixedRun:
         empty = (part.code == Code.INFEASIBLE) & (bound == np.inf) & (not rules.margin)
         table.mark(at[empty], Status.INFEASIBLE)
         table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
-        nearest = view.model.nearest_of_checked(Y)
-        good = solved & judged.good & rules.wins(Y, x, nearest, mask)
         gap = _gaps(judged.cost, bound)
+        good = solved & judged.good
         good &= (gap <= CLOSED_GAP) | (gap <= rules.open_share(x, mask, least))
-        good[good] = rules.is_assured(Y[good], mask)
+        nearest = np.full(len(Y), -1)
+        if rules.doubt is None:
+            nearest[good] = view.model.nearest_of_checked(Y[good])
+        else:
+            good[good] = rules.is_assured(Y[good], mask)
+            nearest[good] = rules.nearest_wished(Y[good], mask)
+        good[good] = rules.wins(Y[good], x[good], nearest[good], mask)
         done, cost = at[good], judged.cost[good]
         table.X[done] = view.outer_rows(Y[good], self.rows[done])
         table.cost[done], table.bound[done] = cost, np.minimum(bound[good], cost)

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, MARGIN_ROUNDING, SAFE
+from counterlvq.numeric.tolerances import (
+    CLOSE_CALL,
+    INEQUALITY_ROUNDING,
+    MARGIN_ROUNDING,
+    SAFE,
+)
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.vicinity import competing
@@ -194,6 +199,20 @@ class Acceptance:
             kept = rival - own >= self.margin - MARGIN_ROUNDING * (own + self.margin)
             won = won & (kept | (Y == X).all(axis=1))
         return won
+
+    def nearest_wished(self, rows: Floats, target_mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Nearest prototype of rows whose label is wished for, as `is_assured` says, (n,).
+
+        The model has the last word only where two of the wished-for ones are about as near.
+        """
+        scores = np.where(target_mask, self.model.distances(rows), np.inf)
+        nearest: NDArray[np.intp] = scores.argmin(axis=1)
+        if target_mask.sum() == 1:
+            return nearest
+        two = np.partition(scores, 1, axis=1)
+        close = ~(two[:, 1] - two[:, 0] > CLOSE_CALL * two[:, 1])
+        nearest[close] = self.model.nearest_of_checked(rows[close])
+        return nearest
 
     def verdict(
         self,
