@@ -8,7 +8,7 @@ with `lifted`. No solver is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, final
 
@@ -20,9 +20,9 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.certificate import Stop, never
 from counterlvq.certificates.duality import Proof
-from counterlvq.certificates.packed_boxes import packed
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP
+from counterlvq.programs.box_trees import PackedTrees, blank_trees
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
@@ -240,7 +240,38 @@ def _compiled_bound(
     if question.flat is None or not trees or not isinstance(question.cells, SharedCells):
         return 0.0
     has_tangents = bool(question.convex.L.shape[0])
-    return question.packed_bound(packed(trees, question.cells.rivals, has_tangents), cap, margin)
+    return question.packed_bound(_packed(trees, question.cells.rivals, has_tangents), cap, margin)
+
+
+def _packed(trees: Sequence[BoxTree], rivals: NDArray[np.intp], has_tangents: bool) -> PackedTrees:
+    """Write trees as compiled code takes them; those of one row."""
+    nodes = sum(tree.feature.size for tree in trees)
+    width = trees[0].prices[0].point.size
+    found: list[tuple[NDArray[np.int64], Floats]] = []
+    for tree in trees:
+        for prices in tree.prices:
+            on_rows = np.concatenate([prices.linear.y, prices.linear.z])
+            k, c = np.flatnonzero(prices.forms), np.flatnonzero(on_rows)
+            index = np.concatenate([rivals[k].astype(np.int64), -1 - c.astype(np.int64)])
+            found.append((index, np.concatenate([prices.forms[k], on_rows[c]])))
+    counts = np.array([part[0].size for part in found], dtype=np.int64)
+    out = blank_trees(1, nodes, int(counts.sum()), len(trees), width, has_tangents)
+    out.counts[:] = counts
+    out.start[1:] = np.cumsum(counts)[:-1]
+    out.indices[:] = np.concatenate([part[0] for part in found])
+    out.value[:] = np.concatenate([part[1] for part in found])
+    at = 0
+    for number, tree in enumerate(trees):
+        part = slice(at, at + tree.feature.size)
+        out.feature[part], out.at[part] = tree.feature, tree.at
+        out.low[part], out.high[part] = tree.low, tree.high
+        if has_tangents:
+            out.point[part] = np.stack([prices.point for prices in tree.prices])
+        out.prototype[number], out.root[number] = tree.prototype, at
+        out.size[number] = tree.feature.size
+        at = part.stop
+    out.row_count[0] = len(trees)
+    return out
 
 
 def plain_copy(part: Any) -> Any:

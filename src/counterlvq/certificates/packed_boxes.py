@@ -6,16 +6,15 @@ the last bit. No solver is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.box_trees import Lattice, PackedTrees, blank_trees, lattice_of
+from counterlvq.programs.box_trees import Lattice, PackedTrees, lattice_of
 from counterlvq.programs.proof_data import (
     ProofData,
     coarse,
@@ -25,10 +24,7 @@ from counterlvq.programs.proof_data import (
 )
 from counterlvq.programs.template import ProgramTemplate
 
-if TYPE_CHECKING:
-    from counterlvq.certificates.boxes import BoxTree
-
-__all__ = ["FlatGrounds", "Targets", "flat_grounds", "leads_asked", "packed", "reach_at"]
+__all__ = ["FlatGrounds", "Targets", "flat_grounds", "leads_asked", "reach_at"]
 
 # How deep boxes may lie in each other.
 _MOST_DEPTH = 512
@@ -140,34 +136,3 @@ def leads_asked(margin: float, around: Floats, within: Floats, caps: Floats) -> 
     """
     blur = np.where(np.isinf(within) & np.isinf(caps), around, within)
     return margin - coarse(blur)
-
-
-def packed(trees: Sequence[BoxTree], rivals: NDArray[np.intp], has_tangents: bool) -> PackedTrees:
-    """Write trees as compiled code takes them; those of one row."""
-    nodes = sum(tree.feature.size for tree in trees)
-    width = trees[0].prices[0].point.size
-    found: list[tuple[NDArray[np.int64], Floats]] = []
-    for tree in trees:
-        for prices in tree.prices:
-            on_rows = np.concatenate([prices.linear.y, prices.linear.z])
-            k, c = np.flatnonzero(prices.forms), np.flatnonzero(on_rows)
-            index = np.concatenate([rivals[k].astype(np.int64), -1 - c.astype(np.int64)])
-            found.append((index, np.concatenate([prices.forms[k], on_rows[c]])))
-    counts = np.array([part[0].size for part in found], dtype=np.int64)
-    out = blank_trees(1, nodes, int(counts.sum()), len(trees), width, has_tangents)
-    out.counts[:] = counts
-    out.start[1:] = np.cumsum(counts)[:-1]
-    out.indices[:] = np.concatenate([part[0] for part in found])
-    out.value[:] = np.concatenate([part[1] for part in found])
-    at = 0
-    for number, tree in enumerate(trees):
-        part = slice(at, at + tree.feature.size)
-        out.feature[part], out.at[part] = tree.feature, tree.at
-        out.low[part], out.high[part] = tree.low, tree.high
-        if has_tangents:
-            out.point[part] = np.stack([prices.point for prices in tree.prices])
-        out.prototype[number], out.root[number] = tree.prototype, at
-        out.size[number] = tree.feature.size
-        at = part.stop
-    out.row_count[0] = len(trees)
-    return out

@@ -17,6 +17,7 @@ from counterlvq.programs.duality_kernel import project_row
 from counterlvq.programs.lattice_kernel import own_ticks, tick_below, tick_value
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
+from counterlvq.solvers.kernels.level_tests import apply_tests, broken_test
 from counterlvq.solvers.kernels.row_setup import (
     default_margin,
     delta_of,
@@ -51,75 +52,6 @@ def _hold(q, position_low, position_high, x, at, columns, step, parts, is_from_i
     low = tick_value(here, position_low, step[q], parts[q], is_from_input[q], down[q], up[q])
     high = tick_value(here, position_high, step[q], parts[q], is_from_input[q], down[q], up[q])
     lo[j], hi[j] = (low - here) * unit[j], (high - here) * unit[j]
-
-
-@jit
-def _applies(test, low, high, place, present_start, present, has_absent, absent_start, absent):
-    """Whether a level is there at all positions between two corners."""
-    for a in range(present_start[test], present_start[test + 1]):
-        q = place[present[a]]
-        if q >= 0 and low[q] > 0.5:
-            return True
-    if not has_absent[test]:
-        return False
-    for a in range(absent_start[test], absent_start[test + 1]):
-        q = place[absent[a]]
-        if q >= 0 and high[q] > 0.5:
-            return False
-    return True
-
-
-@jit
-def _apply(low, high, row_test, place, present_start, present, has_absent, absent_start, absent,
-           right, h):  # fmt: skip
-    """Let conditions hold that apply throughout a box, and the others say nothing."""
-    for c in range(row_test.size):
-        if row_test[c] >= 0:
-            applies = _applies(
-                row_test[c], low, high, place, present_start, present, has_absent, absent_start,
-                absent,
-            )  # fmt: skip
-            h[c] = right[c] if applies else INF
-
-
-@jit
-def _undecided(test, low, high, place, present_start, present, absent_start, absent):
-    """Find a level that a box leaves open and a test asks about, or -1."""
-    for a in range(present_start[test], present_start[test + 1]):
-        q = place[present[a]]
-        if q >= 0 and low[q] < high[q]:
-            return q
-    for a in range(absent_start[test], absent_start[test + 1]):
-        q = place[absent[a]]
-        if q >= 0 and low[q] < high[q]:
-            return q
-    return -1
-
-
-@jit
-def _broken_test(u, spot, low, high, row_test, place, present_start, present, has_absent,
-                 absent_start, absent, C, right, tight, h):  # fmt: skip
-    """Find a level to decide on, where a condition that need not hold in the box is broken.
-
-    Returns -1 where there is none, and -2 where there is nothing to decide on.
-    """
-    for c in range(row_test.size):
-        if row_test[c] < 0 or h[c] < INF:
-            continue
-        if not _applies(
-            row_test[c], spot, spot, place, present_start, present, has_absent, absent_start,
-            absent,
-        ):  # fmt: skip
-            continue
-        over = -right[c]
-        for j in range(u.size):
-            over += C[c, j] * u[j]
-        if over > 0.5 * tight[c]:
-            q = _undecided(
-                row_test[c], low, high, place, present_start, present, absent_start, absent
-            )
-            return q if q >= 0 else -2
-    return -1
 
 
 @jit
@@ -358,7 +290,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             is_empty = is_empty or low_now[q] > high_now[q]
                             _hold(q, low_now[q], high_now[q], x, at, columns, step, parts,
                                   is_from_input, down, up, unit_of, lo, hi)  # fmt: skip
-                        _apply(
+                        apply_tests(
                             low_now, high_now, row_test, place, present_start, present, has_absent,
                             absent_start, absent, right, h,
                         )  # fmt: skip
@@ -452,7 +384,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             if low_now[q] < high_now[q] and miss > ON_GRID and worth > worst:
                                 worst, cut = worth, q
                         if cut < 0:
-                            cut = _broken_test(
+                            cut = broken_test(
                                 u, spot, low_now, high_now, row_test, place, present_start, present,
                                 has_absent, absent_start, absent, C, right, tight, h,
                             )  # fmt: skip
@@ -471,7 +403,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             for q in range(at.size):
                                 _hold(q, spot[q], spot[q], x, at, columns, step, parts,
                                       is_from_input, down, up, unit_of, lo, hi)  # fmt: skip
-                            _apply(
+                            apply_tests(
                                 spot, spot, row_test, place, present_start, present, has_absent,
                                 absent_start, absent, right, h,
                             )  # fmt: skip
