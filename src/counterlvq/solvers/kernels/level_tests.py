@@ -25,8 +25,9 @@ def _applies(test, low, high, place, present_start, present, has_absent, absent_
 
 
 @jit
-def apply_tests(low, high, row_test, place, present_start, present, has_absent, absent_start, absent,
-           right, h):  # fmt: skip
+def apply_tests(
+    low, high, row_test, place, present_start, present, has_absent, absent_start, absent, right, h
+):
     """Let conditions hold that apply throughout a box, and the others say nothing."""
     for c in range(row_test.size):
         if row_test[c] >= 0:
