@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
@@ -54,7 +55,7 @@ def compiled_boxes_find(
         if question.packed_bound(trees, np.inf, margin) < np.inf:
             return None
         return SearchResult(
-            None, _certificate(question, trees, np.inf), (_ENGINE,), is_excluded=True
+            None, _certificate(question, kernel, trees, np.inf), (_ENGINE,), is_excluded=True
         )
     if found.code[0] != Code.SOLVED:
         return None
@@ -64,39 +65,53 @@ def compiled_boxes_find(
     bound = question.packed_bound(trees, answer.cost, margin)
     if answer.gap(bound) > max(CLOSED_GAP, context.open_share):
         return None
-    certificate = _certificate(question, trees, answer.cost)
+    certificate = _certificate(question, kernel, trees, answer.cost)
     return SearchResult(answer, certificate, (_ENGINE,), bound=min(bound, answer.cost))
 
 
-def _certificate(question: BoxQuestion, trees: PackedTrees, cost: float) -> BoxCertificate:
+def _certificate(
+    question: BoxQuestion, kernel: CompiledBoxes, trees: PackedTrees, cost: float
+) -> BoxCertificate:
     """Write the trees of the only row in the form in which they are kept."""
-    return BoxCertificate(
-        tuple(_tree(question, trees, number, cost) for number in range(int(trees.row_count[0])))
-    )
-
-
-def _tree(question: BoxQuestion, trees: PackedTrees, number: int, cost: float) -> BoxTree:
-    prototype, root = int(trees.prototype[number]), int(trees.root[number])
-    part = slice(root, root + int(trees.size[number]))
-    nothing = LiftedMultipliers.none(question.problem(prototype))
+    nothing = _nothing(question, kernel)
     place = np.zeros(question.cells.model.n_prototypes, dtype=np.intp)
     place[question.cells.rivals] = np.arange(question.cells.rivals.size)
-    prices = tuple(_prices(nothing, place, trees, node) for node in range(part.start, part.stop))
-    nodes = part.stop - part.start
-    return BoxTree(
-        prototype,
-        0.0,
-        trees.feature[part].copy(),
-        trees.at[part].copy(),
-        trees.low[part].copy(),
-        trees.high[part].copy(),
-        prices,
-        np.full(nodes, cost),
-    )
+    found = []
+    for number in range(int(trees.row_count[0])):
+        root, size = int(trees.root[number]), int(trees.size[number])
+        part = slice(root, root + size)
+        prices = tuple(_prices(nothing, place, trees, node) for node in range(root, root + size))
+        prototype = int(trees.prototype[number])
+        found.append(
+            BoxTree(
+                prototype,
+                0.0,
+                trees.feature[part].copy(),
+                trees.at[part].copy(),
+                trees.low[part].copy(),
+                trees.high[part].copy(),
+                prices,
+                np.full(size, cost),
+            )
+        )
+    return BoxCertificate(tuple(found))
+
+
+def _nothing(question: BoxQuestion, kernel: CompiledBoxes) -> LiftedMultipliers:
+    """Charge for nothing; the parts that the kernel has no use for are shared by all boxes."""
+    d, equality = question.x.size, kernel.flat.stated.equality
+    count = int(equality.sum())
+    linear = Multipliers(np.zeros(equality.size - count), np.zeros(count), np.zeros(0))
+    square, flat = np.zeros((d, d)), np.zeros((d, question.template.L.shape[0]))
+    rivals = question.cells.rivals.size
+    return LiftedMultipliers(
+        np.zeros(rivals), linear, square, square, square, np.zeros(d), square, flat, flat,
+        np.zeros(d),
+    )  # fmt: skip
 
 
 def _prices(
-    nothing: LiftedMultipliers, place: np.ndarray, trees: PackedTrees, node: int
+    nothing: LiftedMultipliers, place: NDArray[np.intp], trees: PackedTrees, node: int
 ) -> LiftedMultipliers:
     at = slice(int(trees.start[node]), int(trees.start[node] + trees.counts[node]))
     index, value = trees.indices[at], trees.value[at]
