@@ -79,6 +79,17 @@ class Prepared:
         found: Floats = self.source.coordinates.inner(row[None, :])[0]
         return found
 
+    def inner_rows(self, rows: Floats) -> Floats:
+        """Coordinates of rows that share their levels, (n, width)."""
+        return self.source.coordinates.inner(rows)
+
+    def outer_rows(self, points: Floats, rows: Floats) -> Floats:
+        """Features of points, as `outer` has them, (n, d)."""
+        if not self.source.coordinates.links:
+            return self.source.coordinates.outer(points)
+        pairs = zip(points, rows, strict=True)
+        return np.array([self.outer(y, row) for y, row in pairs]).reshape(rows.shape)
+
     def outer(self, y: Floats, row: Floats) -> Floats:
         """Features of a point; what has not changed, or has reached a bound, to the last digit."""
         coordinates = self.source.coordinates

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, MARGIN_ROUNDING, SAFE
+from counterlvq.numeric.tolerances import (
+    CLOSE_CALL,
+    INEQUALITY_ROUNDING,
+    MARGIN_ROUNDING,
+    SAFE,
+)
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.vicinity import competing
@@ -159,6 +164,8 @@ class Acceptance:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
         if not self.template.is_continuous:
+            out.good[out.good] = self.template.grid.on_lattice(Y[out.good], X[out.good])
+        if not self.template.is_continuous and not self.template.is_plain_lattice:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
@@ -193,24 +200,40 @@ class Acceptance:
             won = won & (kept | (Y == X).all(axis=1))
         return won
 
+    def nearest_wished(self, rows: Floats, target_mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Nearest prototype of rows whose label is wished for, as `is_assured` says, (n,).
+
+        The model has the last word only where two of the wished-for ones are about as near.
+        """
+        scores = np.where(target_mask, self.model.distances(rows), np.inf)
+        nearest: NDArray[np.intp] = scores.argmin(axis=1)
+        if target_mask.sum() == 1:
+            return nearest
+        two = np.partition(scores, 1, axis=1)
+        close = ~(two[:, 1] - two[:, 0] > CLOSE_CALL * two[:, 1])
+        nearest[close] = self.model.nearest_of_checked(rows[close])
+        return nearest
+
     def verdict(
         self,
         rows: Floats,
         target_mask: NDArray[np.bool_] | None = None,
         nearest: NDArray[np.intp] | None = None,
         assured: NDArray[np.bool_] | None = None,
+        told: NDArray[Any] | None = None,
     ) -> Verdict:
         """Ask the user's model about rows, all at once.
 
         It is asked again, about one row alone and in company, where rounding in its `predict`
-        may decide: between labels, or between what is wished for and what is not. The last two
-        are the nearest prototypes, and what `is_assured` says, where they are known already.
+        may decide: between labels, or between what is wished for and what is not. The last three
+        are the nearest prototypes, what `is_assured` says and what the model said of the rows
+        among others, where they are known already.
         """
         nearest = self.model.nearest_of_checked(rows) if nearest is None else nearest.copy()
         steady = np.ones(len(rows), dtype=bool)
         if self.says is None:
             return Verdict(nearest, steady, steady)
-        told = np.array(self.says(rows))
+        told = np.array(self.says(rows) if told is None else told)
         assured = self.is_assured(rows, target_mask) if assured is None else assured
         for i in np.flatnonzero(~assured):
             alone = self.says(rows[i : i + 1])[0]

@@ -13,17 +13,18 @@ from numpy.typing import ArrayLike, NDArray
 from counterlvq.batch.bad_rows import OnBadRows, WithBadRows, spread
 from counterlvq.batch.confirmation import confirm_table, withdrawn
 from counterlvq.batch.engine import BatchRun, Table
+from counterlvq.batch.mixed import MixedRun, alike
 from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.certified.saving import save_lines
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.problem.seen import rows_outside
+from counterlvq.problem.seen import rows_outside, sides_outside
 from counterlvq.problem.targets import RowTargets, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
-from counterlvq.search.strategies import Exact
+from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
 from counterlvq.tables.frames import TableView
 
 __all__ = ["explain_rows"]
@@ -98,10 +99,12 @@ def _answered(
         table = bulk.run(asker.wishes, jobs, progress)
         for i in rows_outside(asked.constraints, asked.features, rows).tolist():
             table.put(i, asker.again(i, 1.0))
+    elif _is_flat(view.answers) and asked.time_limit is None:
+        table = _answered_mixed(asked, asker, jobs, progress)
     else:
-        kept = answer_rows(asker, rows.shape[0], jobs, progress)
-        table = Table.of(rows, kept, _nearest(asked, rows))
-        asker.known.update(enumerate(kept))
+        kept = answer_rows(asker, range(len(rows)), jobs, progress)
+        table = Table.of(rows, list(kept.values()), _nearest(asked, rows))
+        asker.known.update(kept)
     if asked._source.says is not None:
         confirm_table(table, asked._source.says, asked.model, asker)
     if asker.gaps is not None:
@@ -111,6 +114,31 @@ def _answered(
             asker.known[i] = asker(i)
             table.put(i, asker.withdraw(i))
     return table
+
+
+def _is_flat(answers: Strategy) -> bool:
+    """Whether the compiled branch and bound may take rows: it looks at no clock in a batch."""
+    return isinstance(answers, BranchAndBound) and answers.flat is not None
+
+
+def _answered_mixed(asked: OneRow, asker: RowAsker, jobs: int, progress: bool) -> Table:
+    """Answer rows on a lattice: rows with the same levels together, then what is left."""
+    rows, says = asker.rows, asked._source.says
+    told = None if says is None else np.asarray(says(rows))
+    run = MixedRun(rows, alike(_view_keys(asked, rows)), asked.prepared_for, asker.wish, told)
+    table, left = run.run(jobs, progress)
+    kept = answer_rows(asker, left.tolist(), jobs, progress)
+    for i, answer in kept.items():
+        table.put(i, answer)
+        table.second[i] = True
+    asker.known.update(kept)
+    return table
+
+
+def _view_keys(asked: OneRow, rows: Floats) -> Floats:
+    """State what the view of a row depends on, (n, k): levels, and ranges it is outside of."""
+    levels = [j for j, feature in enumerate(asked.features) if not feature.is_number]
+    return np.hstack([rows[:, levels], sides_outside(asked.constraints, asked.features, rows)])
 
 
 def _kernel_data(asked: OneRow, target_mask: NDArray[np.bool_]) -> KernelData | None:
@@ -149,12 +177,21 @@ def _breaks_rules(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:
     if not asked.constraints and not asked.prepared_for().source.coordinates.own_conditions:
         return np.zeros(len(rows), dtype=bool)
     if not isinstance(asked.prepared_for().answers, Exact):
-        views = ((row, asked.prepared_for(row)) for row in rows)
-        return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
+        return _breaks_in_groups(asked, rows)
     out = ~asked.prepared_for().rules.judged(rows, rows).good
     for i in rows_outside(asked.constraints, asked.features, rows).tolist():
         view = asked.prepared_for(rows[i])
         out[i] = not view.holds(view.inner(rows[i]))
+    return out
+
+
+def _breaks_in_groups(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:
+    out = np.zeros(len(rows), dtype=bool)
+    for at in alike(_view_keys(asked, rows)):
+        view = asked.prepared_for(rows[at[0]])
+        x = view.inner_rows(rows[at])
+        for k in np.flatnonzero(~view.rules.judged(x, x).good):
+            out[at[k]] = bool(view.broken_by(x[k]))
     return out
 
 

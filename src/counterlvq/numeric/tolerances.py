@@ -218,6 +218,10 @@ BROKEN_RIVAL = 1e-6
 SLIGHTLY_LESS = 1.0 - 2.0**-30
 # A relaxed value this near to the grid, in steps, counts as on it.
 ON_GRID = 1e-6
+# This near, in steps, it is on the grid but for the rounding of a solver.
+HELD = 1e-12
+# A box that costs this share of the best answer is not worth searching. No bound rests on it.
+AS_GOOD = 1.0 - 1e-9
 # A point this near to a threshold, as a share of its size, may be meant to be at it.
 AT_THRESHOLD = 1e-5
 # How much a condition may be broken, as a share of its terms, before a box is cut for it.

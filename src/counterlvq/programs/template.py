@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -106,6 +106,19 @@ class ProgramTemplate:
     def is_continuous(self) -> bool:
         """Whether any number will do for each feature, and the same holds of all of them."""
         return self.grid.is_trivial and not self.conditionals
+
+    @property
+    def is_plain_lattice(self) -> bool:
+        """Whether a lattice is all that is asked beyond linear and quadratic conditions."""
+        return not (self.conditionals or self.grid.least or self.grid.rules)
+
+    @property
+    def unconditional(self) -> ProgramTemplate:
+        """Conditional rows among the inequalities, as if they held everywhere."""
+        if not self.conditionals:
+            return self
+        rows = self.rows_holding((True,) * len(self.conditionals))
+        return replace(self, inequalities=rows, conditionals=())
 
     def decided(self, choice: Choice, x: Floats) -> ProgramTemplate:
         """Hold everything that lies on a lattice, and the rest in pieces: these are convex."""

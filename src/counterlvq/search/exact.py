@@ -30,7 +30,15 @@ from counterlvq.search.repair import settle
 from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers import Outcome, Solution, compiled
 
-__all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refutation"]
+__all__ = [
+    "KERNEL_SHARE",
+    "Search",
+    "compiled_find",
+    "default_margin",
+    "elastic_prices",
+    "refutation",
+    "stopping",
+]
 
 _COMPILED = "compiled kernel"
 
@@ -44,7 +52,7 @@ _MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
 # Share of the time that is left which a kernel may take; the rest is for its proof.
-_KERNEL_SHARE = 0.75
+KERNEL_SHARE = 0.75
 
 
 def compiled_find(
@@ -52,7 +60,7 @@ def compiled_find(
 ) -> SearchResult | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
-    with _stopping(scratch, _KERNEL_SHARE * context.seconds_left()):
+    with stopping(scratch, KERNEL_SHARE * context.seconds_left()):
         answers = compiled.run(
             family,
             question.grounds.stated,
@@ -72,7 +80,7 @@ def compiled_find(
 
 
 @contextmanager
-def _stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
+def stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
     """Tell a kernel to give what it has after so many seconds: it reads no clock itself."""
     if seconds == np.inf:
         yield
