@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from datetime import date
 from functools import cached_property, partial
 from typing import Any, final
 
@@ -14,17 +15,20 @@ from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.tolerances import EXACT_GAP
+from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
     cost_words,
+    exact_text,
     gap_text,
     shown_change,
     shown_row,
 )
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.saying import rule_words
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind, Status
@@ -45,142 +49,6 @@ _SHOWN_SCALES = 3
 _REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
-
-
-@final
-@dataclass(frozen=True)
-class Change:
-    """One feature that differs between the input and its counterfactual.
-
-    Attributes
-    ----------
-    feature : str
-    before, after : float, int or level
-    unit : str
-        As it is read behind a number; empty without one.
-    is_level : bool
-        Whether these are levels, even if they look like numbers.
-    described : Feature or None
-        The feature, with the words that people read instead of its name and its levels.
-    was_missing : bool
-        Whether the input has no value here, and `before` is what stands in for it.
-
-    The attributes have full precision. `text` and `cells` show the numbers of the row that is
-    shown for the answer, see `Counterfactual.shown`; all digits if the change is of no answer.
-
-    Examples
-    --------
-    >>> change = Change("income", before=2400.0, after=2900.0, unit="EUR")
-    >>> change.difference
-    500.0
-    """
-
-    feature: str
-    before: Any
-    after: Any
-    unit: str = ""
-    is_level: bool = field(default=False, repr=False)
-    described: Feature | None = field(default=None, repr=False, compare=False)
-    find_shown: Callable[[], ShownChange] | None = field(default=None, repr=False, compare=False)
-    was_missing: bool = field(default=False, repr=False)
-
-    @property
-    def difference(self) -> Any:
-        """New value less old value; None between levels, which have no distance."""
-        return self.after - self.before if self.is_number else None
-
-    @property
-    def is_number(self) -> bool:
-        """Whether a number changes, rather than a level."""
-        return not self.is_level and all(
-            isinstance(value, int | float) and not isinstance(value, bool)
-            for value in (self.before, self.after)
-        )
-
-    @property
-    def spoken(self) -> str:
-        """What people read instead of the name of the feature."""
-        return shown_text(self.feature if self.described is None else self.described.spoken)
-
-    def _words(self, level: Any) -> str:
-        return shown_text(level if self.described is None else self.described.words(level))
-
-    def text(self, wording: Wording = PLAIN) -> str:
-        """Say the change in words.
-
-        Examples
-        --------
-        >>> Change("income", 2400.0, 2900.0, "EUR").text()
-        'income were 500 higher (2,900 instead of 2,400 EUR)'
-        >>> Change("cards", 2, 1).text()
-        'cards were 1 instead of 2'
-        >>> Change("cards", 2, 1, was_missing=True).text()
-        'cards were 1 instead of 2, which stands in for a missing value'
-        """
-        if not self.is_number and self._is_phrase:
-            said = f"it were {self._words(self.after)}"
-            return f"{said} instead of {self._before}" if self.was_missing else said
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        whole = not unit and isinstance(self.before, int) and isinstance(self.after, int)
-        if not self.is_number or whole:
-            return f"{self.spoken} were {shown.after} instead of {shown.before}{self._gap_words}"
-        by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
-        instead = f"{shown.after} instead of {shown.before}{unit}{self._gap_words}"
-        return f"{self.spoken} were {by} ({instead})"
-
-    def brief(self, wording: Wording = PLAIN) -> str:
-        """Name the change in the fewest words.
-
-        Examples
-        --------
-        >>> Change("income", 2400.0, 2900.0, "EUR").brief()
-        'income 2,900 instead of 2,400 EUR'
-        """
-        if not self.is_number and self._is_phrase:
-            return self._words(self.after)
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        return f"{self.spoken} {shown.after} instead of {shown.before}{unit}{self._gap_words}"
-
-    @property
-    def _gap_words(self) -> str:
-        return ", which stands in for a missing value" if self.was_missing else ""
-
-    @property
-    def _before(self) -> str:
-        return f"{self._words(self.before)}{self._gap_words}"
-
-    @property
-    def _is_phrase(self) -> bool:
-        """Whether a boolean has words for what it becomes, such as "with a guarantor"."""
-        feature = self.described
-        if feature is None or feature.kind is not Kind.BOOLEAN:
-            return False
-        return feature.words(self.after) != str(self.after)
-
-    def cells(self, wording: Wording = PLAIN) -> tuple[str, str, str, str]:
-        """Name, old value, new value and difference, as a table shows them."""
-        shown = self._digits(wording)
-        if self.was_missing:
-            shown = replace(shown, before=f"missing, as {shown.before}")
-        if not self.is_number:
-            return self.spoken, shown.before, shown.after, ""
-        name = f"{self.spoken} ({shown_text(self.unit)})" if self.unit else self.spoken
-        return name, shown.before, shown.after, ("+" if shown.rises else "-") + shown.by
-
-    def _digits(self, wording: Wording) -> ShownChange:
-        """Old and new value as they are read, be they numbers or levels."""
-        if not self.is_number:
-            return ShownChange(self._words(self.before), self._words(self.after), "", True)
-        shown = self.shown
-        before, after, by = map(wording.number, (shown.before, shown.after, shown.by))
-        return ShownChange(before, after, by, shown.rises)
-
-    @property
-    def shown(self) -> ShownChange:
-        """The digits that are shown of a number."""
-        if self.find_shown is None:
-            return shown_change(self.before, self.after)
-        return self.find_shown()
 
 
 # Name and value of the number behind a decision at a row, for a label, and its threshold.
@@ -448,6 +316,7 @@ class Counterfactual:
         most: int | None = None,
         numbers: str = "1,234.5",
         template: str | None = None,
+        dates: str = "2024-05-31",
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -469,6 +338,9 @@ class Counterfactual:
             ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
             (which values the input lacks and still may) and ``{cost}``.
+        dates : {"2024-05-31", "31.05.2024", "31/05/2024", "05/31/2024", "31 May 2024", \
+"May 31, 2024"}
+            How dates are written.
 
         Examples
         --------
@@ -483,7 +355,7 @@ class Counterfactual:
         To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
-        wording = Wording(subject, outcome or {}, most, numbers, template)
+        wording = Wording(subject, outcome or {}, most, numbers, template, dates)
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -499,7 +371,14 @@ class Counterfactual:
         if self.status is Status.UNKNOWN:
             found = f"No counterfactual for {wished} was found; that there is none is not proved."
             return before + found
-        return f"{before}There is no counterfactual for {wished}: {self._clash()}."
+        none = f"There is no counterfactual for {wished}"
+        if not self._is_unnamed(wording):
+            none = f"No change would have made {shown_text(subject).lower()} {wished}"
+        return f"{before}{none}: {self._clash(wording)}."
+
+    def _is_unnamed(self, wording: Wording) -> bool:
+        """Whether nobody has said what the decision is about."""
+        return wording.subject == f"The {self._noun}"
 
     def _demanded(self, wording: Wording) -> str:
         """Say what the constraints demand of an input that has the label already."""
@@ -516,14 +395,27 @@ class Counterfactual:
         """Say what the constraints demand of an input, before anything about its label."""
         if not self.broken:
             return ""
-        said = f"This row breaks {self._broken_words()} as it is"
+        subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
+        said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
         if needed and not self.has_target:
             said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
         return f"{said}. "
 
-    def _broken_words(self) -> str:
-        return listed([visible(_words(item), _SHOWN_LETTERS) for item in self.broken])
+    def _broken_words(self, wording: Wording = PLAIN) -> str:
+        return listed([self._rule(item, wording) for item in self.broken])
+
+    def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
+        """Say a constraint between quotes, as people read it."""
+
+        def write(feature: Feature, value: Any) -> str:
+            if isinstance(value, date):
+                return wording.date(value)
+            grouped = feature.groups(value)
+            return wording.number(exact_text(value, feature), grouped=grouped)
+
+        words = visible(rule_words(constraint, self.features, write), _SHOWN_LETTERS)
+        return f'"{words}"'
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -684,8 +576,8 @@ class Counterfactual:
             return "none: a closer one is not ruled out, at any cost above 0"
         return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
-    def _clash(self) -> str:
-        words = [visible(_words(item), _SHOWN_LETTERS) for item in self.conflict]
+    def _clash(self, wording: Wording) -> str:
+        words = [self._rule(item, wording) for item in self.conflict]
         fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from string import Formatter
 from typing import Any, final
 
@@ -11,7 +12,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.visible import shown_text
 
-__all__ = ["NUMBERS", "PLACES", "PLAIN", "Wording", "listed"]
+__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Wording", "listed"]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
 # space is narrow and does not let a number break in two.
@@ -24,6 +25,19 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
     "1234.5": ("", "."),
     "1234,5": ("", ","),
 }
+# How dates may be written, by example.
+DATES: Mapping[str, str] = {
+    "2024-05-31": "{year:04}-{month:02}-{day:02}",
+    "31.05.2024": "{day:02}.{month:02}.{year:04}",
+    "31/05/2024": "{day:02}/{month:02}/{year:04}",
+    "05/31/2024": "{month:02}/{day:02}/{year:04}",
+    "31 May 2024": "{day} {name} {year}",
+    "May 31, 2024": "{name} {day}, {year}",
+}
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
 # What a template may have between braces.
 PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "cost")
 
@@ -40,6 +54,8 @@ class Wording:
     ('accepted', 'bad')
     >>> Wording(numbers="1.234,5").number("2,931.5")
     '2.931,5'
+    >>> Wording(dates="31 May 2024").date(date(2026, 3, 2))
+    '2 March 2026'
     """
 
     subject: str = "The answer"
@@ -47,6 +63,7 @@ class Wording:
     most: int | None = None
     numbers: str = "1,234.5"
     template: str | None = None
+    dates: str = "2024-05-31"
 
     def __post_init__(self) -> None:
         is_text = isinstance(self.subject, str)
@@ -69,6 +86,10 @@ class Wording:
                 f"numbers is {told(self.numbers)}; expected one of: "
                 f"{', '.join(map(repr, NUMBERS))}."
             )
+        if self.dates not in DATES:
+            raise InvalidInputError(
+                f"dates is {told(self.dates)}; expected one of: {', '.join(map(repr, DATES))}."
+            )
         if self.template is not None:
             self._parts()
 
@@ -76,10 +97,17 @@ class Wording:
         """Return the word for a label."""
         return shown_text(self.outcome.get(label, label))
 
-    def number(self, text: str) -> str:
-        """Write a number, which comes as 1,234.5, as it was asked for."""
+    def number(self, text: str, *, grouped: bool = True) -> str:
+        """Write a number, which comes as 1,234.5, as it was asked for; years are not grouped."""
         thousands, decimal = NUMBERS[self.numbers]
-        return text.translate({ord(","): thousands, ord("."): decimal})
+        return text.translate({ord(","): thousands if grouped else "", ord("."): decimal})
+
+    def date(self, value: date) -> str:
+        """Write a date as it was asked for."""
+        name = _MONTHS[value.month - 1]
+        return DATES[self.dates].format(
+            year=value.year, month=value.month, day=value.day, name=name
+        )
 
     @property
     def parts_others(self) -> bool:

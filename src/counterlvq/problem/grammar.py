@@ -24,7 +24,7 @@ Nothing is ever evaluated as code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import frexp, inf, isfinite, isnan, ldexp, nan
 from typing import NamedTuple, NoReturn, final
@@ -42,6 +42,7 @@ __all__ = [
     "parse",
     "parse_test",
     "quoted",
+    "respoken",
 ]
 
 # Quantifiers take all they can and give nothing back (++): a number that is followed by a letter is
@@ -227,6 +228,25 @@ def quoted(text: str) -> str:
     if len(text) <= _QUOTED:
         return repr(text)
     return f"{text[:_QUOTED]!r}... ({len(text):,} characters)"
+
+
+def respoken(text: str, label: Callable[[str], str]) -> str:
+    """Write labels in the place of names; `label` gives "" for names that have none.
+
+    Examples
+    --------
+    >>> respoken("inc <= 2 * `old inc`", {"inc": "your income", "old inc": ""}.get)
+    'your income <= 2 * `old inc`'
+    """
+
+    def spoken(token: re.Match[str]) -> str:
+        name = token["name"] or token["quoted"]
+        words = label(name) if name else ""
+        if not words:
+            return token[0]
+        return token[0][: len(token[0]) - len(token[0].lstrip())] + words
+
+    return _TOKEN.sub(spoken, text)
 
 
 class _Parser:
