@@ -29,7 +29,7 @@ class Case:
     X: Floats  # (n, d), levels by their positions
     targets: list[Any]  # one label per row, or None for any other
     plain: Callable[[Names], Plain]
-    levels: tuple[tuple[str, ...], ...] = ()  # of each column of a frame; () for numbers
+    levels: tuple[tuple[Any, ...], ...] = ()  # of each column of a frame; () for numbers
     tags: frozenset[str] = field(default_factory=frozenset)
 
     def names(self) -> Names:

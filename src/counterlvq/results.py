@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from functools import cached_property, partial
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from counterlvq.presentation.numbers import (
 )
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Constraint
-from counterlvq.problem.saying import rule_words
+from counterlvq.problem.saying import labelled_words
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind, Status
@@ -51,8 +51,14 @@ _REPLY_DIGITS = 4
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
 
-# Name and value of the number behind a decision at a row, for a label, and its threshold.
-Respond = Callable[[Floats, Any], tuple[str, float, float | None] | None]
+class Respond(Protocol):
+    """What a model says at a row beside its label."""
+
+    def __call__(self, row: Floats, label: Any) -> tuple[str, float, float | None] | None:
+        """Name and value of the number behind a decision for a label, and its threshold."""
+
+    def favoured(self, row: Floats, label: Any) -> tuple[Any, float, float] | None:
+        """Label that `predict_proba` favours over this one, and what it gives either."""
 
 
 @final
@@ -142,6 +148,9 @@ class Counterfactual:
         set that clashes, and fewer of its members may clash as well.
     broken : tuple
         The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
+    disagreement : tuple or None
+        Where the model's `predict_proba` favours another label than its `predict` at the row that
+        is shown: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
         For an input that breaks some: the closest one that breaks none, whatever its label.
     has_target : bool
@@ -193,8 +202,8 @@ class Counterfactual:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        kept = {"shown": self.shown, "reply": self.reply, "check": None, "respond": None}
-        return {**self.__dict__, **kept}
+        kept = {"shown": self.shown, "reply": self.reply, "disagreement": self.disagreement}
+        return {**self.__dict__, **kept, "check": None, "respond": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -294,6 +303,25 @@ class Counterfactual:
             name = f"probability of {shown_text(self.prediction)}"
         return Reply(name, before[1], after[1], before[2])
 
+    @cached_property
+    def disagreement(self) -> tuple[Any, float, float] | None:
+        """What `predict_proba` says of the row that is shown, where `predict` says another label.
+
+        The label that it favours, the probability of that, and the one of `prediction`.
+        """
+        if self.respond is None or not self.status.has_answer:
+            return None
+        return self.respond.favoured(self.shown.values, self.prediction)
+
+    def _disagreement_words(self) -> str:
+        if self.disagreement is None:
+            return ""
+        label, most, own = self.disagreement
+        return (
+            f"predict says {shown_repr(self.prediction)}, and predict_proba favours "
+            f"{shown_repr(label)} with {most:.3g} over {own:.3g}"
+        )
+
     @property
     def shown_changes(self) -> tuple[Change, ...]:
         """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
@@ -317,6 +345,7 @@ class Counterfactual:
         numbers: str = "1,234.5",
         template: str | None = None,
         dates: str = "2024-05-31",
+        rules: Mapping[Constraint | str, str] | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -337,10 +366,13 @@ class Counterfactual:
             A text of your own for answers that change something, with the places ``{subject}``,
             ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
-            (which values the input lacks and still may) and ``{cost}``.
+            (which values the input lacks and still may), ``{broken}`` (which constraints it breaks
+            as it is; they come first without this place) and ``{cost}``.
         dates : {"2024-05-31", "31.05.2024", "31/05/2024", "05/31/2024", "31 May 2024", \
 "May 31, 2024"}
             How dates are written.
+        rules : mapping from constraint to str, optional
+            What constraints are called where the input breaks them, or where they clash.
 
         Examples
         --------
@@ -355,7 +387,7 @@ class Counterfactual:
         To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
-        wording = Wording(subject, outcome or {}, most, numbers, template, dates)
+        wording = Wording(subject, outcome or {}, most, numbers, template, dates, rules or {})
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -364,7 +396,8 @@ class Counterfactual:
             return f"No counterfactual was looked for: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
-            return before + self._sentence(wording)
+            own = wording.template is not None and wording.has_place("broken")
+            return ("" if own else before) + self._sentence(wording)
         wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
             return f"{before}{self._demanded(wording)}{self._missing_words()}"
@@ -406,7 +439,7 @@ class Counterfactual:
         return listed([self._rule(item, wording) for item in self.broken])
 
     def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
-        """Say a constraint between quotes, as people read it."""
+        """Say a constraint by the labels of its features; as it was written without any."""
 
         def write(feature: Feature, value: Any) -> str:
             if isinstance(value, date):
@@ -414,13 +447,14 @@ class Counterfactual:
             grouped = feature.groups(value)
             return wording.number(exact_text(value, feature), grouped=grouped)
 
-        words = visible(rule_words(constraint, self.features, write), _SHOWN_LETTERS)
-        return f'"{words}"'
+        words = wording.rule(constraint) or labelled_words(constraint, self.features, write)
+        text = _words(constraint) if words is None else f'"{words}"'
+        return visible(text, _SHOWN_LETTERS)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
         named, others = list(self.shown_changes), []
-        if wording.most is not None and len(named) > wording.most and wording.parts_others:
+        if wording.most is not None and len(named) > wording.most and wording.has_place("others"):
             ordered = self._by_weight(named)
             named, others = ordered[: wording.most], ordered[wording.most :]
         places = {
@@ -431,6 +465,7 @@ class Counterfactual:
             "others": "",
             "cost": wording.number(cost_words(self.shown.cost, self.cost)),
             "missing": self._missing_words().lstrip(),
+            "broken": self._demanded_first(wording).rstrip(),
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
@@ -438,6 +473,8 @@ class Counterfactual:
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
+        if self.broken:
+            places["subject"] = "It"
         reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
         said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
         said = f"{said} {places['others']}" if others else said
@@ -507,7 +544,15 @@ class Counterfactual:
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
             **({} if self.reply is None else {"response": asdict(self.reply)}),
+            **self._disagreement_data(),
         }
+
+    def _disagreement_data(self) -> dict[str, Any]:
+        if self.disagreement is None:
+            return {}
+        label, most, own = self.disagreement
+        said = {"label": _plain_label(label), "probability": most, "probability_of_prediction": own}
+        return {"predict_proba_favours": said}
 
     def __str__(self) -> str:
         if self.status is Status.INVALID:
@@ -521,6 +566,7 @@ class Counterfactual:
             f"Counterfactual ({self.status})",
             f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *reply,
+            *([f"  warning {self._disagreement_words()}"] if self.disagreement else []),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *self._table(),
             f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",

@@ -39,7 +39,7 @@ _MONTHS = (
     "October", "November", "December",
 )  # fmt: skip
 # What a template may have between braces.
-PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "cost")
+PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "broken", "cost")
 
 
 @final
@@ -64,6 +64,7 @@ class Wording:
     numbers: str = "1,234.5"
     template: str | None = None
     dates: str = "2024-05-31"
+    rules: Mapping[Any, str] = field(default_factory=dict)  # words for constraints
 
     def __post_init__(self) -> None:
         is_text = isinstance(self.subject, str)
@@ -86,12 +87,21 @@ class Wording:
                 f"numbers is {told(self.numbers)}; expected one of: "
                 f"{', '.join(map(repr, NUMBERS))}."
             )
+        if not isinstance(self.rules, Mapping):
+            raise InvalidInputError(
+                f"rules is {told(self.rules)}; expected a mapping from constraint to text, such as "
+                f"{{'income <= 3500': 'incomes above 3,500 EUR are not insured'}}."
+            )
         if self.dates not in DATES:
             raise InvalidInputError(
                 f"dates is {told(self.dates)}; expected one of: {', '.join(map(repr, DATES))}."
             )
         if self.template is not None:
             self._parts()
+
+    def rule(self, constraint: Any) -> str | None:
+        """Return the words for a constraint, if there are some."""
+        return next((words for key, words in self.rules.items() if key == constraint), None)
 
     def called(self, label: Any) -> str:
         """Return the word for a label."""
@@ -109,14 +119,26 @@ class Wording:
             year=value.year, month=value.month, day=value.day, name=name
         )
 
-    @property
-    def parts_others(self) -> bool:
-        """Whether changes beyond the first `most` have a place of their own."""
-        return self.template is None or any(name == "others" for _, name in self._parts())
+    def has_place(self, place: str) -> bool:
+        """Whether something has a place of its own; without a template everything has."""
+        return self.template is None or any(name == place for _, name in self._parts())
 
     def filled(self, places: Mapping[str, str]) -> str:
-        """Fill the template."""
-        return "".join(text + (places[name] if name else "") for text, name in self._parts())
+        """Fill the template; what stays empty takes its space, or its line, along.
+
+        Examples
+        --------
+        >>> Wording(template="{changes}. {missing}").filled({"changes": "a", "missing": ""})
+        'a.'
+        """
+        out, was_empty = "", False
+        for text, name in self._parts():
+            stood_alone = was_empty and out.endswith("\n") and text.startswith("\n")
+            out += text[1:] if stood_alone else text
+            filling = places[name] if name else ""
+            was_empty = bool(name) and not filling
+            out = out.removesuffix(" ") if was_empty else out + filling
+        return out
 
     def _parts(self) -> Sequence[tuple[str, str]]:
         """Text, and the place behind it, "" for none; nothing in a template is run."""

@@ -17,6 +17,7 @@ from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.reference import typical_deviation
 from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
@@ -30,10 +31,6 @@ __all__ = [
     "stated_form",
     "stated_weights",
 ]
-
-# Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
-_MEDIAN_TO_MEAN_DEVIATION = 0.845348
-
 
 # Prices of switches: by feature, one for all pairs of levels or one for each pair.
 Switches = Mapping[str, float | Mapping[tuple[Any, Any], float]]
@@ -279,7 +276,7 @@ class Manhattan(Cost):
         weights = np.ones(len(columns))
         for name, weight in self.weights.items():
             weights[names.position(name)] = weight
-        return Manhattan(weights, self.switches, unit=self.unit)
+        return Manhattan(weights, self.switches, self.default, unit=self.unit)
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""
@@ -467,10 +464,10 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     years can be compared.
 
     Where more than half of the values are equal (a pool area that is mostly 0), the median
-    absolute deviation is 0 and its inverse is of no use. Such a feature takes the mean
-    absolute deviation from the median instead, times 0.8453, which is what the median
-    absolute deviation would be for normal data of that mean deviation. A feature that never
-    varies has no natural unit: it gets the weight `constant` if that is given, else an error.
+    absolute deviation is 0 and its inverse is of no use. Such a feature takes the standard
+    deviation instead, as the shell does, and the range where floats cannot hold that. A feature
+    that never varies has no natural unit: it gets the weight `constant` if that is given, else
+    an error.
 
     Missing values are passed over, column by column; a warning says how many.
 
@@ -505,7 +502,7 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
     gaps = np.isnan(rows)
     counts = dict(zip(called, gaps.sum(axis=0).tolist(), strict=True))
     warn_of_gaps("mad_weights", counts, len(rows))
-    unit = np.array([_typical(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
+    unit = np.array([typical_deviation(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
     still = np.flatnonzero(unit == 0)
     if still.size and constant is None:
         first = rows[~gaps[:, still[0]], still[0]]
@@ -518,15 +515,6 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
     weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
     np.divide(1.0, unit, out=weights, where=unit > 0)
     return weights
-
-
-def _typical(values: Floats) -> float:
-    """Median absolute deviation, else the mean one as it would be for normal data, else 0."""
-    if not values.size:
-        return 0.0
-    deviations = np.abs(values - np.median(values))
-    unit = float(np.median(deviations))
-    return unit if unit > 0 else _MEDIAN_TO_MEAN_DEVIATION * float(deviations.mean())
 
 
 def _frame_weights(frame: FrameView, constant: float | None) -> Floats:

@@ -39,6 +39,7 @@ __all__ = [
     "LevelTest",
     "LinearForm",
     "Promise",
+    "names_in",
     "parse",
     "parse_test",
     "quoted",
@@ -228,6 +229,18 @@ def quoted(text: str) -> str:
     if len(text) <= _QUOTED:
         return repr(text)
     return f"{text[:_QUOTED]!r}... ({len(text):,} characters)"
+
+
+def names_in(text: str) -> list[str]:
+    """List the words of a text that may be names of features.
+
+    Examples
+    --------
+    >>> names_in("if a > 2 then `b c` <= 1")
+    ['if', 'a', 'then', 'b c']
+    """
+    found = (token["name"] or token["quoted"] for token in _TOKEN.finditer(text))
+    return [name for name in found if name]
 
 
 def respoken(text: str, label: Callable[[str], str]) -> str:
