@@ -406,7 +406,7 @@ class Counterfactual:
             return before + found
         none = f"There is no counterfactual for {wished}"
         if not self._is_unnamed(wording):
-            none = f"No change would have made {shown_text(subject).lower()} {wished}"
+            none = f"{shown_text(subject)} would not have been {wished} by any change"
         return f"{before}{none}: {self._clash(wording)}."
 
     def _is_unnamed(self, wording: Wording) -> bool:
