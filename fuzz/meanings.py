@@ -34,15 +34,19 @@ def _drawn_columns(rng: Rng, d: int) -> tuple[list[Column], list[tuple[float, fl
         columns.append(Column(decimals=0, step=step, of_change=of_change))
         ends.append((lower, upper))
         way = ", steps='of change'" if of_change else ""
-        said.append(f"clvq.Feature('x{j}', step={step}, lower={lower!r}, upper={upper!r}{way})")
+        grid = f"step={step}" if step > 1 else "decimals=0"
+        said.append(f"clvq.Feature('x{j}', {grid}, lower={lower!r}, upper={upper!r}{way})")
     return columns, ends, said
 
 
-def _rows_between(rng: Rng, ends: list[tuple[float, float]], n: int) -> Floats:
-    """Whole numbers and quarters between the ends: on the grid or off it."""
+def _rows_between(
+    rng: Rng, columns: list[Column], ends: list[tuple[float, float]], n: int
+) -> Floats:
+    """Numbers between the ends, on the grid or off it; quarters where columns may hold some."""
     low, high = (np.array(part) for part in zip(*ends, strict=True))
-    whole = rng.integers(low, high + 1, size=(n, len(ends))).astype(float)
+    whole = rng.integers(low.astype(int), high.astype(int) + 1, size=(n, len(ends))).astype(float)
     quarters = rng.choice([0.0, 0.25, 0.5], p=[0.6, 0.2, 0.2], size=whole.shape)
+    quarters *= [column.step == 1 for column in columns]
     return np.where(whole + quarters <= high, whole + quarters, whole)
 
 
@@ -79,10 +83,10 @@ def _numbers(rng: Rng) -> Case:
     model.W = np.rint(model.W * 2) / 2
     found = Conditions(rows=range_rows(ends))
     rules = _draw_rules(rng, list(range(d)), found)
+    X = _rows_between(rng, columns, ends, 4)
     case = assembled(
-        "meanings", model, draw_cost(rng, model, "llwe"), found, _rows_between(rng, ends, 4),
-        draw_targets(rng, model, 4), columns=tuple(columns),
-        features=f"clvq.Features([{', '.join(said)}])",
+        "meanings", model, draw_cost(rng, model, "llwe"), found, X, draw_targets(rng, model, 4),
+        columns=tuple(columns), features=f"clvq.Features([{', '.join(said)}])",
     )  # fmt: skip
     numbers = case.plain
 
@@ -111,7 +115,9 @@ def _levels(rng: Rng) -> Case:
         least = int(rng.choice(_MONTHS))
         found.code.append(f"'months >= {least}'")
         rules.append(lambda y, x: _MONTHS[int(y[1])] >= least)
-    T = np.stack([_rows_between(rng, ends, 16)[:, 0], *(rng.integers(4, size=(2, 16)))], axis=1)
+    T = np.stack(
+        [_rows_between(rng, columns[:1], ends, 16)[:, 0], *(rng.integers(4, size=(2, 16)))], axis=1
+    )
     T[:4, 1:] = np.arange(4)[:, None]
     labels = np.arange(16) % 2
     code = f"{IMPORTS}{_table_code(T, labels)}" + (
@@ -120,7 +126,9 @@ def _levels(rng: Rng) -> Case:
         f"explainer = clvq.Explainer(model, clvq.Manhattan({listed(weights)}), "
         f"constraints=[{', '.join(found.code).replace('months', 'x1')}], features=features)\n"
     )
-    X = np.stack([_rows_between(rng, ends, 4)[:, 0], *(rng.integers(4, size=(2, 4)))], axis=1)
+    X = np.stack(
+        [_rows_between(rng, columns[:1], ends, 4)[:, 0], *(rng.integers(4, size=(2, 4)))], axis=1
+    )
     scores = Scores([[[ZERO] * 3]] * 2, [[ZERO]] * 2, [ZERO] * 2, [0, 1], is_local=False)
     plain = Plain(
         scores, price, tuple(found.rows), (), tuple(columns), None, _SHARED_GAP, rules=tuple(rules)

@@ -1,108 +1,59 @@
-"""What the user gets back, and how it reads."""
+"""What the user gets back for one row, and how it reads."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from datetime import date
-from functools import cached_property, partial
-from typing import Any, Protocol, final
+from functools import partial
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
-from counterlvq.numeric.arrays import Floats, plain, read_only
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
-from counterlvq.presentation.changes import Change
+from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
     cost_words,
-    exact_text,
     gap_text,
     shown_change,
     shown_row,
 )
+from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
+from counterlvq.presentation.values import (
+    by_name,
+    difference,
+    finite_or_none,
+    in_types,
+    plain_label,
+    value_of,
+    with_gaps,
+)
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.saying import labelled_words
-from counterlvq.tables.encoding import written
-from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind, Status
+from counterlvq.tables.features import Features
+from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
-__all__ = ["Change", "Counterfactual", "Reply", "Respond", "RowCheck", "difference"]
+__all__ = ["Counterfactual", "RowCheck"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
-_SHOWN_CHANGES = 20
 # Of one constraint, where several are named in a sentence.
 _SHOWN_LETTERS = 1000
 # Scales of columns that are named beside a cost.
 _SHOWN_SCALES = 3
-# Of a score or a probability, unless more are needed to tell its side.
-_REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
-
-
-class Respond(Protocol):
-    """What a model says at a row beside its label."""
-
-    def __call__(self, row: Floats, label: Any) -> tuple[str, float, float | None] | None:
-        """Name and value of the number behind a decision for a label, and its threshold."""
-
-    def favoured(self, row: Floats, label: Any) -> tuple[Any, float, float] | None:
-        """Label that `predict_proba` favours over this one, and what it gives either."""
-
-
-@final
-@dataclass(frozen=True)
-class Reply:
-    """The number behind a decision, before and after: a score, a probability, a prediction.
-
-    Attributes
-    ----------
-    name : str
-    before, after : float
-        At the input, and at the row that is shown.
-    threshold : float or None
-        From which the decision is another one, where there is one.
-
-    Examples
-    --------
-    >>> Reply("score", 612.3, 640.0, threshold=640.0).text()
-    'score 612.3 -> 640'
-    """
-
-    name: str
-    before: float
-    after: float
-    threshold: float | None = None
-
-    def text(self, number: Callable[[str], str] = str) -> str:
-        """Write both values with digits enough to tell on which side of the threshold they are.
-
-        `number` writes a number in another way.
-        """
-        before, after = (number(self._digits(value)) for value in (self.before, self.after))
-        return f"{self.name} {before} -> {after}"
-
-    def _digits(self, value: float) -> str:
-        for digits in range(_REPLY_DIGITS, 17):
-            text = f"{value:.{digits}g}"
-            if self.threshold is None:
-                near = abs(float(text) - value) <= abs(self.after - self.before) / 100
-            else:
-                near = (float(text) >= self.threshold) == (value >= self.threshold)
-            if near:
-                return text
-        return repr(value)
 
 
 @final
@@ -218,12 +169,12 @@ class Counterfactual:
     @property
     def x(self) -> NDArray[Any]:
         """The counterfactual, (d,); NaN where there is none."""
-        return _in_types(self.values_with_gaps, self.features)
+        return in_types(self.values_with_gaps, self.features)
 
     @property
     def original(self) -> NDArray[Any]:
         """The factual input, (d,)."""
-        return _in_types(_with_gaps(self.original_values, self.missing), self.features)
+        return in_types(with_gaps(self.original_values, self.missing), self.features)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -247,7 +198,7 @@ class Counterfactual:
     @property
     def values_with_gaps(self) -> Floats:
         """The counterfactual as numbers, NaN where a value stays missing, (d,)."""
-        return _with_gaps(self.values, self.stays_missing)
+        return with_gaps(self.values, self.stays_missing)
 
     @property
     def row(self) -> Any:
@@ -270,8 +221,8 @@ class Counterfactual:
         return tuple(
             Change(
                 self.features.columns[j].name,
-                _value(self.original_values[j], self.features.columns[j]),
-                _value(self.values[j], self.features.columns[j]),
+                value_of(self.original_values[j], self.features.columns[j]),
+                value_of(self.values[j], self.features.columns[j]),
                 self.features.columns[j].unit,
                 is_level=not self.features.columns[j].is_number,
                 described=self.features.columns[j],
@@ -304,23 +255,11 @@ class Counterfactual:
         return Reply(name, before[1], after[1], before[2])
 
     @cached_property
-    def disagreement(self) -> tuple[Any, float, float] | None:
-        """What `predict_proba` says of the row that is shown, where `predict` says another label.
-
-        The label that it favours, the probability of that, and the one of `prediction`.
-        """
+    def disagreement(self) -> Favour | None:
+        """What `predict_proba` favours at the row that is shown, where `predict` says otherwise."""
         if self.respond is None or not self.status.has_answer:
             return None
         return self.respond.favoured(self.shown.values, self.prediction)
-
-    def _disagreement_words(self) -> str:
-        if self.disagreement is None:
-            return ""
-        label, most, own = self.disagreement
-        return (
-            f"predict says {shown_repr(self.prediction)}, and predict_proba favours "
-            f"{shown_repr(label)} with {most:.3g} over {own:.3g}"
-        )
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:
@@ -440,16 +379,8 @@ class Counterfactual:
 
     def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
         """Say a constraint by the labels of its features; as it was written without any."""
-
-        def write(feature: Feature, value: Any) -> str:
-            if isinstance(value, date):
-                return wording.date(value)
-            grouped = feature.groups(value)
-            return wording.number(exact_text(value, feature), grouped=grouped)
-
-        words = wording.rule(constraint) or labelled_words(constraint, self.features, write)
-        text = _words(constraint) if words is None else f'"{words}"'
-        return visible(text, _SHOWN_LETTERS)
+        words = wording.rule(constraint) or labelled_words(constraint, self.features, wording.value)
+        return visible(f'"{words}"' if words else _words(constraint), _SHOWN_LETTERS)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -514,45 +445,28 @@ class Counterfactual:
         """
         return {
             "status": str(self.status),
-            "prediction": _plain_label(self.prediction),
-            "original_prediction": _plain_label(self.original_prediction),
-            "target": [_plain_label(label) for label in self.target],
-            "cost": _jsonable(self.cost),
-            "lower_bound": _jsonable(self.lower_bound),
-            "gap": _jsonable(self.gap),
-            "resolution": _jsonable(self.resolution),
+            "prediction": plain_label(self.prediction),
+            "original_prediction": plain_label(self.original_prediction),
+            "target": [plain_label(label) for label in self.target],
+            "cost": finite_or_none(self.cost),
+            "lower_bound": finite_or_none(self.lower_bound),
+            "gap": finite_or_none(self.gap),
+            "resolution": finite_or_none(self.resolution),
             "prototype": self.prototype,
-            "original": _named(self.features, _with_gaps(self.original_values, self.missing)),
-            "x": _named(self.features, self.values_with_gaps) if self.status.has_answer else None,
+            "original": by_name(self.features, with_gaps(self.original_values, self.missing)),
+            "x": by_name(self.features, self.values_with_gaps) if self.status.has_answer else None,
             "missing": [
                 name for name, gap in zip(self.feature_names, self.missing, strict=True) if gap
             ],
-            "changes": [
-                {
-                    "feature": change.feature,
-                    "before": _plain_label(change.before),
-                    "after": _plain_label(change.after),
-                    "difference": change.difference,
-                    "unit": change.unit,
-                    "was_missing": change.was_missing,
-                }
-                for change in self.changes
-            ],
+            "changes": [plain_change(change) for change in self.changes],
             "conflict": [_words(item) for item in self.conflict],
             "has_target": self.has_target,
             "broken": [_words(item) for item in self.broken],
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
             **({} if self.reply is None else {"response": asdict(self.reply)}),
-            **self._disagreement_data(),
+            **plain_favour(self.disagreement),
         }
-
-    def _disagreement_data(self) -> dict[str, Any]:
-        if self.disagreement is None:
-            return {}
-        label, most, own = self.disagreement
-        said = {"label": _plain_label(label), "probability": most, "probability_of_prediction": own}
-        return {"predict_proba_favours": said}
 
     def __str__(self) -> str:
         if self.status is Status.INVALID:
@@ -562,13 +476,15 @@ class Counterfactual:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
         noun = "class" if self._noun == "answer" else self._noun
         reply = [] if self.reply is None else [f"  {self.reply.text()}"]
+        changes = self.shown_changes
+        unchanged = len(self.feature_names) - len(changes)
         lines = [
             f"Counterfactual ({self.status})",
             f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *reply,
-            *([f"  warning {self._disagreement_words()}"] if self.disagreement else []),
+            *favour_lines(self.prediction, self.disagreement),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
-            *self._table(),
+            *table_lines(changes, unchanged, int(self.stays_missing.sum())),
             f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
             f"  proof   {proof}",
         ]
@@ -580,30 +496,6 @@ class Counterfactual:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
         more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
         return f", of changes in {', '.join(shown)}{more}" if shown else ""
-
-    def _table(self) -> list[str]:
-        changes = self.shown_changes
-        if not changes:
-            return ["  nothing needs to change"]
-        shown = changes[:_SHOWN_CHANGES]
-        rows = [("feature", "before", "after", "change")]
-        rows += [change.cells() for change in shown]
-        widths = [max(len(row[k]) for row in rows) for k in range(4)]
-        lines = [
-            (
-                "  "
-                + row[0].ljust(widths[0])
-                + "".join(f"  {row[k]:>{widths[k]}}" for k in (1, 2, 3))
-            ).rstrip()
-            for row in rows
-        ]
-        more = len(changes) - len(shown)
-        same = len(self.feature_names) - len(changes)
-        rest = [f"  and {more} more changed features, which text() names"] if more else []
-        gaps = int(self.stays_missing.sum())
-        lacking = f", {gaps} of them missing" if gaps else ""
-        rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged{lacking}"] if same else []
-        return lines + rest
 
     def _proof_line(self) -> str:
         if self.status is Status.INFEASIBLE:
@@ -639,47 +531,3 @@ class Counterfactual:
 
 def _words(constraint: Constraint | str) -> str:
     return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)
-
-
-def _with_gaps(values: Floats, gaps: NDArray[np.bool_]) -> Floats:
-    return np.where(gaps, np.nan, values) if gaps.any() else values
-
-
-def _plain_label(label: Any) -> Any:
-    value = plain(label)
-    if isinstance(value, float) and np.isnan(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _named(features: Features, values: Floats) -> dict[str, Any]:
-    pairs = zip(features, values, strict=True)
-    return {feature.name: _plain_label(_value(value, feature)) for feature, value in pairs}
-
-
-def _value(value: float, feature: Feature) -> Any:
-    """One value in the type of its feature."""
-    return plain(written(np.array([value]), feature)[0])
-
-
-def _in_types(values: Floats, features: Features) -> NDArray[Any]:
-    """Values in the types of their features; floats where all of them are numbers."""
-    if all(feature.is_number and feature.kind is not Kind.DATE for feature in features):
-        return values
-    out = np.empty(len(features), dtype=object)
-    out[:] = [_value(value, feature) for value, feature in zip(values, features, strict=True)]
-    return out
-
-
-def difference(after: Floats, before: Floats, features: Features) -> Floats:
-    """Subtract rows of values; NaN where a level has changed, which has no distance."""
-    delta = np.asarray(after - before)
-    levels = [not feature.is_number for feature in features]
-    if any(levels):
-        switched = np.array(levels) & (delta != 0)
-        delta = np.where(switched, np.nan, delta)
-    return delta
-
-
-def _jsonable(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -191,7 +191,7 @@ def test_many_views_in_many_threads(hurried: None, monkeypatch: pytest.MonkeyPat
     def work() -> None:
         try:
             for i in range(24):
-                explainer._view(explainer._source.read_one(table.iloc[i]).values[0])
+                explainer.prepared_for(explainer._source.read_one(table.iloc[i]).values[0])
                 shared.explain(_points(9, 1, 3)[0], target=i % 4)
         except BaseException as error:  # noqa: BLE001 - a thread cannot raise to the test
             wrong.append(error)

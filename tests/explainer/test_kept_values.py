@@ -34,18 +34,19 @@ def points(x: Any, features: Features) -> np.ndarray[Any, Any]:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_values_between_the_steps_may_stay_and_break_nothing(seed: int) -> None:
-    """Fractions in whole columns, and more decimals than were declared."""
+    """Whole numbers between the steps, and more decimals than were declared."""
     rng = np.random.default_rng([seed, 3])
     model = PrototypeModel(rng.uniform(0, 9, (4, 3)), ["a", "b", "c", "b"], feature_names=NAMES)
     way = str(rng.choice(["of value", "of change"]))
     features = Features(
         [
-            Feature("u", "whole", lower=0, upper=9),
+            Feature("u", step=3, lower=0, upper=9),
             Feature("v", decimals=0, lower=0, upper=9, steps=way),
             Feature("w", step=2, lower=0, upper=9, steps=way),
         ]
     )
-    X = rng.integers(0, 36, (4, 3)) / 4.0
+    X = rng.integers(0, 10, (4, 3)).astype(float)
+    X[:, 1] = rng.integers(0, 36, 4) / 4.0
     by, cost = float(rng.choice([0.0, 1.5, 3.0])), clvq.Manhattan([1.0, 0.7, 1.3])
     explainer = clvq.Explainer(model, cost, [clvq.MinChange("u", by)], features=features)
     for target in ("a", "b", "c"):

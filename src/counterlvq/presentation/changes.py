@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any, final
 
 from counterlvq.presentation.numbers import ShownChange, exact_text, shown_change
+from counterlvq.presentation.values import plain_label
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.tables.features import Feature
 from counterlvq.types import Kind
 from counterlvq.visible import shown_text
 
-__all__ = ["Change"]
+__all__ = ["Change", "plain_change", "table_lines"]
+
+_SHOWN_CHANGES = 20
 
 
 @final
@@ -186,3 +189,34 @@ class Change:
         if self.find_shown is None:
             return shown_change(self.before, self.after)
         return self.find_shown()
+
+
+def plain_change(change: Change) -> dict[str, Any]:
+    """Turn a change into plain values that JSON can hold, in full precision."""
+    return {
+        "feature": change.feature,
+        "before": plain_label(change.before),
+        "after": plain_label(change.after),
+        "difference": change.difference,
+        "unit": change.unit,
+        "was_missing": change.was_missing,
+    }
+
+
+def table_lines(changes: Sequence[Change], unchanged: int, missing: int) -> list[str]:
+    """Show changes line by line, and how many features do not change or stay missing."""
+    if not changes:
+        return ["  nothing needs to change"]
+    shown = changes[:_SHOWN_CHANGES]
+    rows = [("feature", "before", "after", "change"), *(change.cells() for change in shown)]
+    widths = [max(len(row[k]) for row in rows) for k in range(4)]
+    lines = []
+    for row in rows:
+        numbers = "".join(f"  {row[k]:>{widths[k]}}" for k in (1, 2, 3))
+        lines.append(f"  {row[0]:<{widths[0]}}{numbers}".rstrip())
+    if more := len(changes) - len(shown):
+        lines.append(f"  and {more} more changed features, which text() names")
+    if unchanged:
+        lacking = f", {missing} of them missing" if missing else ""
+        lines.append(f"  {unchanged} feature{'s' if unchanged != 1 else ''} unchanged{lacking}")
+    return lines

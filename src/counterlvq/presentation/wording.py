@@ -10,9 +10,11 @@ from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
+from counterlvq.presentation.numbers import exact_text
+from counterlvq.tables.features import Feature
 from counterlvq.visible import shown_text
 
-__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Wording", "listed"]
+__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Wording", "listed", "plural"]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
 # space is narrow and does not let a number break in two.
@@ -99,6 +101,12 @@ class Wording:
         if self.template is not None:
             self._parts()
 
+    def value(self, feature: Feature, value: Any) -> str:
+        """Write a number or a date of a feature."""
+        if isinstance(value, date):
+            return self.date(value)
+        return self.number(exact_text(value, feature), grouped=feature.groups(value))
+
     def rule(self, constraint: Any) -> str | None:
         """Return the words for a constraint, if there are some."""
         return next((words for key, words in self.rules.items() if key == constraint), None)
@@ -173,3 +181,14 @@ def listed(parts: Sequence[str]) -> str:
     'a, b and c'
     """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def plural(word: str, count: int) -> str:
+    """End a noun as its number asks for.
+
+    Examples
+    --------
+    >>> [f"class{plural('class', count)}" for count in (1, 2)]
+    ['class', 'classes']
+    """
+    return "" if count == 1 else "es" if word.endswith("s") else "s"

@@ -324,7 +324,8 @@ class _Parser:
     def _begins_with_if(self) -> bool:
         """Whether "if" is the word here, rather than a feature of that name."""
         here, then = self._tokens[0], self._tokens[min(1, len(self._tokens) - 1)]
-        return (here.kind, here.text) == ("name", "if") and then.kind in ("name", "quoted")
+        begins = then.kind in ("name", "quoted", "number")
+        return (here.kind, here.text) == ("name", "if") and begins
 
     def _condition(self) -> Comparison | LevelTest:
         return self._test() or self._comparison()
