@@ -25,7 +25,7 @@ from counterlvq.presentation.numbers import (
     shown_change,
     shown_row,
 )
-from counterlvq.presentation.replies import Reply, Respond
+from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
 from counterlvq.presentation.values import (
     by_name,
     difference,
@@ -35,8 +35,9 @@ from counterlvq.presentation.values import (
     value_of,
     with_gaps,
 )
-from counterlvq.presentation.wording import Wording, listed
+from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.saying import labelled_words
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
@@ -98,6 +99,9 @@ class Counterfactual:
         set that clashes, and fewer of its members may clash as well.
     broken : tuple
         The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
+    disagreement : tuple or None
+        Where the model's `predict_proba` favours another label than its `predict` at the row that
+        is shown: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
         For an input that breaks some: the closest one that breaks none, whatever its label.
     has_target : bool
@@ -149,8 +153,8 @@ class Counterfactual:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        kept = {"shown": self.shown, "reply": self.reply, "check": None, "respond": None}
-        return {**self.__dict__, **kept}
+        kept = {"shown": self.shown, "reply": self.reply, "disagreement": self.disagreement}
+        return {**self.__dict__, **kept, "check": None, "respond": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -250,6 +254,13 @@ class Counterfactual:
             name = f"probability of {shown_text(self.prediction)}"
         return Reply(name, before[1], after[1], before[2])
 
+    @cached_property
+    def disagreement(self) -> Favour | None:
+        """What `predict_proba` favours at the row that is shown, where `predict` says otherwise."""
+        if self.respond is None or not self.status.has_answer:
+            return None
+        return self.respond.favoured(self.shown.values, self.prediction)
+
     @property
     def shown_changes(self) -> tuple[Change, ...]:
         """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
@@ -272,6 +283,8 @@ class Counterfactual:
         most: int | None = None,
         numbers: str = "1,234.5",
         template: str | None = None,
+        dates: str = "2024-05-31",
+        rules: Mapping[Constraint | str, str] | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -292,7 +305,13 @@ class Counterfactual:
             A text of your own for answers that change something, with the places ``{subject}``,
             ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
-            (which values the input lacks and still may) and ``{cost}``.
+            (which values the input lacks and still may), ``{broken}`` (which constraints it breaks
+            as it is; they come first without this place) and ``{cost}``.
+        dates : {"2024-05-31", "31.05.2024", "31/05/2024", "05/31/2024", "31 May 2024", \
+"May 31, 2024"}
+            How dates are written.
+        rules : mapping from constraint to str, optional
+            What constraints are called where the input breaks them, or where they clash.
 
         Examples
         --------
@@ -307,7 +326,7 @@ class Counterfactual:
         To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
-        wording = Wording(subject, outcome or {}, most, numbers, template)
+        wording = Wording(subject, outcome or {}, most, numbers, template, dates, rules or {})
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -316,14 +335,22 @@ class Counterfactual:
             return f"No counterfactual was looked for: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
-            return before + self._sentence(wording)
+            own = wording.template is not None and wording.has_place("broken")
+            return ("" if own else before) + self._sentence(wording)
         wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
             return f"{before}{self._demanded(wording)}{self._missing_words()}"
         if self.status is Status.UNKNOWN:
             found = f"No counterfactual for {wished} was found; that there is none is not proved."
             return before + found
-        return f"{before}There is no counterfactual for {wished}: {self._clash()}."
+        none = f"There is no counterfactual for {wished}"
+        if not self._is_unnamed(wording):
+            none = f"{shown_text(subject)} would not have been {wished} by any change"
+        return f"{before}{none}: {self._clash(wording)}."
+
+    def _is_unnamed(self, wording: Wording) -> bool:
+        """Whether nobody has said what the decision is about."""
+        return wording.subject == f"The {self._noun}"
 
     def _demanded(self, wording: Wording) -> str:
         """Say what the constraints demand of an input that has the label already."""
@@ -340,19 +367,25 @@ class Counterfactual:
         """Say what the constraints demand of an input, before anything about its label."""
         if not self.broken:
             return ""
-        said = f"This row breaks {self._broken_words()} as it is"
+        subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
+        said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
         if needed and not self.has_target:
             said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
         return f"{said}. "
 
-    def _broken_words(self) -> str:
-        return listed([visible(_words(item), _SHOWN_LETTERS) for item in self.broken])
+    def _broken_words(self, wording: Wording = PLAIN) -> str:
+        return listed([self._rule(item, wording) for item in self.broken])
+
+    def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
+        """Say a constraint by the labels of its features; as it was written without any."""
+        words = wording.rule(constraint) or labelled_words(constraint, self.features, wording.value)
+        return visible(f'"{words}"' if words else _words(constraint), _SHOWN_LETTERS)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
         named, others = list(self.shown_changes), []
-        if wording.most is not None and len(named) > wording.most and wording.parts_others:
+        if wording.most is not None and len(named) > wording.most and wording.has_place("others"):
             ordered = self._by_weight(named)
             named, others = ordered[: wording.most], ordered[wording.most :]
         places = {
@@ -363,6 +396,7 @@ class Counterfactual:
             "others": "",
             "cost": wording.number(cost_words(self.shown.cost, self.cost)),
             "missing": self._missing_words().lstrip(),
+            "broken": self._demanded_first(wording).rstrip(),
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
@@ -370,6 +404,8 @@ class Counterfactual:
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
+        if self.broken:
+            places["subject"] = "It"
         reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
         said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
         said = f"{said} {places['others']}" if others else said
@@ -429,6 +465,7 @@ class Counterfactual:
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
             **({} if self.reply is None else {"response": asdict(self.reply)}),
+            **plain_favour(self.disagreement),
         }
 
     def __str__(self) -> str:
@@ -445,6 +482,7 @@ class Counterfactual:
             f"Counterfactual ({self.status})",
             f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *reply,
+            *favour_lines(self.prediction, self.disagreement),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *table_lines(changes, unchanged, int(self.stays_missing.sum())),
             f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
@@ -476,8 +514,8 @@ class Counterfactual:
             return "none: a closer one is not ruled out, at any cost above 0"
         return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
-    def _clash(self) -> str:
-        words = [visible(_words(item), _SHOWN_LETTERS) for item in self.conflict]
+    def _clash(self, wording: Wording) -> str:
+        words = [self._rule(item, wording) for item in self.conflict]
         fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""

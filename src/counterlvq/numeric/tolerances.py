@@ -245,5 +245,8 @@ DUST = 1e-9
 # a point is drawn as lying in the plane if it is off by less than this share.
 DRAWN_ROUNDING = 2.0**-36
 IN_PLANE = 1e-9
+# Probabilities that differ by less are equal: answers lie on the boundary between two labels, where
+# `predict_proba` is one half but for rounding, in single precision for some libraries.
+CHANCE_TIE = 1e-4
 
 __all__ = [name for name in dir() if name.isupper()]

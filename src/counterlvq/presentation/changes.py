@@ -1,12 +1,13 @@
-"""One change of a feature, in words and in cells of a table."""
+"""One feature that differs between an input and its counterfactual, and how that is said."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import date
 from typing import Any, final
 
-from counterlvq.presentation.numbers import ShownChange, shown_change
+from counterlvq.presentation.numbers import ShownChange, exact_text, shown_change
 from counterlvq.presentation.values import plain_label
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.tables.features import Feature
@@ -57,24 +58,30 @@ class Change:
 
     @property
     def difference(self) -> Any:
-        """New value less old value; None between levels, which have no distance."""
+        """New value less old value, in days for dates; None between levels, which have none."""
+        if self.is_date:
+            return (self.after - self.before).days
         return self.after - self.before if self.is_number else None
 
     @property
     def is_number(self) -> bool:
-        """Whether a number changes, rather than a level."""
+        """Whether a number changes, rather than a level or a date."""
         return not self.is_level and all(
             isinstance(value, int | float) and not isinstance(value, bool)
             for value in (self.before, self.after)
         )
 
     @property
+    def is_date(self) -> bool:
+        """Whether a date changes."""
+        return not self.is_level and all(
+            isinstance(value, date) for value in (self.before, self.after)
+        )
+
+    @property
     def spoken(self) -> str:
         """What people read instead of the name of the feature."""
         return shown_text(self.feature if self.described is None else self.described.spoken)
-
-    def _words(self, level: Any) -> str:
-        return shown_text(level if self.described is None else self.described.words(level))
 
     def text(self, wording: Wording = PLAIN) -> str:
         """Say the change in words.
@@ -85,19 +92,20 @@ class Change:
         'income were 500 higher (2,900 instead of 2,400 EUR)'
         >>> Change("cards", 2, 1).text()
         'cards were 1 instead of 2'
+        >>> Change("paid", date(2026, 3, 2), date(2026, 3, 16)).text()
+        'paid were 14 days later (2026-03-16 instead of 2026-03-02)'
         >>> Change("cards", 2, 1, was_missing=True).text()
         'cards were 1 instead of 2, which stands in for a missing value'
         """
+        shown = self._digits(wording)
         if not self.is_number and self._is_phrase:
-            said = f"it were {self._words(self.after)}"
-            return f"{said} instead of {self._before}" if self.was_missing else said
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        whole = not unit and isinstance(self.before, int) and isinstance(self.after, int)
-        if not self.is_number or whole:
-            return f"{self.spoken} were {shown.after} instead of {shown.before}{self._gap_words}"
-        by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
-        instead = f"{shown.after} instead of {shown.before}{unit}{self._gap_words}"
-        return f"{self.spoken} were {by} ({instead})"
+            instead = f" instead of {shown.before}{self._gap_words}" if self.was_missing else ""
+            return f"it were {shown.after}{instead}"
+        instead = f"{shown.after} instead of {shown.before}{self._unit}{self._gap_words}"
+        whole = not self._unit and isinstance(self.before, int) and isinstance(self.after, int)
+        if not (self.is_number or self.is_date) or whole:
+            return f"{self.spoken} were {instead}"
+        return f"{self.spoken} were {shown.by} {self._way(shown)} ({instead})"
 
     def brief(self, wording: Wording = PLAIN) -> str:
         """Name the change in the fewest words.
@@ -107,18 +115,30 @@ class Change:
         >>> Change("income", 2400.0, 2900.0, "EUR").brief()
         'income 2,900 instead of 2,400 EUR'
         """
+        shown = self._digits(wording)
         if not self.is_number and self._is_phrase:
-            return self._words(self.after)
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        return f"{self.spoken} {shown.after} instead of {shown.before}{unit}{self._gap_words}"
+            return shown.after
+        instead = f"{shown.after} instead of {shown.before}"
+        return f"{self.spoken} {instead}{self._unit}{self._gap_words}"
+
+    def _way(self, shown: ShownChange) -> str:
+        if self.is_date:
+            return "later" if shown.rises else "earlier"
+        return "higher" if shown.rises else "lower"
+
+    @property
+    def _unit(self) -> str:
+        """What stands behind a number, or behind a level that is one and has no words."""
+        has_digits = self.is_number or (
+            self.described is not None
+            and self.described.has_numbers
+            and not self.described.level_labels
+        )
+        return f" {shown_text(self.unit)}" if self.unit and has_digits else ""
 
     @property
     def _gap_words(self) -> str:
         return ", which stands in for a missing value" if self.was_missing else ""
-
-    @property
-    def _before(self) -> str:
-        return f"{self._words(self.before)}{self._gap_words}"
 
     @property
     def _is_phrase(self) -> bool:
@@ -133,18 +153,35 @@ class Change:
         shown = self._digits(wording)
         if self.was_missing:
             shown = replace(shown, before=f"missing, as {shown.before}")
-        if not self.is_number:
-            return self.spoken, shown.before, shown.after, ""
-        name = f"{self.spoken} ({shown_text(self.unit)})" if self.unit else self.spoken
-        return name, shown.before, shown.after, ("+" if shown.rises else "-") + shown.by
+        name = f"{self.spoken} ({self._unit.lstrip()})" if self._unit else self.spoken
+        by = ("+" if shown.rises else "-") + shown.by if shown.by else ""
+        return name, shown.before, shown.after, by
 
     def _digits(self, wording: Wording) -> ShownChange:
-        """Old and new value as they are read, be they numbers or levels."""
-        if not self.is_number:
-            return ShownChange(self._words(self.before), self._words(self.after), "", True)
-        shown = self.shown
-        before, after, by = map(wording.number, (shown.before, shown.after, shown.by))
-        return ShownChange(before, after, by, shown.rises)
+        """Old and new value as they are read, be they numbers, dates or levels."""
+        if self.is_number:
+            shown = self.shown
+            before, after = (
+                wording.number(text, grouped=self._grouped(value))
+                for text, value in ((shown.before, self.before), (shown.after, self.after))
+            )
+            return ShownChange(before, after, wording.number(shown.by), shown.rises)
+        if self.is_date:
+            days = abs(self.difference)
+            by = f"{wording.number(exact_text(days))} day{'' if days == 1 else 's'}"
+            before, after = wording.date(self.before), wording.date(self.after)
+            return ShownChange(before, after, by, self.difference > 0)
+        before, after = (self._level(value, wording) for value in (self.before, self.after))
+        return ShownChange(before, after, "", True)
+
+    def _level(self, level: Any, wording: Wording) -> str:
+        feature = self.described
+        if feature is None or not feature.has_numbers or feature.words(level) != str(level):
+            return shown_text(level if feature is None else feature.words(level))
+        return wording.number(exact_text(level), grouped=feature.groups(level))
+
+    def _grouped(self, value: float) -> bool:
+        return self.described is None or self.described.groups(value)
 
     @property
     def shown(self) -> ShownChange:

@@ -4,17 +4,54 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.presentation.values import plain_label
+from counterlvq.visible import shown_repr
 
-__all__ = ["Reply", "Respond"]
+__all__ = ["Favour", "Reply", "Respond", "favour_lines", "plain_favour"]
 
 # Of a score or a probability, unless more are needed to tell its side.
 _REPLY_DIGITS = 4
 
-# Name and value of the number behind a decision at a row, for a label, and its threshold.
-Respond = Callable[[Floats, Any], tuple[str, float, float | None] | None]
+# Label that `predict_proba` favours, the probability of that, and the one of what `predict` says.
+Favour = tuple[Any, float, float]
+
+
+class Respond(Protocol):
+    """What a model says at a row beside its label."""
+
+    def __call__(self, row: Floats, label: Any) -> tuple[str, float, float | None] | None:
+        """Name and value of the number behind a decision for a label, and its threshold."""
+
+    def favoured(self, row: Floats, label: Any) -> Favour | None:
+        """Say which label `predict_proba` favours over this one; None if it favours none."""
+
+
+def favour_lines(prediction: Any, favour: Favour | None) -> list[str]:
+    """Warn of a `predict_proba` that contradicts `predict`.
+
+    Examples
+    --------
+    >>> favour_lines("good", ("bad", 0.66, 0.34))
+    ["  warning predict says 'good', and predict_proba favours 'bad' with 0.66 over 0.34"]
+    """
+    if favour is None:
+        return []
+    label, most, own = favour
+    says = f"predict says {shown_repr(prediction)}"
+    favours = f"predict_proba favours {shown_repr(label)} with {most:.3g} over {own:.3g}"
+    return [f"  warning {says}, and {favours}"]
+
+
+def plain_favour(favour: Favour | None) -> dict[str, Any]:
+    """Turn it into plain values that JSON can hold; nothing where there is none."""
+    if favour is None:
+        return {}
+    label, most, own = favour
+    said = {"label": plain_label(label), "probability": most, "probability_of_prediction": own}
+    return {"predict_proba_favours": said}
 
 
 @final

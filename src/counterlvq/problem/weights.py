@@ -11,13 +11,11 @@ from numpy.typing import ArrayLike
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.reference import typical_deviation
 from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
 __all__ = ["is_positive", "mad_weights"]
-
-# Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
-_MEDIAN_TO_MEAN_DEVIATION = 0.845348
 
 
 def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
@@ -27,10 +25,10 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     years can be compared.
 
     Where more than half of the values are equal (a pool area that is mostly 0), the median
-    absolute deviation is 0 and its inverse is of no use. Such a feature takes the mean
-    absolute deviation from the median instead, times 0.8453, which is what the median
-    absolute deviation would be for normal data of that mean deviation. A feature that never
-    varies has no natural unit: it gets the weight `constant` if that is given, else an error.
+    absolute deviation is 0 and its inverse is of no use. Such a feature takes the standard
+    deviation instead, as the shell does, and the range where floats cannot hold that. A feature
+    that never varies has no natural unit: it gets the weight `constant` if that is given, else
+    an error.
 
     Missing values are passed over, column by column; a warning says how many.
 
@@ -65,7 +63,7 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
     gaps = np.isnan(rows)
     counts = dict(zip(called, gaps.sum(axis=0).tolist(), strict=True))
     warn_of_gaps("mad_weights", counts, len(rows))
-    unit = np.array([_typical(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
+    unit = np.array([typical_deviation(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
     still = np.flatnonzero(unit == 0)
     if still.size and constant is None:
         first = rows[~gaps[:, still[0]], still[0]]
@@ -78,15 +76,6 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
     weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
     np.divide(1.0, unit, out=weights, where=unit > 0)
     return weights
-
-
-def _typical(values: Floats) -> float:
-    """Median absolute deviation, else the mean one as it would be for normal data, else 0."""
-    if not values.size:
-        return 0.0
-    deviations = np.abs(values - np.median(values))
-    unit = float(np.median(deviations))
-    return unit if unit > 0 else _MEDIAN_TO_MEAN_DEVIATION * float(deviations.mean())
 
 
 def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
