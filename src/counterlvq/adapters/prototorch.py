@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import Arithmetic, unit_of
+from counterlvq.adapters.arithmetic import Arithmetic, tangent_arithmetic, unit_of
 from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -84,12 +84,9 @@ def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> A
     version or a device chooses is not known: the worse of the two is assumed.
     """
     unit = unit_of(_array(fitted.proto_layer.components), *_parameters(fitted))
-    sizes = None
     if kind in ("GTLVQ", "ImageGTLVQ"):
-        # Projections I - omega omega', in which much may cancel.
-        each = (np.abs(omega) for omega in _array(fitted_attribute(fitted, "_omega")))
-        sizes = tuple(np.eye(omega.shape[0]) + omega @ omega.T for omega in each)
-    return Arithmetic(model, unit, casts=unit != EPSILON, factor_sizes=sizes)
+        return tangent_arithmetic(model, unit, _array(fitted_attribute(fitted, "_omega")))
+    return Arithmetic(model, unit, casts=unit != EPSILON)
 
 
 def _parameters(fitted: Any) -> list[NDArray[Any]]:
