@@ -31,6 +31,9 @@ class Peer:
         return self.folder / "bin" / "python"
 
 
+# What this package needs, where it runs beside the other library.
+OURS = ("numba", "highspy", "clarabel", "cloudpickle", "safetensors", "threadpoolctl")
+
 PEERS = {
     peer.name: peer
     for peer in (
@@ -58,9 +61,9 @@ PEERS = {
                 "lightning==2.6.6",
                 "numpy==2.4.6",
                 "scikit-learn==1.9.1",
+                *OURS,
             ),
         ),
-        # It works on the current stack, so that this package runs beside it.
         Peer(
             "prosemble",
             "3.11",
@@ -71,12 +74,7 @@ PEERS = {
                 "optax==0.2.8",
                 "numpy==2.4.6",
                 "scikit-learn==1.9.1",
-                "numba",
-                "highspy",
-                "clarabel",
-                "cloudpickle",
-                "safetensors",
-                "threadpoolctl",
+                *OURS,
             ),
         ),
         # The oldest that the exporter promises to run on.

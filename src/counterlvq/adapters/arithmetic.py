@@ -23,7 +23,8 @@ In both forms N = 2 d + r + 16 exceeds the number of roundings on the way to any
 does d + 16 where there is no omega: d for a sum of products, twice that where projections are
 multiplied, and fewer than 16 for three terms added up, a division of both sides by scales, a
 root that is taken and squared again, a weight of a class that is added, and a root that is
-compared instead of its square, which blurs by 4 u of the score. An input that is off by s moves a
+compared instead of its square, which blurs by 4 u of the score. Where a library is known not to do
+some of this, its adapter says how many of the 16 are left. An input that is off by s moves a
 score by at most ``sum (2 t + |omega| s) (|omega| s)``.
 """
 
@@ -43,7 +44,7 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
 from counterlvq.vicinity import competing, lengths_within
 
-__all__ = ["Arithmetic", "radii_of", "unit_of"]
+__all__ = ["Arithmetic", "radii_of", "tangent_arithmetic", "unit_of"]
 
 # Roundings that no sum of d or r terms explains, see above.
 _OTHER_ROUNDINGS = 16
@@ -79,6 +80,17 @@ class Arithmetic:
     # distance may be off.
     radii: Floats | None = None
     condition: float = 1.0
+    # Roundings on the way to any term besides the sums of d and r terms, where they are known.
+    other_roundings: int = _OTHER_ROUNDINGS
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether `predict` rounds so much more than doubles do that these count as exact."""
+        return self.unit > EPSILON
+
+    def certain_lead(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
+        """Lead, computed in doubles, with which `predict` gives a label for certain, (n,)."""
+        return (SAFE if self.is_coarse else 2.0) * self.blur(rows, slip)
 
     def blur(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
         """Bound the rounding of the difference of any two competing scores at each row, (n,).
@@ -169,8 +181,9 @@ class Arithmetic:
     def _terms_count(self) -> int:
         d = self.model.n_features
         if self._is_plain:
-            return d + _OTHER_ROUNDINGS
-        return 2 * d + max(len(factor) for factor in self._sizes_of_factors) + _OTHER_ROUNDINGS
+            return d + self.other_roundings
+        most = max(len(factor) for factor in self._sizes_of_factors)
+        return 2 * d + most + self.other_roundings
 
     @cached_property
     def _gamma(self) -> float:
@@ -249,6 +262,24 @@ class Arithmetic:
                 continue
             out[i] = np.einsum("ki,ij,kj->k", away, self.form, away, optimize=True)
         return out
+
+
+def tangent_arithmetic(
+    model: PrototypeModel, unit: float, bases: Floats, by_products: bool = True
+) -> Arithmetic:
+    """Describe distances outside the spans of bases (p, d, s), by projections I - basis basis'.
+
+    Much may cancel in these, and each entry of an image has s more roundings behind it.
+    """
+    each = [np.abs(basis) for basis in np.asarray(bases, dtype=np.float64)]
+    return Arithmetic(
+        model,
+        unit,
+        by_products,
+        casts=unit > EPSILON,
+        factor_sizes=tuple(np.eye(len(basis)) + basis @ basis.T for basis in each),
+        other_roundings=_OTHER_ROUNDINGS + 2 * each[0].shape[1],
+    )
 
 
 def _times(rows: Floats, factor: Floats) -> Floats:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import Arithmetic, unit_of
+from counterlvq.adapters.arithmetic import Arithmetic, tangent_arithmetic, unit_of
 from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -58,6 +58,11 @@ _DISTANCES = (
 )
 
 
+# Roundings on the way to any term besides those of sums of d and r terms: three terms added up,
+# or a difference that is taken and squared, and a root that may be compared in its place.
+_OTHER_ROUNDINGS = 8
+
+
 def model_from_prototorch(fitted: Any, kind: str) -> PrototypeModel:
     """Read a model of prototorch-models; `kind` is the name of its class."""
     if kind in REFUSED:
@@ -80,16 +85,16 @@ def predict_with_tensors(fitted: Any, rows: NDArray[Any]) -> Any:
 def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
     """Describe how tensors compute: in the precision that they have, rows cast to it.
 
-    Some distances are taken from differences and others from products, and which of them a
-    version or a device chooses is not known: the worse of the two is assumed.
+    Plain distances are taken from differences; with a metric rows and prototypes are projected
+    one by one, which rounds like products.
     """
     unit = unit_of(_array(fitted.proto_layer.components), *_parameters(fitted))
-    sizes = None
     if kind in ("GTLVQ", "ImageGTLVQ"):
-        # Projections I - omega omega', in which much may cancel.
-        each = (np.abs(omega) for omega in _array(fitted_attribute(fitted, "_omega")))
-        sizes = tuple(np.eye(omega.shape[0]) + omega @ omega.T for omega in each)
-    return Arithmetic(model, unit, casts=unit != EPSILON, factor_sizes=sizes)
+        return tangent_arithmetic(model, unit, _array(fitted_attribute(fitted, "_omega")))
+    by_products = kind not in _PLAIN
+    return Arithmetic(
+        model, unit, by_products, casts=unit != EPSILON, other_roundings=_OTHER_ROUNDINGS
+    )
 
 
 def _parameters(fitted: Any) -> list[NDArray[Any]]:

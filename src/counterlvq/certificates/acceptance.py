@@ -29,8 +29,10 @@ __all__ = ["MOST_PUSHES", "Acceptance", "Accepted", "Judged", "Leads", "Verdict"
 # last rows of a block differently.
 _COMPANIES = (2, 3, 5, 9, 17)
 # What is asked for beyond the lead that makes the label of the input certain: the answer lies
-# elsewhere, usually not far away. It moves the answer, never a bound.
+# elsewhere, usually not far away. It moves the answer, never a bound. Where rounding is so coarse
+# that a lead costs something, less is asked for, at the price of looking again more often.
 _AMPLE = 1.5
+_SCARCE = 1.0625
 
 
 # Prototypes up to so many times as far, squared, as the second nearest may decide around a row.
@@ -47,6 +49,10 @@ class Leads(Protocol):
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,)."""
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether that lead is large enough to be seen in the cost."""
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
@@ -282,7 +288,8 @@ class Acceptance:
         """Lead to ask for so that the label is certain at rows and around them, (n,)."""
         if self.doubt is None:
             return np.zeros(len(rows))
-        least = _AMPLE * self.doubt.least_margin(rows)
+        ample = _SCARCE if self.doubt.is_coarse else _AMPLE
+        least = ample * self.doubt.least_margin(rows)
         return np.where(np.isfinite(least), least, 0.0)
 
     def blur(self, rows: Floats) -> Floats:
@@ -332,7 +339,8 @@ class Acceptance:
 
     def pushed(self, least: Floats, Y: Floats) -> Floats:
         """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
-        return np.maximum(2.0 * least, self.least_margin(Y))
+        there = self.least_margin(Y)
+        return np.where(there > least, there, 2.0 * least)
 
     def open_share(self, X: Floats, target_mask: NDArray[np.bool_], least: Floats) -> Floats:
         """Share of the cost that asking for a lead may leave open, about, (n,).

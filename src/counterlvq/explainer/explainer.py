@@ -9,6 +9,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
+from counterlvq.adapters import Thresholded
 from counterlvq.batch.bad_rows import checked_on_bad_rows
 from counterlvq.batch.confirmation import withdrawn
 from counterlvq.batch.result import CounterfactualBatch
@@ -73,6 +74,10 @@ class Explainer(OneRow):
         numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
         columns that a pipeline encodes have the levels that the encoder knows, and all others
         are real numbers.
+    threshold : float, optional
+        The probability, score or predicted number from which a model for two classes says the
+        second one, or a regressor the upper side: short for ``Thresholded(model, threshold)``,
+        which takes the label, the names of the sides and the points of a scorecard as well.
 
     Examples
     --------
@@ -107,7 +112,10 @@ class Explainer(OneRow):
         time_limit: float | None = None,
         gap: float = 1e-4,
         features: Any = None,
+        threshold: float | None = None,
     ) -> None:
+        if threshold is not None:
+            model = Thresholded(model, threshold)
         with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
             self._prepare(model, cost, constraints, margin, method, time_limit, gap, features)
 

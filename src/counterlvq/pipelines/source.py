@@ -69,10 +69,15 @@ class Doubt:
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,).
 
-        Twice the blur: the lead that it is compared with is a computed one.
+        The lead that it is compared with is a computed one, in doubles.
         """
         slip = 0.0 if self.slip is None else self.slip.of(self._sizes(self._outer(rows)))
-        return 2.0 * self.arithmetic.blur(self.images(rows), slip)
+        return self.arithmetic.certain_lead(self.images(rows), slip)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the lead is large enough to be seen in the cost."""
+        return self.arithmetic.is_coarse
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""

@@ -1,9 +1,9 @@
-"""What happens in the environment of prosemble, where counterlvq runs as well.
+"""What happens in the environment of a library beside which counterlvq runs.
 
-    python prosemble_there.py OUTPUT [CLASS ...]
+    python alive_there.py LIBRARY OUTPUT [CLASS ...]
 
 Fits each class on iris, reads it, compares labels on 2,569 rows, explains rows for every class and
-asks prosemble's own `predict`, alone and in company. Writes a line of JSON for each class.
+asks the library's own `predict`, alone and in company. Writes a line of JSON for each class.
 """
 
 import json
@@ -15,12 +15,11 @@ import numpy as np
 
 warnings.simplefilter("ignore")
 
-import prosemble.models as lib  # noqa: E402
 from sklearn.datasets import load_iris  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 
 import counterlvq as clvq  # noqa: E402
-from counterlvq.adapters import prosemble as adapter  # noqa: E402
+from counterlvq.adapters import predictor_of, prosemble  # noqa: E402
 
 X, Y = load_iris(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -29,16 +28,28 @@ ROWS = np.vstack([X, RNG.uniform(X.min(axis=0) - 0.5, X.max(axis=0) + 0.5, (2569
 EXPLAINED = 12
 
 
-def fitted(name):
-    settings = {"n_prototypes_per_class": 2, "max_iter": 40}
-    return getattr(lib, name)(**settings).fit(X, Y)
+def fitted_by_prosemble(name):
+    import prosemble.models as lib
+
+    return getattr(lib, name)(n_prototypes_per_class=2, max_iter=40).fit(X, Y)
 
 
-def line(name):
-    model = fitted(name)
-    read = clvq.as_prototype_model(model)
-    told = np.asarray(model.predict(ROWS))
-    agree = float((read.predict(ROWS) == told).mean())
+def fitted_by_prototorch(name):
+    import prototorch as pt
+    from prototorch import models as lib
+    from there import tensors, train_with_lightning
+
+    shape = {"distribution": {"num_classes": 3, "per_class": 2}, "input_dim": 4, "latent_dim": 2}
+    start = pt.initializers.SMCI(tensors(X, Y), noise=0.3)
+    model = getattr(lib, name)(shape, prototypes_initializer=start)
+    train_with_lightning(model, X, Y)
+    return model
+
+
+def line(fit, name):
+    model = fit(name)
+    read, says = clvq.as_prototype_model(model), predictor_of(model)
+    agree = float((read.predict(ROWS) == says(ROWS)).mean())
     # Ties within the rounding of single precision are forgiven here.
     clvq.as_prototype_model(model, probe=ROWS)
     method = "ccp" if read.is_local else "auto"  # whether proofs close is not asked here
@@ -50,8 +61,8 @@ def line(name):
         batch = explainer.explain_batch(rows, target=target)
         found = batch.status != "unknown"
         asked += len(rows)
-        confirmed += int((np.asarray(model.predict(batch.X[found])) == target).sum())
-        alone += sum(int(model.predict(x[None])[0]) == target for x in batch.X[found])
+        confirmed += int((says(batch.X[found]) == target).sum())
+        alone += sum(int(says(x[None])[0]) == target for x in batch.X[found])
         if not read.is_local:
             best = exact.explain_batch(rows, target=target)
             changed = best.cost > 0
@@ -62,13 +73,26 @@ def line(name):
     }  # fmt: skip
 
 
+LIBRARIES = {
+    "prosemble": (
+        fitted_by_prosemble,
+        [kind for kind in prosemble.KINDS if kind not in prosemble.REFUSED],
+    ),
+    "prototorch": (
+        fitted_by_prototorch,
+        ["GLVQ", "GRLVQ", "GMLVQ", "SiameseGMLVQ", "LGMLVQ", "GTLVQ", "CELVQ", "LVQ21"],
+    ),
+}
+
+
 def main():
-    output, *names = sys.argv[1:]
+    library, output, *names = sys.argv[1:]
+    fit, known = LIBRARIES[library]
     with open(output, "w") as file:
-        for name in names or [kind for kind in adapter.KINDS if kind not in adapter.REFUSED]:
+        for name in names or known:
             start = time.perf_counter()
             try:
-                told = line(name)
+                told = line(fit, name)
             except Exception as error:  # noqa: BLE001 - the test reads what it was
                 told = {"class": name, "error": f"{type(error).__name__}: {error}"[:400]}
             told["seconds"] = round(time.perf_counter() - start, 1)
