@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, Protocol, final
 
@@ -88,13 +89,6 @@ class Writer:
         """Write one answer."""
         self._refuse_gaps(cf)
         view = self.explainer.prepared_for(cf.original_values)
-        if view.outside:
-            names = [str(view.asked.constraints[k]) for k in view.outside]
-            raise NotSupportedError(
-                f"answer {self._written + 1} is about a row outside of {'; '.join(names)}, which "
-                f"may keep its value: another question than that of the file. Write such rows to a "
-                f"file of their own, without ranges: features with ranges=None, or --anywhere."
-            )
         out = self._claimed(cf, view)
         self._written += 1
         is_tree = any(cell["kind"] == "tree" for cell in out["proof"]["cells"])
@@ -103,19 +97,12 @@ class Writer:
         return self._proved(out, view)
 
     def _refuse_gaps(self, cf: Counterfactual) -> None:
-        """Refuse inputs that the file has no way to state."""
-        which = f"answer {self._written + 1}"
+        """Refuse inputs of which nothing is claimed."""
         if cf.status is Status.INVALID:
             raise NotSupportedError(
-                f"{which} is about a row that cannot be read ({cf.reason.rstrip('.')}), so that "
-                f"nothing is claimed of it; expected rows that were answered. Leave it out."
-            )
-        if cf.missing.any():
-            names = [repr(cf.feature_names[j]) for j in np.flatnonzero(cf.missing)]
-            raise NotSupportedError(
-                f"{which} is about a row without a value in {', '.join(names)}, and the file can "
-                f"state complete rows only; expected a value in each column. Fill in what the "
-                f"pipeline puts there, in a table that holds no gaps, and ask again."
+                f"answer {self._written + 1} is about a row that cannot be read "
+                f"({cf.reason.rstrip('.')}), so that nothing is claimed of it; expected rows that "
+                f"were answered. Leave it out."
             )
 
     def _claimed(self, cf: Counterfactual, view: Prepared) -> Values:
@@ -145,6 +132,7 @@ class Writer:
             "proof": proof,
             "hashes": self.hashes,
             "made_by": self.made_by,
+            **({"missing": np.flatnonzero(cf.missing).tolist()} if cf.missing.any() else {}),
         }
 
     def _row(self, row: Floats, view: Prepared) -> list[Any]:
@@ -164,7 +152,7 @@ class Writer:
             status = "unknown" if answer["row"] is None else "feasible"
             self.lowered.append(self._written)
             return {**line, "answer": {**answer, "status": status, "lower_bound": 0.0}}
-        if answer["status"] == "infeasible" or found.bound is None:
+        if answer["status"] == "infeasible" or not isinstance(found.bound, Fraction):
             return line
         bound = min(answer["lower_bound"], rounded_down(found.bound))
         status = answer["status"]
