@@ -92,7 +92,9 @@ class Writer:
         out = self._claimed(cf, view)
         self._written += 1
         is_tree = any(cell["kind"] == "tree" for cell in out["proof"]["cells"])
-        if not is_tree and view.rules.says is None:
+        bound = out["answer"]["lower_bound"]
+        is_more = (np.inf if bound is None else bound) > cf.lower_bound
+        if not is_tree and not is_more and view.rules.says is None:
             return out
         return self._proved(out, view)
 
@@ -109,16 +111,16 @@ class Writer:
         has_answer = cf.status.has_answer
         targets = {key_of(plain(label)) for label in cf.target}
         classes = view.model.classes.tolist()
-        goal = cf.lower_bound
-        if cf.status is Status.INFEASIBLE:
-            goal = np.inf
+        mask = wished_prototypes(view.model, cf.target, -1)
+        question = view.answers.question(view.inner(cf.original_values), mask)
+        margin, cap = view.asked.margin or 0.0, cf.cost if has_answer else np.inf
+        goal = np.inf if cf.status is Status.INFEASIBLE else cf.lower_bound
+        if goal == 0.0 < cap:
+            # A search that ran out of time has no time to add its proof up; a file has.
+            goal = cf.certificate.lower_bound(question, cap, margin)
         proof: Values = {"cells": []}
         if goal > 0.0:
-            mask = wished_prototypes(view.model, cf.target, -1)
-            question = view.answers.question(view.inner(cf.original_values), mask)
             numbering = numbering_of(view)
-            margin = view.asked.margin or 0.0
-            cap = cf.cost if has_answer else np.inf
             proof = proof_values(cf.certificate, question, numbering, cap, goal, margin)
         return {
             "input": self._row(cf.original_values, view),
@@ -126,8 +128,8 @@ class Writer:
             "answer": {
                 "row": self._row(cf.values, view) if has_answer else None,
                 "cost": float(cf.cost) if has_answer else None,
-                "lower_bound": None if cf.status is Status.INFEASIBLE else float(goal),
-                "status": str(cf.status),
+                "lower_bound": float(goal) if np.isfinite(goal) else None,
+                "status": str(cf.status if np.isfinite(goal) else Status.INFEASIBLE),
             },
             "proof": proof,
             "hashes": self.hashes,
