@@ -606,7 +606,9 @@ class Allowed:
         """Find the first change from `delta` on that ends on the grid, or none at all."""
         k = round((delta + self.start - self.base) / self.step)
         ticks = [ZERO, *(self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2))]
-        return min([t for t in ticks if way * t >= way * delta], key=lambda t: way * t)
+        # Where doubles lie further apart than the grid, nothing is rounded.
+        behind = [t for t in ticks if way * t >= way * delta]
+        return min(behind, key=lambda t: way * t, default=delta)
 
     def beyond(self, delta: Q, way: int) -> End:
         """Find the next allowed change behind one; itself where real numbers go on."""

@@ -38,8 +38,9 @@ def model_values(view: Prepared) -> Values:
     """Say what the model computes: prototypes, labels, metrics, offsets, and the map in front."""
     if view.source.scales:
         raise NotSupportedError(
-            f"the pipeline sees columns through {', '.join(view.source.scales)}, and certificate "
-            f"files have no kind for that yet. Verify such answers with `explainer.verify`."
+            f"the pipeline sees columns through {', '.join(view.source.scales)}, so that costs are "
+            f"differences of numbers that are not rational, and no file states them exactly. "
+            f"Verify such answers with `explainer.verify`."
         )
     table_map, model = _behind(view)
     return {
