@@ -413,6 +413,16 @@ def test_thousands_of_rows_end_in_time(tmp_path: Path) -> None:
     assert isinstance(found, str | checker.Verdict)
 
 
+def test_many_intervals_of_one_column_end_in_words(tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    points = [{"lower": float(n), "upper": float(n)} for n in range(20_000)]
+    rule = {"kind": "values", "column": 0, "parts": points, "old": []}
+    header["question"]["constraints"] = [rule, rule]
+    exact = checker.parsed(json.dumps(header))
+    line["hashes"] = {key: checker.fingerprint(exact[key]) for key in ("model", "question")}
+    assert "pieces to be compared" in checked(header, line)
+
+
 def test_matrices_that_are_not_semidefinite_are_refused(tmp_path: Path) -> None:
     path, _ = saved("shared mahalanobis", 0, tmp_path)
     header = parts(path)[0]

@@ -46,7 +46,7 @@ ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
 TINY = Q(1, 2**1100)  # less than any difference of doubles
 # Digits, in base two, to which matrices and sides of boxes are rounded, always to the safe side.
 BITS = 64
-LONGEST_LINE = 1 << 28
+LONGEST_LINE, MOST_PIECES = 1 << 28, 1 << 20
 Vector = list[Q]
 End = Q | float  # a rational number, or one of the two infinities: no other float is ever used
 Box = tuple[list[End], list[End]]  # smallest and largest change of each coordinate
@@ -467,8 +467,8 @@ class Question:
         self.columns = [*map(Column.of, told["columns"])]
         self.at_numbers = [j for j, column in enumerate(self.columns) if not column.levels]
         self.known: Known = {
-            "column": range(len(self.columns)), "number column": self.at_numbers,
-            "level column": [j for j, column in enumerate(self.columns) if column.levels],
+            "column": range(len(self.columns)), "number column": {*self.at_numbers},
+            "level column": {j for j, column in enumerate(self.columns) if column.levels},
             "class": range(model.classes), "dimension": range(model.depth),
             "code": range(max([column.levels for column in self.columns], default=0)),
         }  # fmt: skip
@@ -568,6 +568,8 @@ class Allowed:
 
     def meet(self, parts: list[tuple[End, End, Q, Q]]) -> None:
         """Keep what lies in one of some pieces; ends may give way by so much."""
+        if len(parts) * len(self.wide) > MOST_PIECES:
+            raise Refused(f"a column has more than {MOST_PIECES} pieces to be compared")
         exact = [(low, high) for low, high, _, _ in parts]
         loose = [(low - a, high + b) for low, high, a, b in parts]
         self.pieces, self.wide = _common(self.pieces, exact), _common(self.wide, loose)
@@ -1181,10 +1183,10 @@ class Asked:
         """Read a proof: what is said of the cell of each prototype of a wished-for label."""
         seen = self.seen
         known = {
-            **self.question.known, "rival": self.rivals, "wished-for prototype": self.targets,
+            **self.question.known, "rival": {*self.rivals}, "wished-for prototype": {*self.targets},
             "coordinate": range(seen.width), "linear condition": range(len(seen.rows)),
             "quadratic condition": range(len(self.question.forms)),
-            "stepped coordinate": [c for c, allowed in enumerate(seen.allowed) if allowed],
+            "stepped coordinate": {c for c, allowed in enumerate(seen.allowed) if allowed},
         }  # fmt: skip
         out: dict[int, list[Told]] = {}
         for item in read("proof", proof, "proof", known)["cells"]:
@@ -1304,6 +1306,7 @@ class Asked:
         """Keep of a box what linear conditions and the grid leave; None if that is nothing."""
         seen, found = self.seen, self._snapped(box)
         for _ in range(12):
+            self.clock.look()
             if found is None:
                 return None
             before, (low, high) = found, (list(found[0]), list(found[1]))
