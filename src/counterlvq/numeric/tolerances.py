@@ -75,9 +75,6 @@ LEAST_THRESHOLD = 2.0**-960
 FACTOR_TRADE = 2.0**-36
 # What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
 EXACT_GAP = 1e-6
-# What the rounding of floats may hide of a bound in a certificate file, as a share of the cost: a
-# line may claim so much more than is recomputed in floats. The exact checker allows nothing.
-HIDDEN_BOUND = 1e-7
 
 # --- What is looked at again: a quick decision becomes a slow one that is the same or better ------
 
