@@ -389,7 +389,7 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
 @each_cost
 @each_kind
 def test_kernel_agrees_with_the_engines(kind: str, cost: str) -> None:
-    seeds = range(20)
+    seeds = range(42 if kind in ROUGH else 20)  # shares of few draws vary more where it is rough
     assert_worth_something(kind, len(seeds), run_through(kind, cost, seeds))
 
 
