@@ -55,6 +55,9 @@ class View(Protocol):
     def outer_rows(self, points: Floats, rows: Floats) -> Floats:
         """Features of points."""
 
+    def broken_by(self, factual: Floats) -> tuple[object, ...]:
+        """List the constraints that an input breaks as it is."""
+
 
 def alike(keys: Floats) -> list[NDArray[np.int64]]:
     """Positions of rows that have the same keys (n, k), in the order of their first one."""
@@ -76,6 +79,7 @@ class MixedRun:
     view_of: Callable[[Floats], View]
     wish: Callable[[int], Any]  # of a row
     told: NDArray[Any] | None  # what the user's own `predict` says of the rows, if it is another
+    breaks: NDArray[np.bool_]  # (n,) filled in: whether a row breaks a constraint as it is
 
     def run(self, jobs: int, progress: bool) -> tuple[Table, NDArray[np.int64]]:
         """Answer rows; returns those that are left to other means as well."""
@@ -99,6 +103,9 @@ class MixedRun:
             told = None if self.told is None else self.told[at]
             now = view.rules.verdict(x, told=told)
             table.nearest[at] = now.prototype
+            holds = view.rules.judged(x, x).good
+            for place in np.flatnonzero(~holds):
+                self.breaks[at[place]] = bool(view.broken_by(x[place]))
             masks: dict[bytes, tuple[NDArray[np.bool_], list[int]]] = {}
             for k, i in enumerate(at.tolist()):
                 mask = wished_prototypes(view.model, self.wish(i), int(now.prototype[k]))
@@ -106,8 +113,7 @@ class MixedRun:
             left = []
             for mask, places in masks.values():
                 part = np.array(places)
-                stays = mask[now.prototype[part]] & now.steady[part]
-                stays[stays] = view.rules.judged(x[part[stays]], x[part[stays]]).good
+                stays = mask[now.prototype[part]] & now.steady[part] & holds[part]
                 self._keep(table, at[part[stays]])
                 part = part[~stays]
                 left += [at[part[self._answer(table, view, mask, at[part], x[part])]]]

@@ -25,7 +25,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel, source_of
-from counterlvq.prepared import Prepared
+from counterlvq.prepared import FeatureCondition, Prepared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.constraints import Constraint
@@ -64,6 +64,7 @@ class OneRow:
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: Kept[Hashable, Prepared]
+    _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
 
     def _prepare(
         self,
@@ -90,6 +91,7 @@ class OneRow:
         put("gap", at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", Kept(_MOST_VIEWS))
+        put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
 
@@ -136,7 +138,7 @@ class OneRow:
     def _asking(self, **changes: Any) -> Self:
         """Return an explainer that asks something else."""
         other = copy(self)
-        for name, value in {**changes, "_views": Kept(_MOST_VIEWS)}.items():
+        for name, value in {**changes, "_views": Kept(_MOST_VIEWS), "_read": {}}.items():
             object.__setattr__(other, name, value)
         return other
 
@@ -163,11 +165,12 @@ class OneRow:
         """Return what does not depend on a row beyond its levels, prepared once."""
         source, coordinates = self._source, self._source.coordinates
         if row is None:
-            return self._views.get((coordinates.levels, ()), lambda: (Prepared(self, source), 1))
+            here = coordinates.levels, ()
+            return self._views.get(here, lambda: (Prepared(self, source, read=self._read), 1))
         outside = outside_of(self.constraints, self.features, row)
         return self._views.get(
             (coordinates.seen_from(row).levels, outside),
-            lambda: (Prepared(self, source.seen_from(row), dict(outside)), 1),
+            lambda: (Prepared(self, source.seen_from(row), dict(outside), self._read), 1),
         )
 
     def _without_margin(

@@ -42,25 +42,23 @@ def explain_rows(
     if wishes is None:
         wished_prototypes(asked.model, target, 0)  # an unknown label is refused at once
     whole = RowAsker(asked, rows, target, wishes, gaps=gaps)
+    breaks = np.zeros(count, dtype=bool)
     ask: Callable[[int], Counterfactual] = whole
     if len(good) == count:
         named = given if isinstance(given, TableView) else None
-        table = _answered(asked, whole, named, jobs, progress)
+        table, breaks = _answered(asked, whole, named, jobs, progress)
     else:
         # The others are answered as if the bad rows were not there.
         asker = whole.taking(good)
         found = Table.blank(0, rows.shape[1])
         if good.size:
             named = given.taking(good) if isinstance(given, TableView) else None
-            found = _answered(asked, asker, named, jobs, progress)
+            found, breaks[good] = _answered(asked, asker, named, jobs, progress)
         table = spread(found, good, *rows.shape)
         places = {int(row): k for k, row in enumerate(good)}
         ask = WithBadRows(
             asker, places, reading.problems, rows, whole.wish, asked.model, asked.features
         )
-    breaks = np.zeros(count, dtype=bool)
-    if good.size:
-        breaks[good] = _breaks_rules(asked, rows if len(good) == count else rows[good])
     return CounterfactualBatch(
         values=table.X,
         original_values=rows,
@@ -88,9 +86,10 @@ def explain_rows(
 
 def _answered(
     asked: OneRow, asker: RowAsker, given: TableView | None, jobs: int, progress: bool
-) -> Table:
-    """Answer rows that have been read, by kernels or one by one."""
+) -> tuple[Table, NDArray[np.bool_]]:
+    """Answer rows that have been read, by kernels or one by one, and say which break rules."""
     rows, view = asker.rows, asked.prepared_for()
+    breaks = None
     if isinstance(view.answers, Exact) and not asked._source.coordinates.links:
         stated = view.answers.stated
         bulk = BatchRun(
@@ -100,7 +99,8 @@ def _answered(
         for i in rows_outside(asked.constraints, asked.features, rows).tolist():
             table.put(i, asker.again(i, 1.0))
     elif _is_flat(view.answers) and asked.time_limit is None:
-        table = _answered_mixed(asked, asker, jobs, progress)
+        breaks = np.zeros(len(rows), dtype=bool)
+        table = _answered_mixed(asked, asker, jobs, progress, breaks)
     else:
         kept = answer_rows(asker, range(len(rows)), jobs, progress)
         table = Table.of(rows, list(kept.values()), _nearest(asked, rows))
@@ -113,7 +113,7 @@ def _answered(
         for i in asked._source.rejected(given, table.X, stays, labels):
             asker.known[i] = asker(i)
             table.put(i, asker.withdraw(i))
-    return table
+    return table, _breaks_rules(asked, rows) if breaks is None else breaks
 
 
 def _is_flat(answers: Strategy) -> bool:
@@ -121,11 +121,14 @@ def _is_flat(answers: Strategy) -> bool:
     return isinstance(answers, BranchAndBound) and answers.flat is not None
 
 
-def _answered_mixed(asked: OneRow, asker: RowAsker, jobs: int, progress: bool) -> Table:
+def _answered_mixed(
+    asked: OneRow, asker: RowAsker, jobs: int, progress: bool, breaks: NDArray[np.bool_]
+) -> Table:
     """Answer rows on a lattice: rows with the same levels together, then what is left."""
     rows, says = asker.rows, asked._source.says
     told = None if says is None else np.asarray(says(rows))
-    run = MixedRun(rows, alike(_view_keys(asked, rows)), asked.prepared_for, asker.wish, told)
+    groups = alike(_view_keys(asked, rows))
+    run = MixedRun(rows, groups, asked.prepared_for, asker.wish, told, breaks)
     table, left = run.run(jobs, progress)
     kept = answer_rows(asker, left.tolist(), jobs, progress)
     for i, answer in kept.items():
@@ -177,21 +180,12 @@ def _breaks_rules(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:
     if not asked.constraints and not asked.prepared_for().source.coordinates.own_conditions:
         return np.zeros(len(rows), dtype=bool)
     if not isinstance(asked.prepared_for().answers, Exact):
-        return _breaks_in_groups(asked, rows)
+        views = ((row, asked.prepared_for(row)) for row in rows)
+        return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
     out = ~asked.prepared_for().rules.judged(rows, rows).good
     for i in rows_outside(asked.constraints, asked.features, rows).tolist():
         view = asked.prepared_for(rows[i])
         out[i] = not view.holds(view.inner(rows[i]))
-    return out
-
-
-def _breaks_in_groups(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:
-    out = np.zeros(len(rows), dtype=bool)
-    for at in alike(_view_keys(asked, rows)):
-        view = asked.prepared_for(rows[at[0]])
-        x = view.inner_rows(rows[at])
-        for k in np.flatnonzero(~view.rules.judged(x, x).good):
-            out[at[k]] = bool(view.broken_by(x[k]))
     return out
 
 
