@@ -69,6 +69,8 @@ class Said(NamedTuple):
         prices = {**others, **some.pop("prices", {})}
         try:
             found = features.refined(**some)
+            for name in sorted(prices.keys() - others.keys()):
+                _refuse_unpriced(found[name], prices[name])
             full = {
                 name: _for_all_pairs(found[name].levels, price, others[name])
                 for name, price in prices.items()
@@ -77,6 +79,20 @@ class Said(NamedTuple):
             return found.refined(prices={**prices, **full})
         except clvq.InvalidInputError as error:
             raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _refuse_unpriced(feature: clvq.Feature, listed: tuple[tuple[Any, Any, float], ...]) -> None:
+    """Refuse a list that leaves out pairs of levels which may come up."""
+    known = {frozenset((str(before), str(after))) for before, after, _ in listed}
+    left = [
+        pair for pair in combinations(feature.levels, 2) if frozenset(map(str, pair)) not in known
+    ]
+    if left and feature.change != "freeze":
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        raise clvq.InvalidInputError(
+            f"[{shown_text(feature.name)}] prices has no price for {shown_repr(left[0])}{more}; "
+            f"expected one for each pair of levels. Give the others one with default = ..."
+        )
 
 
 def _for_all_pairs(
