@@ -36,9 +36,11 @@ def fitted_by_prosemble(name):
 
 def fitted_by_prototorch(name):
     import prototorch as pt
+    import torch
     from prototorch import models as lib
     from there import tensors, train_with_lightning
 
+    torch.manual_seed(0)
     shape = {"distribution": {"num_classes": 3, "per_class": 2}, "input_dim": 4, "latent_dim": 2}
     start = pt.initializers.SMCI(tensors(X, Y), noise=0.3)
     model = getattr(lib, name)(shape, prototypes_initializer=start)
