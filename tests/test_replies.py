@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 import counterlvq as clvq
 from counterlvq import report
-from counterlvq.results import Reply
+from counterlvq.presentation.replies import Reply
 from tests.support.score_models import saved_and_loaded, table
 from tests.support.shell import called
 

@@ -433,7 +433,7 @@ def test_source_has_no_effects_and_runs_no_text(path: Path) -> None:
 NO_ROUNDING = {
     ("adapters/prosemble.py", "1e-6"): "what `predict` itself does",
     ("batch/confirmation.py", "2.0**-6"): "the next lead that is tried",
-    ("explainer.py", "1e-4"): "a default of the user's",
+    ("explainer/explainer.py", "1e-4"): "a default of the user's",
     ("lvq/glvq.py", "1e-4"): "a default of the user's",
     ("lvq/rslvq.py", "1e-3"): "a default of the user's",
     ("lvq/objective.py", "1e-3"): "when an optimiser stops, in units of the user's `tol`",

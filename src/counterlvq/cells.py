@@ -18,7 +18,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from operator import mul
 from typing import NamedTuple, final
 
@@ -27,6 +26,7 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import SCORE_ROUNDING, UNIT
 

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -24,6 +23,7 @@ from counterlvq.numeric.arrays import (
 )
 from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.exact import squared_distance
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.metrics import checked_offsets, checked_omegas, with_blank_row
 from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT

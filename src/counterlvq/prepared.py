@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import NamedTuple, Protocol, final
 
 import numpy as np
@@ -16,6 +15,7 @@ from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.problem.coordinates import Prices

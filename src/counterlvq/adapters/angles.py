@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -20,6 +19,7 @@ from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Meaning, Scores
 

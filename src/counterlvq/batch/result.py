@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from os import PathLike
 from typing import Any, final, overload
 
@@ -13,9 +12,12 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.numbers import cost_text
-from counterlvq.results import Counterfactual, Respond, RowCheck, difference
+from counterlvq.presentation.replies import Respond
+from counterlvq.presentation.values import difference
+from counterlvq.results import Counterfactual, RowCheck
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, TableView, new_frame

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import product
 from typing import final
 
@@ -20,6 +19,7 @@ from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.grids import Ticks
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram

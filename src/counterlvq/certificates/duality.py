@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import NamedTuple, final
 
 import numpy as np
@@ -31,6 +30,7 @@ from counterlvq.certificates.exact_duality import (
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.exact import dot
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import HUGE, UNIT
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers

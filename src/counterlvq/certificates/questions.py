@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.duality import Grounds
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.programs.program import Program
 from counterlvq.programs.proof_data import ProofData, limits_at, proof_data_of, sides_at
 from counterlvq.programs.template import ProgramTemplate

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -15,6 +14,7 @@ from counterlvq.certificates.files import proof_values
 from counterlvq.certified.statement import model_values, numbering_of, question_values
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, key_of, plain
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.prepared import Prepared
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual

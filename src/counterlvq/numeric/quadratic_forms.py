@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -25,6 +24,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only
 from counterlvq.numeric.definiteness import factored, roots_from_below, symmetric_matrix
 from counterlvq.numeric.error_free import exact_sum, power_of_two
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import DOUBLED_DOUBT, EPSILON, LEAST_FLOAT
 

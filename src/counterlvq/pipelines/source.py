@@ -230,6 +230,17 @@ class ExplainedModel:
             raise InvalidInputError(f"{table.row(int(at[i]))}: {words}")
         return reading.with_problems({int(at[i]): words for i, words in wrong.items()})
 
+    def rejected(
+        self, given: TableView | None, values: Floats, gaps: NDArray[np.bool_], labels: NDArray[Any]
+    ) -> list[int]:
+        """Rows that the user's own `predict` does not label so where values are missing."""
+        at = np.flatnonzero(gaps.any(axis=1))
+        if not at.size or self.with_gaps is None:
+            return []
+        table = None if given is None else given.taking(at)
+        found = self.with_gaps.disagrees(table, values[at], gaps[at], labels[at])
+        return [int(at[k]) for k in found]
+
     def _taken(self, reading: Reading, *, report: bool = False) -> Reading:
         """Refuse rows that the model makes nothing of, though each value is one of its column."""
         for find in (self._without_images, self._without_angles):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -13,6 +12,7 @@ from numpy.typing import ArrayLike
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import EPSILON, FAINT_SLOPE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.restated import Affine, restated

@@ -11,7 +11,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.visible import shown_text
 
-__all__ = ["NUMBERS", "PLACES", "PLAIN", "Wording", "listed"]
+__all__ = ["NUMBERS", "PLACES", "PLAIN", "Wording", "listed", "plural"]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
 # space is narrow and does not let a number break in two.
@@ -123,3 +123,14 @@ def listed(parts: Sequence[str]) -> str:
     'a, b and c'
     """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def plural(word: str, count: int) -> str:
+    """End a noun as its number asks for.
+
+    Examples
+    --------
+    >>> [f"class{plural('class', count)}" for count in (1, 2)]
+    ['class', 'classes']
+    """
+    return "" if count == 1 else "es" if word.endswith("s") else "s"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from math import inf, isfinite
 from typing import NamedTuple, final
@@ -19,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import GRID_ROUNDING, UNIT
 from counterlvq.programs.intervals import Interval, LeastChange, ValueRule, near
 

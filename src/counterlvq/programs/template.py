@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.cells import Halfspaces
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.numeric.tolerances import CROSSING, UNIT
 from counterlvq.programs.conditions import Conditional, LinearConditions, QuadraticCondition

@@ -8,7 +8,6 @@ is answered as any other. Under a shared metric the relaxation of a box is a con
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -18,6 +17,7 @@ from counterlvq.certificates.acceptance import Accepted
 from counterlvq.certificates.box_tests import Cut
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.quadratic_forms import column_lengths
 from counterlvq.numeric.tolerances import (
     AT_THRESHOLD,

@@ -12,7 +12,7 @@ Its multipliers are multipliers in the sense of `LiftedMultipliers`, where they 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import NamedTuple, final
 
 import clarabel
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import HUGE, LEAST_HALF
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram

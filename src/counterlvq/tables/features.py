@@ -8,7 +8,6 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from datetime import date
-from functools import cached_property
 from math import ceil, floor, inf, isnan
 from typing import Any, SupportsIndex, final
 
@@ -17,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.tables.dates import FIRST_DAY, LAST_DAY, date_of, days_of, is_date
 from counterlvq.tables.declarations import (
     Pairs,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, final
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import inv_boxcox1p
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import UNIT
 
 __all__ = ["NAMES", "Link"]

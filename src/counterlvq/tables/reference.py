@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from math import ceil, floor, inf, isfinite
 from typing import Any, final
 
@@ -18,6 +17,7 @@ import numpy as np
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, read_only, told
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
 from counterlvq.tables.values import is_missing, matrix_with_gaps
