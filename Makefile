@@ -47,7 +47,7 @@ test-oldest: $(OLDEST_VENV)/.installed ## Run the suite with the lowest versions
 
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
-	$(BIN)/python -m pytest -rP tests/peers $(if $(PEERS),-k "$(PEERS)")
+	$(BIN)/python -m pytest -rPs tests/peers $(if $(PEERS),-k "$(PEERS)")
 
 lint: $(DEV) ## Check style, format and types
 	$(BIN)/ruff check .

@@ -98,6 +98,10 @@ def ready(peer: Peer) -> Path:
     return peer.executable
 
 
+class NoSuchPython(RuntimeError):
+    """This machine has no Python of the version that a peer needs."""
+
+
 def _python(version: str) -> str:
     """Find a Python of that version: named by the user, running, or on the path."""
     named = os.environ.get(f"PYTHON{version.replace('.', '')}")
@@ -107,7 +111,7 @@ def _python(version: str) -> str:
         return sys.executable
     found = shutil.which(f"python{version}")
     if found is None or subprocess.run([found, "-V"], capture_output=True, check=False).returncode:
-        raise RuntimeError(
+        raise NoSuchPython(
             f"there is no python{version} on the path; install it, or name one: "
             f"make test-peers PYTHON{version.replace('.', '')}=/path/to/python{version}"
         )

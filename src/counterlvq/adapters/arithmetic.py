@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -264,21 +264,51 @@ class Arithmetic:
         return out
 
 
+@final
+@dataclass(frozen=True, eq=False)
+class _TangentArithmetic(Arithmetic):
+    """Distances outside the spans of bases of s columns, by projections I - basis basis'.
+
+    Much may cancel in a projection, so that it is small beside the sizes t of what meets in it:
+    each of its entries y_j is off by ``e_j = gamma_m t_j``, m = d + s + 4, and by what the input is
+    off. The sum of squares is then off by ``sum (2 |y| + v) v`` and ``gamma_n sum (|y| + v)^2``,
+    with v the sum of both and n = d + 8 roundings of squares, sums and a root.
+    """
+
+    columns: int = 0  # s
+
+    def _terms(self, rows: Floats, slip: Floats, reach: Floats) -> tuple[Floats, Floats]:
+        """``sum (|y| + v)^2`` and ``sum (2 |y| + v) v`` of each pair, (n, p)."""
+        squares, moved = (np.empty((len(rows), self.model.n_prototypes)) for _ in range(2))
+        roundings = (self.model.n_features + self.columns + 4) * self.unit
+        off = roundings / (1.0 - roundings) if roundings < 0.5 else np.inf
+        for k, (factor, size) in enumerate(
+            zip(self.model.factors, self._sizes_of_factors, strict=True)
+        ):
+            t = _times(self._meeting(rows, k) + reach, size)
+            v = off * t + _times(slip, size)
+            # An image that is computed here has a rounding as well, which v is more than.
+            y = np.abs(_times(rows - self.model.prototypes[k], factor)) + _times(reach, size) + v
+            squares[:, k], moved[:, k] = ((y + v) ** 2).sum(axis=1), ((2 * y + v) * v).sum(axis=1)
+        return squares, moved
+
+    @cached_property
+    def _terms_count(self) -> int:
+        return self.model.n_features + 8
+
+
 def tangent_arithmetic(
     model: PrototypeModel, unit: float, bases: Floats, by_products: bool = True
 ) -> Arithmetic:
-    """Describe distances outside the spans of bases (p, d, s), by projections I - basis basis'.
-
-    Much may cancel in these, and each entry of an image has s more roundings behind it.
-    """
+    """Describe distances outside the spans of bases (p, d, s)."""
     each = [np.abs(basis) for basis in np.asarray(bases, dtype=np.float64)]
-    return Arithmetic(
+    return _TangentArithmetic(
         model,
         unit,
         by_products,
         casts=unit > EPSILON,
         factor_sizes=tuple(np.eye(len(basis)) + basis @ basis.T for basis in each),
-        other_roundings=_OTHER_ROUNDINGS + 2 * each[0].shape[1],
+        columns=each[0].shape[1],
     )
 
 

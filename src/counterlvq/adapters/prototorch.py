@@ -47,6 +47,7 @@ KINDS = (*_PLAIN, *_SIAMESE, *_MATRIX, *_LOCAL, *REFUSED)
 
 # The distances that each can be read with; a root keeps the order.
 _EUCLIDEAN = ("euclidean_distance", "squared_euclidean_distance", "euclidean_distance_v2")
+_SQUARES = ("squared_euclidean_distance", "omega_distance", "lomega_distance")
 _DISTANCES = (
     dict.fromkeys((*_PLAIN, *_SIAMESE), _EUCLIDEAN)
     | dict.fromkeys(_MATRIX, ("omega_distance",))
@@ -58,9 +59,10 @@ _DISTANCES = (
 )
 
 
-# Roundings on the way to any term besides those of sums of d and r terms: three terms added up,
-# or a difference that is taken and squared, and a root that may be compared in its place.
-_OTHER_ROUNDINGS = 8
+# Roundings on the way to any term besides those of sums of d and r terms: a difference that is
+# taken and squared; and four more of a root that may be compared in its place.
+_OF_SQUARES = 4
+_OF_ROOTS = 8
 
 
 def model_from_prototorch(fitted: Any, kind: str) -> PrototypeModel:
@@ -91,9 +93,17 @@ def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> A
     unit = unit_of(_array(fitted.proto_layer.components), *_parameters(fitted))
     if kind in ("GTLVQ", "ImageGTLVQ"):
         return tangent_arithmetic(model, unit, _array(fitted_attribute(fitted, "_omega")))
-    by_products = kind not in _PLAIN
+    function = getattr(getattr(fitted, "distance_layer", None), "fn", None)
+    is_square = getattr(function, "__name__", "") in (
+        "squared_euclidean_distance",
+        "omega_distance",
+    )
     return Arithmetic(
-        model, unit, by_products, casts=unit != EPSILON, other_roundings=_OTHER_ROUNDINGS
+        model,
+        unit,
+        by_products=kind not in _PLAIN,
+        casts=unit != EPSILON,
+        other_roundings=_OF_SQUARES if is_square else _OF_ROOTS,
     )
 
 
