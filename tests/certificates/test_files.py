@@ -232,6 +232,19 @@ def test_what_a_search_had_no_time_to_add_up_is_in_the_file(is_there: bool, tmp_
         assert 1.0 < answer["lower_bound"] <= cf.cost
 
 
+def test_an_answer_that_is_none_in_exact_arithmetic_is_not_claimed(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0], [10.0]], ["no", "yes"], [[[1.0]], [[1.1]]])
+    explainer = clvq.Explainer(model)
+    cf = explainer.explain([0.0], "yes")
+    path = tmp_path / "less.jsonl"
+    with pytest.warns(UserWarning, match="claims what it shows"):
+        clvq.save_certificate(replace(cf, values=cf.original_values), path, explainer)
+    assert parts(path)[1]["answer"] == {
+        "row": None, "cost": None, "lower_bound": 0.0, "status": "unknown",
+    }  # fmt: skip
+    assert told(path)[0].startswith("VERIFIED 2 cost inf bound 0 ")
+
+
 def test_close_calls_of_a_foreign_model_are_marked(tmp_path: Path) -> None:
     """Where the rounding of its `predict` decides a tie, the numbers alone do not show the line."""
     marked = 0

@@ -359,8 +359,7 @@ class Model:
         self.offsets = stated["values"] if stated else [ZERO] * self.count
         self.is_local, factor = metric["kind"] == "local", metric.get("factor", [])
         if metric["kind"] == "diagonal":
-            factor = [[a if i == j else ZERO for j in range(self.depth)]
-                      for i, a in enumerate(factor)]  # fmt: skip
+            factor = [{j: a} for j, a in enumerate(factor)]
         shared = None if metric["kind"] == "plain" else _integers(factor)
         self.factors = [shared] * self.count
         if self.is_local:
@@ -399,11 +398,11 @@ class Model:
         return same and self.factors[k] == self.factors[of]
 
 
-def _integers(rows: list[Vector]) -> tuple[list[list[tuple[int, int]]], int]:
+def _integers(rows: list[Any]) -> tuple[list[list[tuple[int, int]]], int]:
     """Write a matrix as integers over one denominator, row by row without zeros."""
-    flat, unit = whole([value for row in rows for value in row])
-    numerators = iter(flat)
-    return [[(j, a) for j, _ in enumerate(row) if (a := next(numerators))] for row in rows], unit
+    pairs = [[*(row.items() if isinstance(row, dict) else enumerate(row))] for row in rows]
+    unit = lcm(*{a.denominator for row in pairs for _, a in row})
+    return [[(j, int(a * unit)) for j, a in row if a] for row in pairs], unit
 
 
 class Column(NamedTuple):
@@ -661,8 +660,12 @@ class Seen:
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
         for item in question.constraints:
             self._part(item)
-        self._image: Vector | None = None
-        self._scores: Vector | None = None
+        self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
+        self.z = list(question.offset)
+        for part, base, value, own in zip(question.parts, question.bases, x, self.own, strict=True):
+            for c, a in part[max(own, 0)].items():
+                self.z[c] += a * (value - base) if own < 0 else a
+        self.scores = self.model.distances(self.z)
         self.pulls: dict[int, Vector] = {}
 
     # Linear conditions, numbered in this order: those of the constraints, then of the columns.
@@ -778,7 +781,7 @@ class Seen:
     # The space of the model, and the cell of a prototype: its distance less that of a rival is
     # at most -margin.
 
-    def slopes(self) -> list[dict[int, Q]]:
+    def _slopes(self) -> list[dict[int, Q]]:
         """Say what a unit of each coordinate adds to the image."""
         out: list[dict[int, Q]] = []
         for part, codes, own in zip(self.question.parts, self.codes, self.own, strict=True):
@@ -792,25 +795,11 @@ class Seen:
 
     def image(self, delta: Vector) -> Vector:
         """Where a change leads in the space of the model."""
-        if self._image is None:
-            z, question = list(self.question.offset), self.question
-            for part, base, x, own in zip(
-                question.parts, question.bases, self.x, self.own, strict=True
-            ):
-                for c, a in part[max(own, 0)].items():
-                    z[c] += a * (x - base) if own < 0 else a
-            self._image = z
-        z = list(self._image)
-        for slope, t in zip(self.kept(("slopes",), self.slopes), delta, strict=True):
+        z = list(self.z)
+        for slope, t in zip(self.slopes, delta, strict=True):
             for c, a in slope.items() if t else ():
                 z[c] += a * t
         return z
-
-    def scores(self) -> Vector:
-        """Squared distances of the input."""
-        if self._scores is None:
-            self._scores = self.model.distances(self.image([ZERO] * self.width))
-        return self._scores
 
     def kept(self, key: tuple[Any, ...], made: Callable[[], Any]) -> Any:
         """Remember what rows with the same levels share."""
@@ -824,8 +813,7 @@ class Seen:
     def _drawn(self, k: int, away: Vector) -> Vector:
         """Slope in coordinates of half the squared length of ``factor_k`` times the image."""
         v = self.model.lowered(k, self.model.lifted(k, away))
-        slopes = self.kept(("slopes",), self.slopes)
-        return [sum([a * v[c] for c, a in slope.items() if v[c]], ZERO) for slope in slopes]
+        return [sum([a * v[c] for c, a in slope.items() if v[c]], ZERO) for slope in self.slopes]
 
     def slope(self, i: int, k: int) -> Vector:
         """Slope of the distance of i less that of k, at the input."""
@@ -837,8 +825,7 @@ class Seen:
             return made
         for n in (i, k):
             if n not in self.pulls:
-                away = less(self.image([ZERO] * self.width), W[n])
-                self.pulls[n] = self._drawn(n, away)
+                self.pulls[n] = self._drawn(n, less(self.z, W[n]))
         return [2 * a for a in less(self.pulls[i], self.pulls[k])]
 
     def metric(self, k: int) -> Terms:
@@ -847,7 +834,7 @@ class Seen:
         def made() -> Terms:
             out: Terms = {}
             depth = range(self.model.depth)
-            vectors = [[slope.get(c, ZERO) for c in depth] for slope in self.slopes()]
+            vectors = [[slope.get(c, ZERO) for c in depth] for slope in self.slopes]
             columns = [self.model.lifted(k, vector) for vector in vectors]
             for i, (a, s) in enumerate(columns):
                 for j, (b, t) in enumerate(columns[i:], i):
@@ -1350,7 +1337,7 @@ class Asked:
         for k, y in told.get("rivals", {}).items():
             if y > 0:
                 out.lean(y, seen.slope(i, k))
-                out.constant += y * (seen.scores()[i] - seen.scores()[k] + self.margin)
+                out.constant += y * (seen.scores[i] - seen.scores[k] + self.margin)
                 if self.model.is_local:
                     out.is_convex = False
                     out.add(y, seen.metric(i))
@@ -1523,7 +1510,7 @@ class Asked:
 
         Under a shared metric; or the box is one row, and the model decides.
         """
-        scores = self.seen.scores()
+        scores = self.seen.scores
         for k in self.rivals if not self.margin and not self.model.is_local else ():
             total = Sum(self.seen.width)
             total.lean(ONE, self.seen.slope(i, k))
@@ -1604,7 +1591,7 @@ class Asked:
     def _single(self, i: int, k: int) -> End:
         """Cost of overtaking one rival: what is missing over what a unit of cost can gain."""
         seen, (low, high) = self.seen, self.sides
-        behind = seen.scores()[i] - seen.scores()[k] + self.margin
+        behind = seen.scores[i] - seen.scores[k] + self.margin
         n = [ZERO if low[c] == high[c] == 0 else s for c, s in enumerate(seen.slope(i, k))]
         if behind <= 0:
             return ZERO

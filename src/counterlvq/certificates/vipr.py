@@ -143,7 +143,7 @@ class _Problem:
             self.rows.append(_Row(f"n{c}", "G", x, {u: one, c: self.unit[c]}))
         for k in self.asked.rivals:
             slope = seen.slope(self.i, k)
-            lead = seen.scores()[k] - seen.scores()[self.i] - self.asked.margin
+            lead = seen.scores[k] - seen.scores[self.i] - self.asked.margin
             right = lead + sum((a * b for a, b in zip(slope, seen.start, strict=True)), _ZERO)
             self.at_rival[k] = len(self.rows)
             terms = {c: a * self.unit[c] for c, a in enumerate(slope) if a}

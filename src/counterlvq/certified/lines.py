@@ -151,9 +151,8 @@ class Writer:
             if told is not None and (found is None or told.is_closed):
                 found, line = told, {**line, "told": True}
         if found is None:
-            status = "unknown" if answer["row"] is None else "feasible"
             self.lowered.append(self._written)
-            return {**line, "answer": {**answer, "status": status, "lower_bound": 0.0}}
+            return self._less(line)
         if answer["status"] == "infeasible" or not isinstance(found.bound, Fraction):
             return line
         bound = min(answer["lower_bound"], rounded_down(found.bound))
@@ -162,6 +161,14 @@ class Writer:
             self.lowered.append(self._written)
             status = "feasible"
         return {**line, "answer": {**answer, "lower_bound": bound, "status": status}}
+
+    def _less(self, line: Values) -> Values:
+        """Claim an answer without a bound; or nothing, where it is none in exact arithmetic."""
+        less = {**line["answer"], "status": "feasible", "lower_bound": 0.0}
+        out = {**line, "proof": {"cells": []}, "answer": less}
+        if less["row"] is None or self._shown(out) is None:
+            out["answer"] = {"row": None, "cost": None, "lower_bound": 0.0, "status": "unknown"}
+        return out
 
     def _shown(self, line: Values) -> exactly.Verdict | None:
         try:
