@@ -167,6 +167,8 @@ class MixedRun:
         gap = _gaps(judged.cost, bound)
         good = solved & judged.good
         good &= (gap <= CLOSED_GAP) | (gap <= rules.open_share(x, mask, least))
+        if not good.any():
+            return np.asarray(empty)
         nearest = np.full(len(Y), -1)
         if rules.doubt is None:
             nearest[good] = view.model.nearest_of_checked(Y[good])
