@@ -80,7 +80,7 @@ def rule_words(constraint: Constraint | str, features: Features, write: Write) -
     --------
     >>> features = Features([Feature("inc", unit="EUR", label="net monthly income")])
     >>> def write(feature, value):
-    ...     return f"{value:,}"
+    ...     return f"{value:,g}"
     >>> rule_words(Freeze("inc"), features, write)
     'no change of net monthly income'
     >>> rule_words(Bounds("inc", upper=3500), features, write)
