@@ -256,10 +256,10 @@ class Counterfactual:
 
     @cached_property
     def disagreement(self) -> Favour | None:
-        """What `predict_proba` favours at the row that is shown, where `predict` says otherwise."""
+        """What `predict_proba` favours at the answer, where `predict` says otherwise."""
         if self.respond is None or not self.status.has_answer:
             return None
-        return self.respond.favoured(self.shown.values, self.prediction)
+        return self.respond.favoured(self.values, self.prediction)
 
     @property
     def shown_changes(self) -> tuple[Change, ...]:
@@ -404,7 +404,7 @@ class Counterfactual:
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
-        if self.broken:
+        if self.broken and not self._is_unnamed(wording):
             places["subject"] = "It"
         reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
         said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."

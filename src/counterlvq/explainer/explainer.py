@@ -9,7 +9,6 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from counterlvq.adapters import Thresholded
 from counterlvq.batch.bad_rows import checked_on_bad_rows
 from counterlvq.batch.confirmation import withdrawn
 from counterlvq.batch.result import CounterfactualBatch
@@ -114,10 +113,10 @@ class Explainer(OneRow):
         features: Any = None,
         threshold: float | None = None,
     ) -> None:
-        if threshold is not None:
-            model = Thresholded(model, threshold)
         with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
-            self._prepare(model, cost, constraints, margin, method, time_limit, gap, features)
+            self._prepare(
+                model, cost, constraints, margin, method, time_limit, gap, features, threshold
+            )
 
     def __repr__(self) -> str:
         return (

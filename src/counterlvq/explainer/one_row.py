@@ -76,10 +76,11 @@ class OneRow:
         time_limit: float | None,
         gap: float,
         features: Any,
+        threshold: float | None,
     ) -> None:
         put = partial(object.__setattr__, self)
         put("cost", checked_cost(cost))
-        put("_source", source_of(model, features, self.cost))
+        put("_source", source_of(model, features, self.cost, threshold))
         if isinstance(self.cost, Manhattan):
             put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)

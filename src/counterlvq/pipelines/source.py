@@ -14,7 +14,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
+from counterlvq.adapters import (
+    Arithmetic,
+    Thresholded,
+    arithmetic_of,
+    as_prototype_model,
+    predictor_of,
+)
 from counterlvq.adapters.attributes import named_rows
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
@@ -318,13 +324,18 @@ class ExplainedModel:
         return self.columns == self.features.names and all(f.is_real for f in self.features)
 
 
-def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> ExplainedModel:
+def source_of(
+    model: Any, features: Any = None, cost: Cost | None = None, threshold: float | None = None
+) -> ExplainedModel:
     """Read a model, an estimator, or a pipeline that ends in one.
 
     `features` describes the columns: `Features`, a DataFrame or an Arrow table whose dtypes do,
     or None. Columns that the model ignores are among the features where `cost` ties them to
-    others, and in arrays of numbers, whose rows come back as wide as they were.
+    others, and in arrays of numbers, whose rows come back as wide as they were. `threshold` is put
+    on the number that the model decides by.
     """
+    if threshold is not None:
+        model = Thresholded(model, threshold)
     if is_pipeline(model):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features, cost)
