@@ -100,8 +100,8 @@ class Counterfactual:
     broken : tuple
         The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
     disagreement : tuple or None
-        Where the model's `predict_proba` favours another label than its `predict` at the row that
-        is shown: that label, its probability, and that of `prediction`.
+        Where the model's `predict_proba` favours another label than its `predict` at the
+        answer: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
         For an input that breaks some: the closest one that breaks none, whatever its label.
     has_target : bool

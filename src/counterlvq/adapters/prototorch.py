@@ -87,8 +87,8 @@ def predict_with_tensors(fitted: Any, rows: NDArray[Any]) -> Any:
 def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
     """Describe how tensors compute: in the precision that they have, rows cast to it.
 
-    Plain distances are taken from differences; with a metric rows and prototypes are projected
-    one by one, which rounds like products.
+    Some distances are taken from differences and others from products, and which of them a
+    version or a device chooses is not known: the worse of the two is assumed.
     """
     unit = unit_of(_array(fitted.proto_layer.components), *_parameters(fitted))
     if kind in ("GTLVQ", "ImageGTLVQ"):
@@ -101,7 +101,6 @@ def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> A
     return Arithmetic(
         model,
         unit,
-        by_products=kind not in _PLAIN,
         casts=unit != EPSILON,
         other_roundings=_OF_SQUARES if is_square else _OF_ROOTS,
     )
