@@ -207,16 +207,13 @@ def test_priors_count_with_what_the_shift_leaves_open() -> None:
         assert (np.abs(theirs - (score[:, 0] - score[:, 1])) <= blur).all()
 
 
-def test_tensors_compute_in_their_own_precision() -> None:
+def test_tensors_are_products_in_their_own_precision() -> None:
     omega = Tensor(np.array([[1.0], [0.5]], dtype=np.float32))
-    for kind, distance, by_products in (
-        ("GLVQ", "euclidean_distance", False),
-        ("GMLVQ", "omega_distance", True),
-    ):
+    for kind, distance in (("GLVQ", "euclidean_distance"), ("GMLVQ", "omega_distance")):
         fitted = torch_model(kind, [[0.0, 1.0], [2.0, 3.0]], [0, 1], distance, _omega=omega)
         found = arithmetic_of(fitted, as_prototype_model(fitted))
         assert found is not None
-        assert (found.unit, found.by_products, found.casts) == (SINGLE_EPSILON, by_products, True)
+        assert (found.unit, found.by_products, found.casts) == (SINGLE_EPSILON, True, True)
 
 
 @pytest.mark.parametrize("count", [1, 9])

@@ -94,10 +94,7 @@ def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> A
     if kind in ("GTLVQ", "ImageGTLVQ"):
         return tangent_arithmetic(model, unit, _array(fitted_attribute(fitted, "_omega")))
     function = getattr(getattr(fitted, "distance_layer", None), "fn", None)
-    is_square = getattr(function, "__name__", "") in (
-        "squared_euclidean_distance",
-        "omega_distance",
-    )
+    is_square = getattr(function, "__name__", "") in _SQUARES
     return Arithmetic(
         model,
         unit,
