@@ -138,11 +138,6 @@ class ProgramTemplate:
         rest: list[Stated] = [*put_in, self.bounds, self.fixed, held, *sides, *self.quadrics]
         return ProgramTemplate.of(self.w, self.L, rest, form=self.form)
 
-    @cached_property
-    def inverse_square(self) -> Floats:
-        """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
-        return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
-
     def rows_holding(self, applying: tuple[bool, ...] | None) -> LinearConditions:
         """Inequalities on several features, with the conditional ones that apply."""
         if not self.conditionals:
