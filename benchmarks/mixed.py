@@ -19,13 +19,12 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import counterlvq as clvq
-from benchmarks.baselines.milp import solve_stated, stated_row
+from benchmarks.baselines.milp import solved_cells
 from benchmarks.figures import environment
 from benchmarks.mixed_problems import (
     COSTS,
     MixedProblem,
     ames_problem,
-    credit_problem,
     drawn_problem,
     lifted_from_pca,
 )
@@ -38,15 +37,14 @@ class Sizes:
     """How much of everything."""
 
     rows: int
-    batch: int  # under shared metrics
     features: tuple[int, ...]
     discrete: tuple[int, ...]
     lifted: int
     frame_rows: int
 
 
-FULL = Sizes(12, 200, (4, 8, 16, 24), (0, 2, 4, 8), 100, 1_000_000)
-QUICK = Sizes(2, 6, (4,), (0, 2), 5, 20_000)
+FULL = Sizes(12, (4, 8, 16, 24), (0, 2, 4, 8), 100, 1_000_000)
+QUICK = Sizes(2, (4,), (0, 2), 5, 20_000)
 
 
 @dataclass(frozen=True)
@@ -63,34 +61,27 @@ class Timed:
     boxes: list[int]
     milp_seconds: list[float]  # empty where a MILP cannot state the problem
     worse_than_milp: float  # largest relative difference of the two optima
-    batch_rows: int
-    batch_seconds: float  # of all of them in one batch, the model's own `predict` included
-    left_over: int  # rows of it that were left to the search that is not compiled
 
 
-def run(problem: MixedProblem, one_by_one: int = 12) -> Timed:
-    """Explain rows singly, solve them as plain MILPs where that is possible, then all at once."""
+def run(problem: MixedProblem) -> Timed:
+    """Explain each row, and solve it as plain MILPs where that is possible."""
     explainer = problem.explainer()
     explainer.explain(problem.inputs[0], problem.targets[0])  # compiled once, and not counted
     seconds, boxes, milp, proved, worst = [], [], [], 0, 0.0
-    singly = min(one_by_one, len(problem.inputs))
-    for x, target in zip(problem.inputs[:singly], problem.targets[:singly], strict=True):
+    for x, target in zip(problem.inputs, problem.targets, strict=True):
         taken, answer = timed(lambda x=x, target=target: explainer.explain(x, target))
         seconds.append(taken)
         proved += answer.status == "optimal"
         trees = getattr(answer.certificate, "trees", ())
         boxes.append(sum(len(tree.feature) for tree in trees))
         if problem.has_milp:
-            stated = stated_row(problem, x)  # not counted either
-            taken, cells = timed(lambda stated=stated, target=target: solve_stated(stated, target))
+            taken, cells = timed(lambda x=x, target=target: solved_cells(problem, x, target))
             milp.append(taken)
             best = min(cell.cost() for cell in cells)  # not counted: see there
             worst = max(worst, abs(answer.cost - best) / max(best, 1e-9))
-    explainer.explain_batch(problem.table[:1], problem.targets[0])
-    taken, batch = timed(lambda: explainer.explain_batch(problem.table, list(problem.targets)))
     return Timed(
         problem.name, problem.cost, problem.metric, problem.width, problem.discrete, seconds,
-        proved, boxes, milp, worst, len(batch.cost), taken, int(batch.second_engine.sum()),
+        proved, boxes, milp, worst,
     )  # fmt: skip
 
 
@@ -99,7 +90,7 @@ def measure(sizes: Sizes) -> dict[str, Any]:
     start, where = perf_counter(), environment()
     found = []
     for problem in _problems(sizes):
-        found.append(run(problem, sizes.rows))
+        found.append(run(problem))
         print(f"{problem.name}: {sum(found[-1].seconds):.1f} s", file=sys.stderr, flush=True)
     saved = lifted_from_pca(sizes.lifted)
     return {
@@ -116,12 +107,10 @@ def _problems(sizes: Sizes) -> Iterator[MixedProblem]:
     for width in sizes.features:
         for discrete in sizes.discrete:
             if discrete <= width:
-                for cost in COSTS:
-                    yield drawn_problem(width, discrete, cost, "shared", sizes.batch)
+                yield drawn_problem(width, discrete, "L1", "shared", sizes.rows)
     for cost in COSTS:
-        yield credit_problem(cost, sizes.batch)
-        yield ames_problem(cost, "shared", sizes.batch)
-        yield ames_problem(cost, "local", sizes.rows)
+        for metric in ("shared", "local"):
+            yield ames_problem(cost, metric, sizes.rows)
 
 
 def frame_overhead(rows: int) -> dict[str, float]:
@@ -163,19 +152,15 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
         f"before {where['load_before'][0]:.1f}.\n"
     )
     yield (
-        "One thread, one row at a time by `explain`, and all rows in one `explain_batch`, the "
-        "model's own `predict` included; left over: rows that the compiled search left to the one "
-        "that is not. Credit: nine numbers, five of them whole, and four categories. Discrete: "
-        "half whole numbers, half levels "
+        "One thread, one row at a time by `explain`. Discrete: half whole numbers, half levels "
         "(three each); Ames has six whole numbers, three qualities and a yes or no, with year and "
         "lot frozen. Boxes: relaxations in the certificate. MILP: one mixed-integer program per "
         "target prototype by `scipy.optimize.milp` (HiGHS) with its own gap closed, written from "
         "the definition of the model; it proves nothing that could be checked.\n"
     )
     yield row(["problem", "cost", "metric", "features", "discrete", "median", "worst", "proved",
-               "mean boxes", "MILP, median", "optima differ by", "batch, per row", "times a MILP",
-               "left over"])  # fmt: skip
-    yield row(["---"] * 3 + ["---:"] * 11)
+               "mean boxes", "MILP, median", "optima differ by"])  # fmt: skip
+    yield row(["---"] * 3 + ["---:"] * 8)
     for item in results["runs"]:
         milp = item["milp_seconds"]
         yield row([
@@ -184,9 +169,6 @@ def _lines(results: dict[str, Any]) -> Iterator[str]:
             duration(max(item["seconds"])), f"{item['proved']} of {len(item['seconds'])}",
             f"{fmean(item['boxes']):.0f}", duration(median(milp)) if milp else "",
             f"{item['worse_than_milp']:.0e}" if milp else "",
-            duration(item["batch_seconds"] / item["batch_rows"]),
-            f"{median(milp) * item['batch_rows'] / item['batch_seconds']:.0f}" if milp else "",
-            f"{item['left_over']} of {item['batch_rows']}",
         ])  # fmt: skip
     saved = results["lifted"]
     yield "\n## The user's space instead of PCA's\n"

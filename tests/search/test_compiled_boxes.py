@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ import counterlvq as clvq
 from benchmarks.baselines.milp import cheapest_by_milp
 from benchmarks.mixed_problems import drawn_problem
 from counterlvq import Feature, Features
+from counterlvq.certificates import check_certificate
 from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.programs.box_trees import PackedTrees
 from counterlvq.search import strategies
@@ -218,3 +220,20 @@ def test_more_combinations_of_levels_than_are_kept(monkeypatch: pytest.MonkeyPat
     batch = explainer.explain_batch(table.iloc[:30])
     assert len(explainer._views._known) <= 2
     assert (batch.status == "optimal").all()
+
+
+@pytest.mark.parametrize("cost", ["absolute", "squared"])
+def test_the_exact_checker_agrees(cost: str, tmp_path: Path) -> None:
+    """In rational numbers, with conditions on levels, and without any of our proofs."""
+    model, table = shop()
+    price = clvq.Manhattan(clvq.mad_weights(table))
+    if cost == "squared":
+        price = clvq.Mahalanobis(np.diag([0.01, 1.0]))
+    rules = ["age >= original(age)", "if job == 'nurse' then income >= 2"]
+    batch = clvq.Explainer(model, price, rules, features=table).explain_batch(table.iloc[:8])
+    assert not batch.second_engine.any()
+    path, said = tmp_path / "answers.jsonl", list[str]()
+    batch.save_certificates(path)
+    assert all(line.verified for line in clvq.verify_certificates(path))
+    assert check_certificate.main([str(path)], say=said.append) == 0
+    assert len([line for line in said if line.startswith("VERIFIED")]) == 8
