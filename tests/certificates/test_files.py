@@ -122,6 +122,15 @@ def test_ties_go_to_the_first_prototype(tmp_path: Path) -> None:
         assert ("wished-for label" not in checked(header, line)) == is_answer
 
 
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (2, 1, 0), (2, 0, 1)])
+def test_arguments_in_another_order_are_named(order: tuple[int, ...], tmp_path: Path) -> None:
+    explainer = clvq.Explainer(clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"]))
+    given = (explainer.explain([1.0]), tmp_path / "answer.jsonl", explainer)
+    with pytest.raises(clvq.InvalidInputError, match=r"save_certificate\(counterfactual, path"):
+        clvq.save_certificate(*(given[k] for k in order))
+    assert not list(tmp_path.iterdir())
+
+
 def test_conditions_that_can_be_read_in_two_ways_are_refused(tmp_path: Path) -> None:
     header, line = parts(one_answer(tmp_path))
     row = header["question"]["constraints"][0]

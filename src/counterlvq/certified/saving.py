@@ -54,7 +54,26 @@ def save_certificate(
     ...     len(file.read_text().splitlines())
     2
     """
+    _refuse_swapped(counterfactual, path, explainer)
     save_lines([counterfactual], path, explainer, model_apart)
+
+
+def _refuse_swapped(counterfactual: object, path: object, explainer: object) -> None:
+    for name, given, fits, expected in (
+        (
+            "counterfactual",
+            counterfactual,
+            isinstance(counterfactual, Counterfactual),
+            "an answer of `explain`",
+        ),
+        ("path", path, isinstance(path, str | os.PathLike), "the name of a file"),
+        ("explainer", explainer, hasattr(explainer, "prepared_for"), "the Explainer that gave it"),
+    ):
+        if not fits:
+            raise InvalidInputError(
+                f"{name} is {told(given)}; expected {expected}: "
+                f"save_certificate(counterfactual, path, explainer)."
+            )
 
 
 def save_lines(
