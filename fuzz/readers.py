@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import traceback
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -79,7 +80,8 @@ def _use_table(table: Any) -> None:
     """As the commands do: describe the columns, and have rows labelled."""
     if table.shape[1] > 200:
         return
-    with contextlib.suppress(clvq.CounterlvqError):
+    with contextlib.suppress(clvq.CounterlvqError), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Features.from_frame passes over missing values")
         clvq.Features.from_frame(table)
     _TABLES.predict(table)
 
