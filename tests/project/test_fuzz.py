@@ -324,6 +324,13 @@ def test_a_short_run_finds_nothing_false(kind):
     assert [failure.text("truth", 11) for failure in outcome.failures] == []
 
 
+@pytest.mark.parametrize("target", sorted(set(TARGETS) - {"truth"}))
+def test_a_short_run_finds_no_file_that_does_harm(target):
+    outcome = run(TARGETS[target], range(40), seed=12, jobs=1, kind=None, say=False)
+    assert sum(outcome.counts.values()) >= 40
+    assert [failure.text(target, 12) for failure in outcome.failures] == []
+
+
 def test_the_command_counts(capsys):
     main(["truth", "--cases", "1", "--kind", "shared", "--shown", "0"])
     shown = capsys.readouterr().out
