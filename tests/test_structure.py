@@ -321,6 +321,7 @@ PUBLIC = {
     "save",
     "save_certificate",
     "verify_certificates",
+    "within_data",
 }
 ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
 PUBLIC |= ESTIMATORS

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
+    from counterlvq.problem.seen import within_data
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
@@ -109,6 +110,7 @@ __all__ = [
     "save",
     "save_certificate",
     "verify_certificates",
+    "within_data",
 ]
 
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
@@ -141,6 +143,7 @@ _HOMES = {
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "problem.quadratic": ("Quadratic",),
+    "problem.seen": ("within_data",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),

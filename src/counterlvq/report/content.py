@@ -185,7 +185,8 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
 
 def _constraints_words(explainer: Explainer) -> str:
     """List the user's constraints; ranges as seen in the data are counted, not listed."""
-    ranges = [item for item in explainer.constraints if isinstance(item, AsSeen)]
+    listed = [item for item in explainer.constraints if isinstance(item, AsSeen)]
+    ranges = [item for item in listed if item.is_about(explainer.features)]
     said = [words_of(item) for item in explainer.constraints if not isinstance(item, AsSeen)]
     if ranges:
         which = "its column" if len(ranges) == 1 else "their columns"
@@ -450,6 +451,8 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
     """Whether an answer may lean on a constraint, as far as is seen without asking again."""
     y, x = cf.values, cf.original_values
     if isinstance(item, AsSeen):
+        if not item.is_about(explainer.features):
+            return False
         # A range leaves room that nobody can use between its end and the next value of a grid.
         j = explainer.features.position(item.feature)
         step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
