@@ -50,8 +50,10 @@ ROOMS = {
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
     " results prepared",
+    "questions": "visible errors types numeric tables model programs search problem pipelines"
+    " presentation results prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " presentation results batch prepared certified",
+    " presentation results batch prepared certified questions",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
@@ -303,6 +305,7 @@ PUBLIC = {
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Reasons",
     "Reference",
     "Status",
     "TableModel",

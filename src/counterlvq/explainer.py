@@ -38,12 +38,13 @@ from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.seen import constraints_of, outside_of, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
+from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import Exact, conflict
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.tables.frames import TableView
 from counterlvq.types import Method, Status
 
@@ -237,17 +238,25 @@ class Explainer:
         target: Any,
         push: float = 1.0,
         progress: bool | Callable[[Progress], None] = False,
+        *,
+        find_clash: bool = True,
     ) -> Counterfactual:
         """Answer for one input that has been read.
 
         `push` multiplies the lead that the user's own `predict` is taken to need, where it
-        has rejected an answer among others.
+        has rejected an answer among others. `find_clash` looks for the constraints that clash
+        where there is no answer.
         """
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-            return self._searched(row, target, push, progress)
+            return self._searched(row, target, push, progress, find_clash)
 
     def _searched(
-        self, row: Floats, target: Any, push: float, progress: bool | Callable[[Progress], None]
+        self,
+        row: Floats,
+        target: Any,
+        push: float,
+        progress: bool | Callable[[Progress], None],
+        find_clash: bool,
     ) -> Counterfactual:
         view = self._view(row)
         factual = view.inner(row)
@@ -263,7 +272,7 @@ class Explainer:
             find, prototype = confirmed(
                 question, context, lambda asked: view.find(question, asked, report), push
             )
-        return self._result(row, view, question, context, find, prototype, nearest)
+        return self._result(row, view, question, context, find, prototype, nearest, find_clash)
 
     def explain_batch(
         self,
@@ -492,6 +501,56 @@ class Explainer:
         }
         if time_limit is not None:
             changes["time_limit"] = _at_least_zero("time_limit", time_limit)
+        return self.asking_for(**changes)
+
+    def reasons(
+        self, x: ArrayLike | Mapping[str, float], order: Sequence[FeatureKey] | None = None
+    ) -> Reasons:
+        """Find features that settle the decision, whatever the others do within their ranges.
+
+        A sufficient reason: as long as its features keep their values, every input within the
+        ranges gets the same label, and none of the features can be left out. Ranges are those of
+        the features and of constraints such as `Bounds`, `OneOf`, `within_data(X)` or
+        ``"a + b <= 3"``. Constraints on changes (`Freeze`, `Increase`, ``original(f)``, ...) and
+        the margin play no part.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The input, within the ranges.
+        order : sequence of str or int, optional
+            Features that are to be in the reason rather than others, the first ones first; then
+            all others in the order of the columns.
+
+        Returns
+        -------
+        Reasons
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> table = [[1.0, 1.0], [2.0, 0.0], [6.0, 3.0], [5.0, 2.0]]
+        >>> model = clvq.PrototypeModel([[1, 1], [5, 2]], ["no", "yes"], None, ["pay", "age"])
+        >>> explainer = clvq.Explainer(model, constraints=clvq.within_data(table))
+        >>> why = explainer.reasons([1.0, 1.0])
+        >>> why.features
+        ('pay',)
+        >>> why.witnesses["pay"].text()
+        'The answer would have been yes if pay were 2.13 higher (3.13 instead of 1).'
+        """
+        with told_if_too_large("reasons were looked for"):
+            return reasons_of(self, x, order)
+
+    def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
+        """Answer for a row that has been read; for questions that are made of several.
+
+        Without `find_clash`, where there is no answer all constraints are said to clash.
+        """
+        answer = self._answer(row, target, find_clash=find_clash)
+        return replace(answer, check=self._check, respond=self._source.responds)
+
+    def asking_for(self, **changes: Any) -> Explainer:
+        """Return an explainer with other constraints, margin or time limit, of the same model."""
         other = self._asking(**changes)
         other._refuse_unpriced()
         return other
@@ -632,6 +691,7 @@ class Explainer:
         find: SearchResult,
         prototype: int,
         nearest: int,
+        find_clash: bool,
     ) -> Counterfactual:
         verdict = view.verdict(question, find, context)
         status = verdict.status
@@ -644,7 +704,9 @@ class Explainer:
             steps.append("the time limit was reached")
         why = Reason((), True, "; ".join(steps))
         bound, reason = verdict.bound, why.words
-        if status is Status.INFEASIBLE:
+        if status is Status.INFEASIBLE and not find_clash:
+            why = Reason(tuple(range(len(self.constraints))), False, reason)
+        elif status is Status.INFEASIBLE:
             count = len(self.constraints)
             why = conflict(view.answers, question, context, find, count, view.template_with)
             reason = why.words
