@@ -305,6 +305,7 @@ PUBLIC = {
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Ranges",
     "Reasons",
     "Reference",
     "Status",

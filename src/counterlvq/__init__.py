@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.seen import within_data
+    from counterlvq.questions.ranges import Ranges
     from counterlvq.questions.reasons import Reasons
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
@@ -93,6 +94,7 @@ __all__ = [
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Ranges",
     "Reasons",
     "Reference",
     "Status",
@@ -146,6 +148,7 @@ _HOMES = {
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
     "problem.quadratic": ("Quadratic",),
     "problem.seen": ("within_data",),
+    "questions.ranges": ("Ranges",),
     "questions.reasons": ("Reasons",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),

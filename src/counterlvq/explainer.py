@@ -38,6 +38,7 @@ from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.seen import constraints_of, outside_of, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
+from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
@@ -540,6 +541,46 @@ class Explainer:
         """
         with told_if_too_large("reasons were looked for"):
             return reasons_of(self, x, order)
+
+    def ranges(
+        self,
+        counterfactual: Counterfactual,
+        side: str = "both",
+        units: Mapping[FeatureKey, float] | None = None,
+    ) -> Ranges:
+        """Widen an answer to ranges, in which every combination of values is an answer, too.
+
+        For each feature that changes an interval, or a set of levels or whole numbers; all others
+        stay as they are in the answer. Under a shared metric only. The closest answer lies at the
+        edge of what will do, so that its ranges usually lead away from the input. That every
+        combination keeps the label and the constraints is proved plane by plane in rational
+        numbers, and with a lead that rounding in the model's own `predict` cannot undo.
+
+        Parameters
+        ----------
+        counterfactual : Counterfactual
+            An answer of this explainer.
+        side : {"both", "away"}
+            Whether ranges may reach back towards the value of the input, or lead away from it.
+        units : mapping from feature to float, optional
+            The widths of all ranges together are as large as can be, counted in these units; by
+            default in what a cost of 1 buys.
+
+        Returns
+        -------
+        Ranges
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
+        >>> explainer = clvq.Explainer(model, constraints=["a <= 3", "b <= 9"])
+        >>> ranges = explainer.ranges(explainer.explain([0.0, 0.0], target="yes"))
+        >>> print(ranges)
+        It stays yes with a at 3 and b from 1.001 to 9.
+        """
+        with told_if_too_large("ranges were looked for"):
+            return ranges_of(self, counterfactual, side, units)
 
     def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
         """Answer for a row that has been read; for questions that are made of several.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -182,6 +182,13 @@ class Change:
         if self.find_shown is None:
             return shown_change(self.before, self.after)
         return self.find_shown()
+
+
+class Spoken(Protocol):
+    """What has a sentence of its own, such as `Ranges`."""
+
+    def sentence(self, wording: Wording) -> str:
+        """Say it, worded like an answer."""
 
 
 # Name and value of the number behind a decision at a row, for a label, and its threshold.
@@ -449,6 +456,7 @@ class Counterfactual:
         most: int | None = None,
         numbers: str = "1,234.5",
         template: str | None = None,
+        ranges: Spoken | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -470,6 +478,8 @@ class Counterfactual:
             ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
             (which values the input lacks and still may) and ``{cost}``.
+        ranges : Ranges, optional
+            What `Explainer.ranges` says of the answer, for a sentence of its own behind the first.
 
         Examples
         --------
@@ -493,7 +503,8 @@ class Counterfactual:
             return f"No counterfactual was looked for: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
-            return before + self._sentence(wording)
+            behind = "" if ranges is None else f" {ranges.sentence(wording)}"
+            return before + self._sentence(wording) + behind
         wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
             return f"{before}{self._demanded(wording)}{self._missing_words()}"
