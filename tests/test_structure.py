@@ -50,8 +50,8 @@ ROOMS = {
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
     " results prepared",
-    "questions": "visible errors types numeric tables model programs search problem pipelines"
-    " presentation results prepared",
+    "questions": "visible errors types numeric tables model programs certificates search problem"
+    " pipelines presentation results prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
     " presentation results batch prepared certified questions",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
@@ -278,6 +278,7 @@ PUBLIC = {
     "BatchSummary",
     "Bounds",
     "Change",
+    "Confidence",
     "Constraint",
     "ConstraintSyntaxError",
     "Cost",
@@ -300,8 +301,10 @@ PUBLIC = {
     "MaxChange",
     "MinChange",
     "ModelFileError",
+    "Noise",
     "NotSupportedError",
     "OneOf",
+    "Probability",
     "Progress",
     "PrototypeModel",
     "Quadratic",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
+    from counterlvq.problem.confidence import Confidence, Noise, Probability
     from counterlvq.problem.constraints import (
         Bounds,
         Constraint,
@@ -67,6 +68,7 @@ __all__ = [
     "BatchSummary",
     "Bounds",
     "Change",
+    "Confidence",
     "Constraint",
     "ConstraintSyntaxError",
     "Cost",
@@ -89,8 +91,10 @@ __all__ = [
     "MaxChange",
     "MinChange",
     "ModelFileError",
+    "Noise",
     "NotSupportedError",
     "OneOf",
+    "Probability",
     "Progress",
     "PrototypeModel",
     "Quadratic",
@@ -140,6 +144,7 @@ _HOMES = {
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
+    "problem.confidence": ("Confidence", "Noise", "Probability"),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",

@@ -30,6 +30,7 @@ from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
@@ -38,6 +39,14 @@ from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.seen import constraints_of, outside_of, rows_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
+from counterlvq.questions.confident import (
+    Part,
+    confident_answer,
+    confirmed_by,
+    margin_of,
+    parts_of,
+    verified,
+)
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.results import Counterfactual
@@ -96,6 +105,11 @@ class Explainer:
         numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
         columns that a pipeline encodes have the levels that the encoder knows, and all others
         are real numbers.
+    confidence : Confidence, optional
+        How sure the model has to be of an answer: `Probability`, `Noise`. Rivals are then the
+        prototypes of any other label, wished for or not, and an input that has a wished-for label
+        without the confidence is not returned as it is. OPTIMAL means that no answer with the
+        confidence is closer.
 
     Examples
     --------
@@ -128,9 +142,14 @@ class Explainer:
     time_limit: float | None
     gap: float
     features: Features
+    confidence: Confidence | None
+    is_sure: bool  # whether the margin is that of a confidence
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: Kept[Hashable, Prepared]
+    _parts: Kept[
+        tuple[Any, ...], list[Part]
+    ]  # of questions with a confidence, by wished-for labels
 
     def __init__(
         self,
@@ -142,8 +161,12 @@ class Explainer:
         time_limit: float | None = None,
         gap: float = 1e-4,
         features: Any = None,
+        confidence: Confidence | None = None,
     ) -> None:
         with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
+            put = partial(object.__setattr__, self)
+            put("confidence", _checked_confidence(confidence, margin))
+            put("is_sure", confidence is not None)
             self._prepare(model, cost, constraints, margin, method, time_limit, gap, features)
 
     def _prepare(
@@ -165,12 +188,15 @@ class Explainer:
         put("model", self._source.model)
         put("features", self._source.features)
         put("constraints", _with_those_of(self.features, _checked_constraints(constraints)))
+        if self.confidence is not None:
+            margin = margin_of(self.confidence, self._source)
         put("margin", None if margin is None else _at_least_zero("margin", margin))
         put("method", _checked_method(method))
         put("time_limit", None if time_limit is None else _at_least_zero("time_limit", time_limit))
         put("gap", _at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", Kept(_MOST_VIEWS))
+        put("_parts", Kept(_MOST_VIEWS))
         _ = self._view().template  # what is wrong with the constraints is said at once
         self._refuse_unpriced()
 
@@ -249,6 +275,8 @@ class Explainer:
         where there is no answer.
         """
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+            if self.confidence is not None:
+                return confident_answer(self, self.confidence, row, target)
             return self._searched(row, target, push, progress, find_clash)
 
     def _searched(
@@ -266,7 +294,13 @@ class Explainer:
         target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
         context = SearchContext.begun(view.rules, factual, target_mask, self.time_limit)
-        if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
+        if (
+            target_mask[nearest]
+            and now.steady[0]
+            and push == 1.0
+            and view.holds(factual)
+            and self._is_sure_of(view, factual, nearest, target_mask)
+        ):
             return self._unchanged(row, nearest, target_mask)
         question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
@@ -391,7 +425,9 @@ class Explainer:
     def _answered(self, asker: _Asker, given: TableView | None, jobs: int, progress: bool) -> Table:
         """Answer rows that have been read, by kernels or one by one."""
         rows, view = asker.rows, self._view()
-        if isinstance(view.answers, Exact) and not self._source.coordinates.links:
+        by_kernel = isinstance(view.answers, Exact) and self.confidence is None
+        if by_kernel and not self._source.coordinates.links:
+            assert isinstance(view.answers, Exact)
             stated = view.answers.stated
             bulk = BatchRun(
                 view.model, view.rules, stated, rows, asker.wish, self._family_for, asker
@@ -403,7 +439,7 @@ class Explainer:
             kept = answer_rows(asker, rows.shape[0], jobs, progress)
             table = Table.of(rows, kept, self._nearest(rows))
             asker.known.update(enumerate(kept))
-        if self._source.says is not None:
+        if self._source.says is not None and self.confidence is None:
             confirm_table(table, self._source.says, self.model, asker)
         if asker.gaps is not None:
             stays = asker.gaps & (rows == table.X) & (table.prototype >= 0)[:, None]
@@ -458,6 +494,8 @@ class Explainer:
             )
         if counterfactual.status is Status.INVALID:
             return 0.0
+        if self.confidence is not None:
+            return verified(self.parts_for(counterfactual.target), counterfactual)
         target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
         if not self._source.coordinates.holds(row):
@@ -590,6 +628,12 @@ class Explainer:
         answer = self._answer(row, target, find_clash=find_clash)
         return replace(answer, check=self._check, respond=self._source.responds)
 
+    def parts_for(self, labels: Sequence[Any]) -> list[Part]:
+        """Divide a question with a confidence into ordinary ones, once for each wish."""
+        confidence, key = self.confidence, tuple(labels)
+        assert confidence is not None
+        return self._parts.get(key, lambda: (parts_of(self, confidence, key), 1))
+
     def asking_for(self, **changes: Any) -> Explainer:
         """Return an explainer with other constraints, margin or time limit, of the same model."""
         other = self._asking(**changes)
@@ -599,7 +643,8 @@ class Explainer:
     def _asking(self, **changes: Any) -> Explainer:
         """Return an explainer that asks something else."""
         other = copy(self)
-        for name, value in {**changes, "_views": Kept(_MOST_VIEWS)}.items():
+        fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
+        for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
 
@@ -610,6 +655,8 @@ class Explainer:
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
+        if self.confidence is not None:
+            return confirmed_by(self.parts_for(target), row, shown, most)
         with np.errstate(all="ignore"):
             view = self._view(row)
             x, y = view.inner(row), view.inner(shown)
@@ -698,7 +745,7 @@ class Explainer:
         if context.target_mask.all():
             return None
         limit = None if self.time_limit is None else max(0.0, context.seconds_left())
-        other = self._asking(margin=None, time_limit=limit)
+        other = self._asking(margin=None, confidence=None, is_sure=False, time_limit=limit)
         return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
 
     def _unchanged(
@@ -722,6 +769,15 @@ class Explainer:
             bound_with_margin=0.0,
             part=self.model.meaning.part,
         )
+
+    def _is_sure_of(
+        self, view: Prepared, factual: Floats, nearest: int, target_mask: NDArray[np.bool_]
+    ) -> bool:
+        """Whether an input has the lead that a confidence asks for."""
+        if not self.is_sure or not self.margin:
+            return True
+        X = factual[None, :]
+        return bool(view.rules.wins(X, X, np.array([nearest]), target_mask)[0])
 
     def _result(
         self,
@@ -751,7 +807,7 @@ class Explainer:
             count = len(self.constraints)
             why = conflict(view.answers, question, context, find, count, view.template_with)
             reason = why.words
-            if self.margin:
+            if self.margin and not self.is_sure:
                 bound, reason = self._without_margin(row, reason, context)
         broken = view.broken_by(question.x)
         return Counterfactual(
@@ -831,6 +887,21 @@ def _checked_cost(cost: Cost | None) -> Cost:
             f"Mahalanobis(matrix)."
         )
     return cost
+
+
+def _checked_confidence(confidence: Confidence | None, margin: float | None) -> Confidence | None:
+    if confidence is None:
+        return None
+    if not isinstance(confidence, Confidence):
+        raise InvalidInputError(
+            f"confidence is {confidence!r}; expected one such as Probability(0.9) or Noise(0.1)."
+        )
+    if margin is not None:
+        raise InvalidInputError(
+            "margin and confidence are both given, and a confidence is a margin of its own; "
+            "expected one of them."
+        )
+    return confidence
 
 
 def _checked_constraints(

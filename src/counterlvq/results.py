@@ -328,6 +328,7 @@ class Counterfactual:
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
     part: str = "prototype"  # what a prototype of the model is
     scales: tuple[str, ...] = ()  # on which changes of some columns are measured
+    confidence: str = ""  # that was asked for, in words
     respond: Respond | None = None  # the number behind a decision
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
 
@@ -517,6 +518,7 @@ class Counterfactual:
         """Say what the constraints demand of an input that has the label already."""
         changes = listed([change.text(wording) for change in self.shown_changes])
         rules = "the margin" if self.margin else "the steps of its columns"
+        rules = f"the wish for {self.confidence}" if self.confidence else rules
         rules = "the constraints" if self.broken else rules
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
@@ -683,6 +685,7 @@ class Counterfactual:
         if self.status is Status.INFEASIBLE:
             return f"proved: {self.reason}"
         kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
+        kept = f" with {self.confidence}" if self.confidence else kept
         bound = bound_text(self.lower_bound)
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
@@ -702,6 +705,8 @@ class Counterfactual:
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""
             return f"{visible(self.reason)}{under}"
+        if not words and self.confidence:
+            return f"the model never says so with {self.confidence}, with or without constraints"
         if not words:
             limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
             where = " within the ranges of the features" if limited else ""

@@ -53,6 +53,23 @@ def _end(text: str, open_end: float) -> float:
         raise ValueError(f"{text.strip()!r} is no number.") from None
 
 
+def _confidence(text: str) -> clvq.Confidence:
+    """Read how sure the model has to be, as in probability=0.9 or noise=0.1:linf."""
+    kind, _, how = text.partition("=")
+    number, colon, norm = how.partition(":")
+    try:
+        if kind == "probability" and not colon:
+            return clvq.Probability(float(number))
+        if kind == "noise":
+            return clvq.Noise(float(number), norm or "l2")
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from None
+    raise click.BadParameter(
+        f"{text!r} is no confidence; expected probability=0.9 or noise=RADIUS:NORM, such as "
+        f"noise=0.1:linf."
+    )
+
+
 def _switch(text: str) -> tuple[str, float]:
     """Read a feature and what another level of it costs, as in kitchen=2."""
     feature, _, price = text.rpartition("=")
@@ -73,6 +90,12 @@ _TARGET = click.option(
 )
 _FREEZE = click.option(
     "--freeze", multiple=True, metavar="FEATURE", help="Keep it as it is; repeatable."
+)
+_CONFIDENCE = click.option(
+    "--confidence",
+    type=_confidence,
+    metavar="KIND=HOW",
+    help="Be sure: probability=0.9, or noise=0.1:linf (l1, l2, linf).",
 )
 _COSTS_AND_COLUMNS = (
     click.option(
@@ -121,7 +144,9 @@ bad_rows_option = click.option(
 
 def question_options(command: F) -> F:
     """Add the options by which a question is asked."""
-    for option in reversed((_TARGET, *_COSTS_AND_COLUMNS, _FREEZE, *_RULES_AND_LIMITS)):
+    for option in reversed(
+        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _FREEZE, *_RULES_AND_LIMITS)
+    ):
         command = option(command)
     return command
 
@@ -148,6 +173,7 @@ def explainer_from(
     method: str,
     time_limit: float | None,
     freeze: tuple[str, ...] = (),
+    confidence: clvq.Confidence | None = None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
     if reference is not None and cost not in (None, "mad"):
@@ -179,6 +205,7 @@ def explainer_from(
         method=method,
         time_limit=time_limit,
         features=features,
+        confidence=confidence,
     )
 
 

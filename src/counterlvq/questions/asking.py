@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol, Self
 
 from counterlvq.errors import InvalidInputError
@@ -37,6 +38,10 @@ class Asks(Protocol):
         """The user's margin."""
 
     @property
+    def gap(self) -> float:
+        """What counts as closed under local metrics."""
+
+    @property
     def time_limit(self) -> float | None:
         """Seconds per answer."""
 
@@ -51,6 +56,13 @@ class Asks(Protocol):
 
     def asking_for(self, **changes: Any) -> Self:
         """Return an explainer that asks something else."""
+
+    def parts_for(self, labels: Sequence[Any]) -> list[Any]:
+        """Divide a question with a confidence into ordinary ones."""
+
+    def _check(
+        self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
+    ) -> tuple[bool, float]: ...
 
     def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
         """Answer for a row that has been read."""

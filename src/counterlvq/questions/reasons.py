@@ -37,6 +37,8 @@ from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["Reasons", "reasons_of"]
 
+# What has no part in a reason.
+_PLAIN: Mapping[str, Any] = {"margin": None, "confidence": None, "is_sure": False}
 # Boxes that branch and bound may take for one set of features: enough for a few features of a
 # table, and an end for what cannot be decided.
 _BOXES = 2000
@@ -153,19 +155,19 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
     row = read_whole_row(asked, x, "reasons")
     ranges = tuple(item for item in asked.constraints if _is_absolute(item, asked.features))
     held = tuple(map(Freeze, names))
-    every = asked.asking_for(constraints=(*ranges, *held), margin=None)
+    every = asked.asking_for(constraints=(*ranges, *held), **_PLAIN)
     with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-        _check_ranges(asked.asking_for(constraints=ranges, margin=None), row)
+        _check_ranges(asked.asking_for(constraints=ranges, **_PLAIN), row)
         members, is_proved = _settling(every, row, len(ranges), len(held))
     chosen = [names[k] for k in members]
-    keeping = asked.asking_for(constraints=(*ranges, *(held[k] for k in members)), margin=None)
+    keeping = asked.asking_for(constraints=(*ranges, *(held[k] for k in members)), **_PLAIN)
     label, target = _decision(keeping, row)
     proof = keeping.answered(row, target, find_clash=False) if is_proved else None
     is_proved = proof is not None and proof.status is Status.INFEASIBLE
     witnesses: dict[str, Counterfactual] = {}
     for k in members if is_proved else ():
         kept = (*ranges, *(held[other] for other in members if other != k))
-        found = asked.asking_for(constraints=kept, margin=None).answered(row, target)
+        found = asked.asking_for(constraints=kept, **_PLAIN).answered(row, target)
         if found.status.has_answer:
             witnesses[names[k]] = found
     shown = len(witnesses) == len(chosen)
