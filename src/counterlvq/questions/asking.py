@@ -38,6 +38,10 @@ class Asks(Protocol):
         """The user's margin."""
 
     @property
+    def is_sure(self) -> bool:
+        """Whether answers have a confidence."""
+
+    @property
     def gap(self) -> float:
         """What counts as closed under local metrics."""
 
@@ -47,6 +51,9 @@ class Asks(Protocol):
 
     @property
     def _source(self) -> ExplainedModel: ...
+
+    def explain_batch(self, X: Any, target: Any = None, n_jobs: int | None = None) -> Any:
+        """Answer for each row of a table."""
 
     def verify(self, counterfactual: Counterfactual) -> float:
         """Recompute the lower bound of an answer."""

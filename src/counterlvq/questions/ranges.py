@@ -21,7 +21,7 @@ from scipy.optimize import linprog
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, finite_scalar, told
-from counterlvq.numeric.tolerances import HIGHS_TOLERANCE
+from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY, HIGHS_TOLERANCE, NO_ROOM
 from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.questions.asking import Asks
@@ -42,11 +42,8 @@ _MOST_LISTED = 10_000
 # How far an open side is followed where a foreign `predict` decides, whose rounding grows: so many
 # times the numbers that are about.
 _FAR = 1024.0
-# What a box is pulled in by where it is not proved, as a share of the lead at stake, and how often.
-_FIRST_PULL, _PULL_GROWTH, _PULLS = 2.0**-40, 8.0, 12
-# How near to the answer, or to a bound, the end of a box is meant to be there, as a
-# share of the numbers that are about.
-_SNAP = 1e-7
+# How much more a box is pulled in by each time that it is not proved, and how often.
+_PULL_GROWTH, _PULLS = 8.0, 12
 # Significant digits that are tried for an end that is shown.
 _DIGITS = range(4, 18)
 
@@ -192,6 +189,11 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
 
 def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
     view = asked.prepared_for(cf.original_values)
+    if asked.is_sure:
+        raise NotSupportedError(
+            "ranges keep labels and constraints, and know no confidence. Ask an explainer without "
+            "one for the ranges: an answer with a confidence leaves it room."
+        )
     if asked.model.is_local:
         raise NotSupportedError(
             "ranges are for shared metrics, where an answer lies among planes, and the metrics of "
@@ -309,7 +311,7 @@ class _Box:
                 for ends in (self._snapped(*box), box):
                     if rows.hold(*ends, (), self.lead):
                         return ends
-            pull = max(_PULL_GROWTH * pull, _FIRST_PULL * scale)
+            pull = max(_PULL_GROWTH * pull, NO_ROOM * scale)
         return self.y.copy(), self.y.copy()  # the answer itself, which was judged already
 
     def _places(self) -> NDArray[np.intp]:
@@ -359,7 +361,7 @@ class _Box:
 
     def _snapped(self, low: Floats, high: Floats) -> tuple[Floats, Floats]:
         """Take ends for the answer, or for bounds, where they nearly are: solvers are not exact."""
-        near, rows = _SNAP * self.size, self.rows
+        near, rows = HELD_WITH_EQUALITY * self.size, self.rows
         ends = [np.minimum(low, self.y), np.maximum(high, self.y)]
         for k, bound in enumerate((rows.lower, rows.upper)):
             for goal in (bound, self.y):
