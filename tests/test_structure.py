@@ -55,7 +55,7 @@ ROOMS = {
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
     " presentation results batch prepared certified questions",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
-    " explainer",
+    " explainer questions",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
     " results batch explainer plots",
     "counterlvq_paper": "visible errors datasets presentation",
@@ -311,6 +311,7 @@ PUBLIC = {
     "Ranges",
     "Reasons",
     "Reference",
+    "Robustness",
     "Status",
     "TableModel",
     "Thresholded",
@@ -325,6 +326,7 @@ PUBLIC = {
     "load",
     "load_exported",
     "mad_weights",
+    "robustness",
     "save",
     "save_certificate",
     "verify_certificates",

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.seen import within_data
     from counterlvq.questions.ranges import Ranges
     from counterlvq.questions.reasons import Reasons
+    from counterlvq.questions.robustness import Robustness, robustness
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
@@ -101,6 +102,7 @@ __all__ = [
     "Ranges",
     "Reasons",
     "Reference",
+    "Robustness",
     "Status",
     "TableModel",
     "Thresholded",
@@ -115,6 +117,7 @@ __all__ = [
     "load",
     "load_exported",
     "mad_weights",
+    "robustness",
     "save",
     "save_certificate",
     "verify_certificates",
@@ -155,6 +158,7 @@ _HOMES = {
     "problem.seen": ("within_data",),
     "questions.ranges": ("Ranges",),
     "questions.reasons": ("Reasons",),
+    "questions.robustness": ("Robustness", "robustness"),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
