@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
+    from counterlvq.presentation.changes import Change
     from counterlvq.problem.confidence import Confidence, Noise, Probability
     from counterlvq.problem.constraints import (
         Bounds,
@@ -44,14 +45,15 @@ if TYPE_CHECKING:
         MinChange,
         OneOf,
     )
-    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.seen import within_data
+    from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.ranges import Ranges
     from counterlvq.questions.reasons import Reasons
     from counterlvq.questions.robustness import Robustness, robustness
-    from counterlvq.results import Change, Counterfactual
+    from counterlvq.results import Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
     from counterlvq.tables.reference import Reference
@@ -147,19 +149,21 @@ _HOMES = {
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
+    "presentation.changes": ("Change",),
     "problem.confidence": ("Confidence", "Noise", "Probability"),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",
     ),
     "problem.implications": ("If",),
-    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
     "problem.seen": ("within_data",),
+    "problem.weights": ("mad_weights",),
     "questions.ranges": ("Ranges",),
     "questions.reasons": ("Reasons",),
     "questions.robustness": ("Robustness", "robustness"),
-    "results": ("Change", "Counterfactual"),
+    "results": ("Counterfactual",),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),
     "tables.reference": ("Reference",),

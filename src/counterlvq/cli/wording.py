@@ -10,7 +10,7 @@ import click
 
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
-from counterlvq.presentation.wording import NUMBERS, Wording
+from counterlvq.presentation.wording import DATES, NUMBERS, Wording
 
 __all__ = ["sentence_options", "wording_from", "wording_options"]
 
@@ -70,6 +70,14 @@ _LIST = (
         callback=_keep,
         expose_value=False,
         help="Name so many changes first, the others behind them.",
+    ),
+    click.option(
+        "--dates",
+        type=click.Choice(list(DATES)),
+        metavar="SAMPLE",
+        callback=_keep,
+        expose_value=False,
+        help="How dates are written: 2024-05-31 or 31.05.2024 or '31 May 2024' ...",
     ),
     click.option(
         "--template",

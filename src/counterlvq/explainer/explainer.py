@@ -1,0 +1,404 @@
+"""The one thing most people use: ask a model what would change its mind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.batch.bad_rows import checked_on_bad_rows
+from counterlvq.batch.confirmation import withdrawn
+from counterlvq.batch.result import CounterfactualBatch
+from counterlvq.batch.threads import workers
+from counterlvq.certificates.boxes import BoxCertificate, plain_copy
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.errors import InvalidInputError
+from counterlvq.explainer.one_row import OneRow
+from counterlvq.explainer.rows import explain_rows
+from counterlvq.explainer.settings import at_least_zero
+from counterlvq.numeric.arrays import told
+from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.problem.confidence import Confidence
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.costs import Cost
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.questions.confident import verified
+from counterlvq.questions.ranges import Ranges, ranges_of
+from counterlvq.questions.reasons import Reasons, reasons_of
+from counterlvq.results import Counterfactual
+from counterlvq.search.branch_and_bound import Progress
+from counterlvq.tables.features import FeatureKey
+from counterlvq.tables.frames import TableView
+from counterlvq.types import Status
+
+__all__ = ["Explainer"]
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Explainer(OneRow):
+    """Closest counterfactuals of a prototype model, each with a proof.
+
+    Parameters
+    ----------
+    model : PrototypeModel, fitted estimator or fitted Pipeline
+        With one metric for all prototypes, or one for each. An estimator is read by
+        `as_prototype_model`, and its own `predict` has the last word on every counterfactual.
+        A scikit-learn pipeline that ends in one, of steps that are affine (scalers, PCA,
+        column selection, ...) or encode categories, is explained in the columns and units of
+        the table that it takes: cost, constraints and answers are stated there.
+    cost : Cost, default Manhattan()
+        What a change costs; plain sums of changes by default. ``Manhattan(mad_weights(table))``
+        measures each feature by how much it usually varies.
+    constraints : sequence of Constraint or str
+        What every counterfactual must respect. A string is a linear comparison such as
+        ``"second_floor <= first_floor"``; ``original(f)`` in it is the factual value.
+    margin : float, optional
+        By how much the nearest wished-for prototype has to be nearer than any rival, in
+        squared distance. By default as little as rounding in `predict` allows.
+    method : {"auto", "ccp", "global"}
+        For shared metrics all three are the one exact method; with whole numbers or levels it
+        ends after 5,000 boxes unless it is "global". For local metrics "ccp" is
+        the paper's convex-concave search from the target prototypes, which proves nothing;
+        "global" goes on by branch and bound until `gap` or `time_limit` is reached; "auto"
+        does the same with a small budget, so that most answers are proved and every answer
+        has an honest gap.
+    time_limit : float, optional
+        Seconds per answer, proof and conflict included. An iteration of a cone program that is
+        running is waited for. What is not shown by then is not claimed.
+    gap : float, default 1e-4
+        Relative gap at which an answer counts as OPTIMAL under local metrics; below about
+        1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
+    features : Features or DataFrame, optional
+        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table,
+        typically the training table, whose dtypes say so and whose values say in which ranges
+        numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
+        columns that a pipeline encodes have the levels that the encoder knows, and all others
+        are real numbers.
+    threshold : float, optional
+        The probability, score or predicted number from which a model for two classes says the
+        second one, or a regressor the upper side: short for ``Thresholded(model, threshold)``,
+        which takes the label, the names of the sides and the points of a scorecard as well.
+
+    confidence : Confidence, optional
+        How sure the model has to be of an answer: `Probability`, `Noise`. Rivals are then the
+        prototypes of any other label, wished for or not, and an input that has a wished-for label
+        without the confidence is not returned as it is. OPTIMAL means that no answer with the
+        confidence is closer.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel(
+    ...     [[1.0, 1.0], [3.0, 2.0]], ["rejected", "accepted"], feature_names=["income", "savings"]
+    ... )
+    >>> table = [[1.0, 1.0], [2.0, 1.5], [3.0, 2.0]]
+    >>> explainer = clvq.Explainer(
+    ...     model,
+    ...     cost=clvq.Manhattan(clvq.mad_weights(table)),
+    ...     constraints=["savings <= original(savings)"],
+    ... )
+    >>> cf = explainer.explain([1.0, 1.0], target="accepted")
+    >>> print(cf)
+    Counterfactual (optimal)
+      class   'rejected' -> 'accepted'
+      feature  before  after  change
+      income        1   2.26   +1.26
+      1 feature unchanged
+      cost    1.26 (1.25 before rounding)
+      proof   no counterfactual costs less than 1.24999 (gap ...)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        cost: Cost | None = None,
+        constraints: Sequence[Constraint | str] = (),
+        margin: float | None = None,
+        method: str = "auto",
+        time_limit: float | None = None,
+        gap: float = 1e-4,
+        features: Any = None,
+        threshold: float | None = None,
+        confidence: Confidence | None = None,
+    ) -> None:
+        with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
+            self._make_sure(confidence, margin)
+            self._prepare(
+                model, cost, constraints, margin, method, time_limit, gap, features, threshold
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Explainer({self.model!r}, cost={self.cost!r}, constraints={list(self.constraints)!r})"
+        )
+
+    def explain(
+        self,
+        x: ArrayLike | Mapping[str, float],
+        target: Any = None,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> Counterfactual:
+        """Find the closest counterfactual of one input.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The factual input. What has names is read by name: a row of a frame or of an Arrow
+            table, a named tuple, a row of a structured array.
+        target : label, collection of labels, or None
+            What the model should say instead; None for anything but what it says now. An
+            input that has a wished-for label already, and meets the constraints, comes
+            back unchanged at cost 0.
+        progress : bool or callable, default False
+            For the long searches of local metrics: show cost, bound and gap as they close,
+            or hand them to a function, as a `Progress`.
+
+        Returns
+        -------
+        Counterfactual
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> cf = clvq.Explainer(model, cost=clvq.Euclidean()).explain([1.0, 0.0], target="yes")
+        >>> print(cf.text())
+        The answer would have been yes if x0 were 1.001 higher (2.001 instead of 1).
+        """
+        with told_if_too_large("a row was explained"):
+            given = self._source.seen(x, is_row=True)
+            reading = self._source.read_one(given)
+            answer = self._answer(reading.values[0], target, progress=progress)
+            if reading.missing is not None:
+                answer = answer.lacking(reading.missing[0])
+                stays, labels = answer.stays_missing[None, :], np.array([answer.prediction])
+                named = given if isinstance(given, TableView) else None
+                if self._source.rejected(named, answer.values[None, :], stays, labels):
+                    answer = withdrawn(answer)
+            answered = self._source.like(given, answer.values_with_gaps[None, :])
+            return replace(
+                answer, as_given=answered, check=self._check, respond=self._source.responds
+            )
+
+    def explain_batch(
+        self,
+        X: ArrayLike,
+        target: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        on_bad_rows: str = "raise",
+    ) -> CounterfactualBatch:
+        """Find the closest counterfactual of each row.
+
+        Row i is what `explain` gives for it. Work is shared by threads, for local metrics by
+        processes; without a `time_limit` the answers do not depend on how many.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or table with named columns
+            The factual inputs. Columns that have names are found by name, and the answers come
+            back in a table of the same kind: pandas, polars, Arrow (for other tables that it
+            can read too), structured arrays, lists of mappings, mappings of columns.
+        target : label, set of labels, sequence of n labels, or None
+            One wish for all rows (a label, or a set of labels of which any will do), or one
+            label per row (None in it for any other class).
+        n_jobs : int, optional
+            Number of threads or processes, as in scikit-learn: None is 1, -1 is every core.
+            Processes are started for the batch and end with it.
+        progress : bool, default False
+            Show a progress bar (needs tqdm).
+        on_bad_rows : {"raise", "report"}
+            What to do about rows that cannot be read: a missing value that the pipeline puts
+            nothing in the place of, an unknown level, text among numbers, an infinite number.
+            "report" gives such a row the status INVALID, with the reason, and answers the others
+            as if it was not there.
+
+        Returns
+        -------
+        CounterfactualBatch
+
+        Raises
+        ------
+        WorkerLostError
+            If a process was ended from outside, with the rows that it had in hand.
+        TooLargeError
+            If the question needs more memory than there is.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [9.0, 1.0]], target="yes")
+        >>> batch.cost
+        array([1., 0.])
+        >>> rows = [[1.0, 0.0], [float("nan"), 1.0]]
+        >>> clvq.Explainer(model).explain_batch(rows, on_bad_rows="report").status.tolist()
+        ['optimal', 'invalid']
+        """
+        bad = checked_on_bad_rows(on_bad_rows)
+        with told_if_too_large("a batch was explained"), np.errstate(all="ignore"):
+            return explain_rows(self, X, target, workers(n_jobs), progress, bad)
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which the cost measures some columns, such as ``log1p(income)``."""
+        return self._source.scales
+
+    def verify(self, counterfactual: Counterfactual) -> float:
+        """Recompute the lower bound of an answer from its certificate, without any solver.
+
+        Parameters
+        ----------
+        counterfactual : Counterfactual
+            An answer of this explainer, or of one with the same model, cost and constraints.
+
+        Returns
+        -------
+        float
+            The cost that no counterfactual undercuts, as `counterfactual.lower_bound`.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> explainer = clvq.Explainer(model)
+        >>> cf = explainer.explain([1.0, 0.0])
+        >>> explainer.verify(cf) == cf.lower_bound
+        True
+        """
+        if not isinstance(counterfactual, Counterfactual):
+            raise InvalidInputError(
+                f"counterfactual is {told(counterfactual)}; expected a Counterfactual as "
+                f"`explain` returns it."
+            )
+        if counterfactual.status is Status.INVALID:
+            return 0.0
+        if self.confidence is not None:
+            return verified(self.parts_for(counterfactual.target), counterfactual)
+        target_mask = wished_prototypes(self.model, counterfactual.target, -1)
+        row = counterfactual.original_values
+        if not self._source.coordinates.holds(row):
+            return 0.0
+        view = self.prepared_for(row)
+        question = view.answers.question(view.inner(row), target_mask)
+        certificate, cost = counterfactual.certificate, counterfactual.cost
+        # Only what this package wrote is asked: an object that looks alike could say anything.
+        if type(certificate) not in (CellCertificate, BoxCertificate) or not isinstance(
+            cost, float
+        ):
+            return 0.0
+        with np.errstate(all="ignore"):
+            return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
+
+    def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
+        """Return an explainer that asks the same but for one constraint, to see what it costs.
+
+        Parameters
+        ----------
+        constraint : int
+            Its position in `constraints`.
+        time_limit : float, optional
+            Seconds per answer; as here by default.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+        >>> explainer = clvq.Explainer(model, constraints=["x0 <= 1"])
+        >>> freed = explainer.without(0)
+        >>> [round(asked.explain([1.0, 0.0]).cost, 6) for asked in (explainer, freed)]
+        [3.0, 1.5]
+        """
+        if not 0 <= constraint < len(self.constraints):
+            raise InvalidInputError(
+                f"constraint is {constraint!r}; expected a position in the list of "
+                f"{len(self.constraints)} constraints."
+            )
+        changes: dict[str, Any] = {
+            "constraints": self.constraints[:constraint] + self.constraints[constraint + 1 :]
+        }
+        if time_limit is not None:
+            changes["time_limit"] = at_least_zero("time_limit", time_limit)
+        return self.asking_for(**changes)
+
+    def reasons(
+        self, x: ArrayLike | Mapping[str, float], order: Sequence[FeatureKey] | None = None
+    ) -> Reasons:
+        """Find features that settle the decision, whatever the others do within their ranges.
+
+        A sufficient reason: as long as its features keep their values, every input within the
+        ranges gets the same label, and none of the features can be left out. Ranges are those of
+        the features and of constraints such as `Bounds`, `OneOf`, `within_data(X)` or
+        ``"a + b <= 3"``. Constraints on changes (`Freeze`, `Increase`, ``original(f)``, ...) and
+        the margin play no part.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The input, within the ranges.
+        order : sequence of str or int, optional
+            Features that are to be in the reason rather than others, the first ones first; then
+            all others in the order of the columns.
+
+        Returns
+        -------
+        Reasons
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> table = [[1.0, 1.0], [2.0, 0.0], [6.0, 3.0], [5.0, 2.0]]
+        >>> model = clvq.PrototypeModel([[1, 1], [5, 2]], ["no", "yes"], None, ["pay", "age"])
+        >>> explainer = clvq.Explainer(model, constraints=clvq.within_data(table))
+        >>> why = explainer.reasons([1.0, 1.0])
+        >>> why.features
+        ('pay',)
+        >>> why.witnesses["pay"].text()
+        'The answer would have been yes if pay were 2.13 higher (3.13 instead of 1).'
+        """
+        with told_if_too_large("reasons were looked for"):
+            return reasons_of(self, x, order)
+
+    def ranges(
+        self,
+        counterfactual: Counterfactual,
+        side: str = "both",
+        units: Mapping[FeatureKey, float] | None = None,
+    ) -> Ranges:
+        """Widen an answer to ranges, in which every combination of values is an answer, too.
+
+        For each feature that changes an interval, or a set of levels or whole numbers; all others
+        stay as they are in the answer. Under a shared metric only. The closest answer lies at the
+        edge of what will do, so that its ranges usually lead away from the input. That every
+        combination keeps the label and the constraints is proved plane by plane in rational
+        numbers, and with a lead that rounding in the model's own `predict` cannot undo.
+
+        Parameters
+        ----------
+        counterfactual : Counterfactual
+            An answer of this explainer.
+        side : {"both", "away"}
+            Whether ranges may reach back towards the value of the input, or lead away from it.
+        units : mapping from feature to float, optional
+            The widths of all ranges together are as large as can be, counted in these units; by
+            default in what a cost of 1 buys.
+
+        Returns
+        -------
+        Ranges
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
+        >>> explainer = clvq.Explainer(model, constraints=["a <= 3", "b <= 9"])
+        >>> ranges = explainer.ranges(explainer.explain([0.0, 0.0], target="yes"))
+        >>> print(ranges)
+        It stays yes with a at 3 and b from 1.001 to 9.
+        """
+        with told_if_too_large("ranges were looked for"):
+            return ranges_of(self, counterfactual, side, units)
