@@ -50,10 +50,12 @@ ROOMS = {
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
     " results prepared",
+    "questions": "visible errors types numeric tables model programs certificates search problem"
+    " pipelines presentation results prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " presentation results batch prepared certified",
+    " presentation results batch prepared certified questions",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
-    " explainer",
+    " explainer questions",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
     " results batch explainer plots",
     "counterlvq_paper": "visible errors datasets presentation",
@@ -271,6 +273,7 @@ PUBLIC = {
     "BatchSummary",
     "Bounds",
     "Change",
+    "Confidence",
     "Constraint",
     "ConstraintSyntaxError",
     "Cost",
@@ -293,12 +296,17 @@ PUBLIC = {
     "MaxChange",
     "MinChange",
     "ModelFileError",
+    "Noise",
     "NotSupportedError",
     "OneOf",
+    "Probability",
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Ranges",
+    "Reasons",
     "Reference",
+    "Robustness",
     "Status",
     "TableModel",
     "Thresholded",
@@ -313,9 +321,11 @@ PUBLIC = {
     "load",
     "load_exported",
     "mad_weights",
+    "robustness",
     "save",
     "save_certificate",
     "verify_certificates",
+    "within_data",
 }
 ESTIMATORS = {"GLVQ", "GMLVQ", "LGMLVQ", "LMRSLVQ", "MRSLVQ", "RSLVQ"}
 PUBLIC |= ESTIMATORS

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
     from counterlvq.presentation.changes import Change
+    from counterlvq.problem.confidence import Confidence, Noise, Probability
     from counterlvq.problem.constraints import (
         Bounds,
         Constraint,
@@ -47,7 +48,11 @@ if TYPE_CHECKING:
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
+    from counterlvq.problem.seen import within_data
     from counterlvq.problem.weights import mad_weights
+    from counterlvq.questions.ranges import Ranges
+    from counterlvq.questions.reasons import Reasons
+    from counterlvq.questions.robustness import Robustness, robustness
     from counterlvq.results import Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.tables.features import Feature, Features
@@ -66,6 +71,7 @@ __all__ = [
     "BatchSummary",
     "Bounds",
     "Change",
+    "Confidence",
     "Constraint",
     "ConstraintSyntaxError",
     "Cost",
@@ -88,12 +94,17 @@ __all__ = [
     "MaxChange",
     "MinChange",
     "ModelFileError",
+    "Noise",
     "NotSupportedError",
     "OneOf",
+    "Probability",
     "Progress",
     "PrototypeModel",
     "Quadratic",
+    "Ranges",
+    "Reasons",
     "Reference",
+    "Robustness",
     "Status",
     "TableModel",
     "Thresholded",
@@ -108,9 +119,11 @@ __all__ = [
     "load",
     "load_exported",
     "mad_weights",
+    "robustness",
     "save",
     "save_certificate",
     "verify_certificates",
+    "within_data",
 ]
 
 # Where each name lives. Importing the package takes no time: it is the first thing that the command
@@ -137,6 +150,7 @@ _HOMES = {
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
     "presentation.changes": ("Change",),
+    "problem.confidence": ("Confidence", "Noise", "Probability"),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",
@@ -144,7 +158,11 @@ _HOMES = {
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
+    "problem.seen": ("within_data",),
     "problem.weights": ("mad_weights",),
+    "questions.ranges": ("Ranges",),
+    "questions.reasons": ("Reasons",),
+    "questions.robustness": ("Robustness", "robustness"),
     "results": ("Counterfactual",),
     "search.branch_and_bound": ("Progress",),
     "tables.features": ("Feature", "Features"),

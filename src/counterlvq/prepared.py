@@ -62,6 +62,10 @@ class Asked(Protocol):
         """The user's margin."""
 
     @property
+    def is_sure(self) -> bool:
+        """Whether the margin is a confidence, which inputs have to have too."""
+
+    @property
     def method(self) -> Method:
         """How to search."""
 
@@ -167,7 +171,9 @@ class Prepared:
     def rules(self) -> Acceptance:
         """What an answer has to meet."""
         says, doubt = self.source.predictor(), self.source.doubt()
-        return Acceptance(self.model, self.template, self.asked.margin, says, doubt)
+        return Acceptance(
+            self.model, self.template, self.asked.margin, says, doubt, self.asked.is_sure
+        )
 
     def holds(self, factual: Floats) -> bool:
         """Whether an input meets the constraints as it is."""
@@ -230,7 +236,8 @@ class Prepared:
             bound = find.certificate.lower_bound(question, np.inf, margin, stop=stop)
             return _Verdict(Status.UNKNOWN, bound if np.isfinite(bound) else 0.0, np.inf, 0.0)
         answer, bound = find.answer, find.bound
-        closed = answer.is_closed(bound, self.answers.closing_gap) and not margin
+        is_closest = not margin or self.asked.is_sure
+        closed = answer.is_closed(bound, self.answers.closing_gap) and is_closest
         status = Status.OPTIMAL if closed else Status.FEASIBLE
         return _Verdict(status, bound, answer.gap(bound), answer.resolution)
 

@@ -35,7 +35,7 @@ from counterlvq.presentation.values import (
     value_of,
     with_gaps,
 )
-from counterlvq.presentation.wording import PLAIN, Wording, listed
+from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.saying import labelled_words
 from counterlvq.tables.features import Features
@@ -148,6 +148,7 @@ class Counterfactual:
     check: RowCheck | None = None  # of rows to show; answers that come without show all digits
     part: str = "prototype"  # what a prototype of the model is
     scales: tuple[str, ...] = ()  # on which changes of some columns are measured
+    confidence: str = ""  # that was asked for, in words
     respond: Respond | None = None  # the number behind a decision
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
 
@@ -285,6 +286,7 @@ class Counterfactual:
         template: str | None = None,
         dates: str = "2024-05-31",
         rules: Mapping[Constraint | str, str] | None = None,
+        ranges: Spoken | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -312,6 +314,8 @@ class Counterfactual:
             How dates are written.
         rules : mapping from constraint to str, optional
             What constraints are called where the input breaks them, or where they clash.
+        ranges : Ranges, optional
+            What `Explainer.ranges` says of the answer, for a sentence of its own behind the first.
 
         Examples
         --------
@@ -336,7 +340,8 @@ class Counterfactual:
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
             own = wording.template is not None and wording.has_place("broken")
-            return ("" if own else before) + self._sentence(wording)
+            behind = "" if ranges is None else f" {ranges.sentence(wording)}"
+            return ("" if own else before) + self._sentence(wording) + behind
         wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
             return f"{before}{self._demanded(wording)}{self._missing_words()}"
@@ -356,6 +361,7 @@ class Counterfactual:
         """Say what the constraints demand of an input that has the label already."""
         changes = listed([change.text(wording) for change in self.shown_changes])
         rules = "the margin" if self.margin else "the steps of its columns"
+        rules = f"the wish for {self.confidence}" if self.confidence else rules
         rules = "the constraints" if self.broken else rules
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
@@ -501,6 +507,7 @@ class Counterfactual:
         if self.status is Status.INFEASIBLE:
             return f"proved: {self.reason}"
         kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
+        kept = f" with {self.confidence}" if self.confidence else kept
         bound = bound_text(self.lower_bound)
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
@@ -520,6 +527,8 @@ class Counterfactual:
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""
             return f"{visible(self.reason)}{under}"
+        if not words and self.confidence:
+            return f"the model never says so with {self.confidence}, with or without constraints"
         if not words:
             limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
             where = " within the ranges of the features" if limited else ""

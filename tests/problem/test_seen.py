@@ -122,3 +122,75 @@ def test_weights_by_name() -> None:
         clvq.Manhattan({"b": 1}).value([1.0, 2.0])
     with pytest.raises(clvq.InvalidInputError, match="expected names of features"):
         clvq.Manhattan({0: 1.0})
+
+
+# --- ranges from a table ------------------------------------------------------------------------
+
+TABLE = np.array([[-1.0, 0.0], [3.0, 2.0], [0.5, 1.0], [1.0, 0.5], [2.0, 1.5]])
+
+
+@pytest.mark.parametrize("target", ["no", "mid", "yes"])
+@pytest.mark.parametrize("row", ROWS)
+def test_within_data_is_what_ranges_as_seen_are(row, target) -> None:
+    by_features = clvq.Features(["a", "b"]).refined(seen=SEEN)
+    told = clvq.Explainer(MODEL, features=by_features).explain(row, target=target)
+    for table in (TABLE, pd.DataFrame(TABLE, columns=["a", "b"])):
+        asked = clvq.Explainer(MODEL, constraints=clvq.within_data(table))
+        cf = asked.explain(row, target=target)
+        assert (cf.status, cf.cost) == (told.status, pytest.approx(told.cost))
+
+
+def test_quantiles_are_values_of_the_table_rounded_outwards() -> None:
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(201, 3)) * [1e-9, 1.0, 1e9]
+    for low, high in ((0, 1), (0.1, 0.9), (0.013, 0.5), (0.5, 0.5), (0, 0)):
+        for j, item in enumerate(clvq.within_data(rows, quantiles=(low, high))):
+            inside = (item.lower <= rows[:, j]) & (rows[:, j] <= item.upper)
+            assert {item.lower, item.upper} <= set(rows[:, j].tolist())
+            # At most the asked share lies beyond each end, and one row less would be too few.
+            assert (rows[:, j] < item.lower).sum() <= low * 200 < (rows[:, j] <= item.lower).sum()
+            above = (rows[:, j] > item.upper).sum()
+            assert above <= (1 - high) * 200 + 1e-9 < (rows[:, j] >= item.upper).sum()
+            assert inside.any()
+
+
+def test_within_data_passes_over_levels_and_columns_that_the_model_does_not_see() -> None:
+    days = pd.to_datetime(["2020-01-01", "2020-03-01", "2020-02-01"])
+    table = pd.DataFrame(
+        {"a": [0, 3, 1], "job": ["x", "y", "x"], "opened": days, "b": [0.0, 2.0, None]}
+    )
+    with pytest.warns(UserWarning, match="within_data passes over missing values: 1 of column 'b'"):
+        found = clvq.within_data(table)
+    assert [str(item) for item in found] == [
+        "a from 0 to 3 as seen in the data",
+        "opened from 2020-01-01 to 2020-03-01 as seen in the data",
+        "b from 0 to 2 as seen in the data",
+    ]
+    features = clvq.Features(["a", clvq.Feature("b", levels=[0.0, 2.0, 5.0])])
+    levels = clvq.Explainer(MODEL, constraints=[found[0], found[2]], features=features)
+    assert levels.explain([0.0, 0.0], target="mid").values[1] == 1  # the level 2.0
+
+
+@pytest.mark.parametrize(
+    ("table", "quantiles", "words"),
+    [
+        (TABLE, (0.9, 0.1), "quantiles is (0.9, 0.1); expected a pair such as (0.01, 0.99), both"),
+        (TABLE, (0, 2), "both from 0 to 1"),
+        (TABLE, 0.5, "expected a pair"),
+        (TABLE, (float("nan"), 1), "quantiles"),
+        (pd.DataFrame({"a": ["x", "y"]}), (0, 1), "no column of numbers"),
+        (pd.DataFrame({"a": [1.0, np.inf]}), (0, 1), "infinite value in column 'a'"),
+        ([[np.nan, 1.0], [np.nan, 2.0]], (0, 1), "no number in column 0"),
+        (pd.DataFrame({"a": np.zeros(0)}), (0, 1), "no number in column 'a'"),
+    ],
+)
+def test_within_data_says_what_is_wrong(table, quantiles, words) -> None:
+    with pytest.raises(clvq.InvalidInputError) as caught:
+        clvq.within_data(table, quantiles)
+    assert words in str(caught.value)
+
+
+def test_a_range_of_an_unknown_column_is_an_error() -> None:
+    stranger = clvq.within_data(pd.DataFrame({"c": [1.0, 2.0]}))
+    with pytest.raises(clvq.UnknownFeatureError, match="'c' does not exist"):
+        clvq.Explainer(MODEL, constraints=stranger)

@@ -14,6 +14,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import (
     CLOSE_CALL,
+    CONFIDENT_CUSHION,
     INEQUALITY_ROUNDING,
     MARGIN_ROUNDING,
     SAFE,
@@ -117,6 +118,8 @@ class Acceptance:
     margin: float | None
     says: Callable[[Floats], NDArray[Any]] | None = None  # the user's own `predict`, if another
     doubt: Leads | None = None  # what its rounding leaves open
+    # Whether the margin is a confidence: inputs have to have it too, and no digit may lack.
+    is_sure: bool = False
 
     @property
     def ties_count(self) -> bool:
@@ -202,8 +205,10 @@ class Acceptance:
             scores = self.model.distances(Y)
             rival = scores[:, ~target_mask].min(axis=1, initial=np.inf)
             own = scores[:, target_mask].min(axis=1)
-            kept = rival - own >= self.margin - MARGIN_ROUNDING * (own + self.margin)
-            won = won & (kept | (Y == X).all(axis=1))
+            slack = MARGIN_ROUNDING * (own + self.margin)
+            if self.is_sure:
+                return np.asarray(won & (rival - own >= self.margin + slack))
+            won = won & ((rival - own >= self.margin - slack) | (Y == X).all(axis=1))
         return won
 
     def nearest_wished(self, rows: Floats, target_mask: NDArray[np.bool_]) -> NDArray[np.intp]:
@@ -288,10 +293,13 @@ class Acceptance:
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead to ask for so that the label is certain at rows and around them, (n,)."""
-        if self.doubt is None:
-            return np.zeros(len(rows))
-        ample = _SCARCE if self.doubt.is_coarse else _AMPLE
-        least = ample * self.doubt.least_margin(rows)
+        least = np.zeros(len(rows))
+        if self.doubt is not None:
+            ample = _SCARCE if self.doubt.is_coarse else _AMPLE
+            least = ample * self.doubt.least_margin(rows)
+        if self.is_sure:
+            margin, scores = self.margin or 0.0, self.model.distances(rows)
+            least = np.maximum(least, margin + CONFIDENT_CUSHION * (margin + scores.max(axis=1)))
         return np.where(np.isfinite(least), least, 0.0)
 
     def blur(self, rows: Floats) -> Floats:

@@ -56,6 +56,7 @@ class _Asked:
     margin: float | None
     method: Method
     gap: float
+    is_sure: bool = False  # files have no confidences
 
 
 def view_of(model: Values, question: Values) -> Prepared:

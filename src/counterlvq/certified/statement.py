@@ -97,6 +97,11 @@ def _map(table_map: TableMap) -> Values:
 def question_values(view: Prepared) -> Values:
     """Say what was asked: columns and their grids, cost, constraints, margin and tolerance."""
     asked = view.asked
+    if asked.is_sure:
+        raise NotSupportedError(
+            "certificate files have no kind for a confidence. Verify such answers with "
+            "`explainer.verify`."
+        )
     prices, features = asked.prices, asked.features
     return {
         "columns": [_column(feature) for feature in features],

@@ -29,6 +29,7 @@ from counterlvq.cli.ending import ENDING
 from counterlvq.cli.explain import explain
 from counterlvq.cli.importing import import_
 from counterlvq.cli.inspecting import inspect
+from counterlvq.cli.reasoning import reasons
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
 from counterlvq.cli.telling import say, write_whatever_comes
@@ -40,7 +41,7 @@ __all__ = ["COMMANDS", "app", "run"]
 
 # A new command is a module of its own and a place in this list.
 COMMANDS: tuple[click.Command, ...] = (
-    columns, train, import_, explain, verify, report, inspect, reproduce, demo, completion,
+    columns, train, import_, explain, reasons, verify, report, inspect, reproduce, demo, completion,
 )  # fmt: skip
 
 
@@ -54,6 +55,9 @@ class _InOrder(click.Group):
     cls=_InOrder,
     commands=list(COMMANDS),
     invoke_without_command=True,
+    # The control character keeps the lines apart.
+    help="\b\nSmallest changes to an input that change the decision, with a proof.\n"
+    "  counterlvq explain loans.clvq rejected.csv --target yes --freeze age",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
     epilog="Exit codes: 0 done, 1 error, 2 usage, 3 unanswered rows, 130 interrupted.",
 )
@@ -61,11 +65,7 @@ class _InOrder(click.Group):
 @debug_option
 @click.pass_context
 def app(ctx: click.Context) -> None:
-    """Smallest changes to an input that change the decision, with a proof.
-
-    \b
-      counterlvq explain loans.clvq rejected.csv --target yes --freeze age
-    """  # noqa: D301 - click reads the control character
+    """Run a command; without one, show what there is."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help(), err=True)
         ctx.exit(2)

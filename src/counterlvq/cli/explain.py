@@ -51,6 +51,7 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @question_options
 @wording_options
 @table_options
+@click.option("--ranges", is_flag=True, help="In text and JSON, also say how far values may go on.")
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
 @bad_rows_option
 @click.option(
@@ -74,6 +75,7 @@ def explain(
     model: str,
     table: str,
     target: tuple[str, ...],
+    ranges: bool,
     jobs: int | None,
     bad_rows: str,
     kind: str | None,
@@ -95,6 +97,8 @@ def explain(
     kind = kind or _kind_by_ending(output)
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
+    if ranges and kind not in ("text", "json"):
+        raise click.UsageError("--ranges are told in text and JSON; add --format text or json.")
     _check_proofs(output, certificates, model_apart)
     check_writable(output)
     loaded = read_model(model)
@@ -121,7 +125,7 @@ def explain(
         told = (
             listing(batch, defaults_told(explainer), wording)
             if kind == "table"
-            else _told(batch, kind, escape, wording)
+            else _told(batch, kind, escape, wording, explainer if ranges else None)
         )
     _put(told, output)
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
@@ -173,12 +177,24 @@ def _kind_by_ending(output: str) -> str:
 
 
 def _told(
-    batch: clvq.CounterfactualBatch, kind: str, escape: bool, wording: Wording
+    batch: clvq.CounterfactualBatch,
+    kind: str,
+    escape: bool,
+    wording: Wording,
+    ranging: clvq.Explainer | None,
 ) -> bytes | str:
-    """Put answers into bytes for programs, or into sentences for people."""
-    if kind == "text":
-        return _texts(batch, wording)
-    return _json(batch) if kind == "json" else _columns(batch, kind, escape)
+    """Put answers into bytes for programs, or into sentences for people.
+
+    `ranging` finds the ranges of answers, where these are asked for.
+    """
+    if kind in ("csv", "parquet"):
+        return _columns(batch, kind, escape)
+    found = [_ranges(ranging, cf) for cf in batch]
+    return _texts(batch, wording, found) if kind == "text" else _json(batch, found)
+
+
+def _ranges(explainer: clvq.Explainer | None, cf: clvq.Counterfactual) -> clvq.Ranges | None:
+    return explainer.ranges(cf) if explainer is not None and cf.status.has_answer else None
 
 
 def _put(told: bytes | str, output: str) -> None:
@@ -193,14 +209,20 @@ def _put(told: bytes | str, output: str) -> None:
         write_whole(output, told)
 
 
-def _texts(batch: clvq.CounterfactualBatch, wording: Wording) -> str:
+def _texts(
+    batch: clvq.CounterfactualBatch, wording: Wording, ranges: list[clvq.Ranges | None]
+) -> str:
     """Write a line for each row, or a paragraph where a template has several lines."""
-    texts = [cf.text(**vars(wording)).rstrip("\n") for cf in batch]
+    pairs = zip(batch, ranges, strict=True)
+    texts = [cf.text(**vars(wording), ranges=found).rstrip("\n") for cf, found in pairs]
     return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
 
 
-def _json(batch: clvq.CounterfactualBatch) -> bytes:
-    told = [{"row": i, **batch[i].to_dict()} for i in range(len(batch))]
+def _json(batch: clvq.CounterfactualBatch, ranges: list[clvq.Ranges | None]) -> bytes:
+    told: list[dict[str, Any]] = [{"row": i, **batch[i].to_dict()} for i in range(len(batch))]
+    for row, found in zip(told, ranges, strict=True):
+        if found is not None:
+            row["ranges"] = found.to_dict()
     return f"{json.dumps(told, indent=1, allow_nan=False)}\n".encode()
 
 

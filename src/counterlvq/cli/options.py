@@ -19,7 +19,7 @@ from counterlvq.visible import shown_text
 
 __all__ = [
     "bad_rows_option", "defaults_told", "explainer_from", "label_from", "question_options",
-    "targets_from",
+    "range_options", "targets_from",
 ]  # fmt: skip
 
 COSTS = ("manhattan", "mad", "euclidean")
@@ -53,6 +53,23 @@ def _end(text: str, open_end: float) -> float:
         raise ValueError(f"{text.strip()!r} is no number.") from None
 
 
+def _confidence(text: str) -> clvq.Confidence:
+    """Read how sure the model has to be, as in probability=0.9 or noise=0.1:linf."""
+    kind, _, how = text.partition("=")
+    number, colon, norm = how.partition(":")
+    try:
+        if kind == "probability" and not colon:
+            return clvq.Probability(float(number))
+        if kind == "noise":
+            return clvq.Noise(float(number), norm or "l2")
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r}: {error}") from None
+    raise click.BadParameter(
+        f"{text!r} is no confidence; expected probability=0.9 or noise=RADIUS:NORM, such as "
+        f"noise=0.1:linf."
+    )
+
+
 def _switch(text: str) -> tuple[str, float]:
     """Read a feature and what another level of it costs, as in kitchen=2."""
     feature, _, price = text.rpartition("=")
@@ -68,10 +85,19 @@ def _switch(text: str) -> tuple[str, float]:
     return feature, number
 
 
-_OPTIONS = (
-    click.option(
-        "--target", multiple=True, metavar="LABEL", help="Wished-for class; repeat for any of some."
-    ),
+_TARGET = click.option(
+    "--target", multiple=True, metavar="LABEL", help="Wished-for class; repeat for any of some."
+)
+_FREEZE = click.option(
+    "--freeze", multiple=True, metavar="FEATURE", help="Keep it as it is; repeatable."
+)
+_CONFIDENCE = click.option(
+    "--confidence",
+    type=_confidence,
+    metavar="KIND=HOW",
+    help="Be sure: probability=0.9, or noise=0.1:linf (l1, l2, linf).",
+)
+_COSTS_AND_COLUMNS = (
     click.option(
         "--cost",
         type=click.Choice(COSTS),
@@ -89,9 +115,8 @@ _OPTIONS = (
         metavar="FEATURE=PRICE",
         help="What another level costs, 1 by default; repeatable.",
     ),
-    click.option(
-        "--freeze", multiple=True, metavar="FEATURE", help="Keep it as it is; repeatable."
-    ),
+)
+_RULES_AND_LIMITS = (
     click.option(
         "--bounds",
         multiple=True,
@@ -99,6 +124,7 @@ _OPTIONS = (
         metavar="FEATURE=LOW:HIGH",
         help="Keep it in a range, either end open; repeatable.",
     ),
+    click.option("--within", metavar="TABLE", help="Keep numbers to the ranges of these rows."),
     click.option(
         "--constraint", multiple=True, metavar="TEXT", help='Such as "a <= 2 * b"; repeatable.'
     ),
@@ -118,7 +144,16 @@ bad_rows_option = click.option(
 
 def question_options(command: F) -> F:
     """Add the options by which a question is asked."""
-    for option in reversed(_OPTIONS):
+    for option in reversed(
+        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _FREEZE, *_RULES_AND_LIMITS)
+    ):
+        command = option(command)
+    return command
+
+
+def range_options(command: F) -> F:
+    """Add those of the options that are about inputs as such, not about changes to a target."""
+    for option in reversed((*_COSTS_AND_COLUMNS, *_RULES_AND_LIMITS)):
         command = option(command)
     return command
 
@@ -132,11 +167,13 @@ def explainer_from(
     anywhere: bool,
     columns: str | None,
     switch: tuple[tuple[str, float], ...],
-    freeze: tuple[str, ...],
     bounds: tuple[clvq.Bounds, ...],
+    within: str | None,
     constraint: tuple[str, ...],
     method: str,
     time_limit: float | None,
+    freeze: tuple[str, ...] = (),
+    confidence: clvq.Confidence | None = None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
     if reference is not None and cost not in (None, "mad"):
@@ -154,6 +191,7 @@ def explainer_from(
     weights = _typical(model, features, reference, table) if by_deviations else None
     if model.reference is not None and not anywhere:
         features = _with_ranges(model.reference.described(features), bounds)
+    seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
     prices = dict(switch)
     if len(prices) < len(switch):
         raise click.UsageError("--switch prices a feature twice; expected each feature once.")
@@ -163,11 +201,22 @@ def explainer_from(
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*map(clvq.Freeze, freeze), *bounds, *constraint],
+        constraints=[*map(clvq.Freeze, freeze), *bounds, *seen, *constraint],
         method=method,
         time_limit=time_limit,
         features=features,
+        confidence=confidence,
     )
+
+
+def _known(table: Any, features: clvq.Features) -> Any:
+    """Leave out the columns that the model does not know, such as the label."""
+    names = [name for name in table.columns if name in features.names]
+    if not names:
+        raise clvq.InvalidInputError(
+            "the table of --within has no column of the model; expected some of its features."
+        )
+    return table[names]
 
 
 def _described(model: Model, path: str) -> clvq.Features:

@@ -12,7 +12,7 @@ from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
 from counterlvq.presentation.wording import DATES, NUMBERS, Wording
 
-__all__ = ["wording_from", "wording_options"]
+__all__ = ["sentence_options", "wording_from", "wording_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -36,7 +36,7 @@ def _template(text: str) -> str:
     return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
 
 
-_OPTIONS = (
+_SENTENCE = (
     click.option(
         "--subject",
         metavar="TEXT",
@@ -54,20 +54,22 @@ _OPTIONS = (
         help="What a class is called, such as good=accepted; repeatable.",
     ),
     click.option(
-        "--most",
-        type=click.IntRange(1),
-        metavar="N",
-        callback=_keep,
-        expose_value=False,
-        help="Name so many changes first, the others behind them.",
-    ),
-    click.option(
         "--numbers",
         type=click.Choice(list(NUMBERS)),
         metavar="SAMPLE",
         callback=_keep,
         expose_value=False,
         help="How numbers are written: 1,234.5 or 1.234,5 or 1 234,5 ...",
+    ),
+)
+_LIST = (
+    click.option(
+        "--most",
+        type=click.IntRange(1),
+        metavar="N",
+        callback=_keep,
+        expose_value=False,
+        help="Name so many changes first, the others behind them.",
     ),
     click.option(
         "--dates",
@@ -90,7 +92,14 @@ _OPTIONS = (
 
 def wording_options(command: F) -> F:
     """Add the options that say how answers are worded."""
-    for option in reversed(_OPTIONS):
+    for option in reversed((*_SENTENCE, *_LIST)):
+        command = option(command)
+    return command
+
+
+def sentence_options(command: F) -> F:
+    """Add those of the options that any sentence follows."""
+    for option in reversed(_SENTENCE):
         command = option(command)
     return command
 

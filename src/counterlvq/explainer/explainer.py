@@ -21,11 +21,16 @@ from counterlvq.explainer.rows import explain_rows
 from counterlvq.explainer.settings import at_least_zero
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
 from counterlvq.problem.targets import wished_prototypes
+from counterlvq.questions.confident import verified
+from counterlvq.questions.ranges import Ranges, ranges_of
+from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
+from counterlvq.tables.features import FeatureKey
 from counterlvq.tables.frames import TableView
 from counterlvq.types import Status
 
@@ -78,6 +83,12 @@ class Explainer(OneRow):
         second one, or a regressor the upper side: short for ``Thresholded(model, threshold)``,
         which takes the label, the names of the sides and the points of a scorecard as well.
 
+    confidence : Confidence, optional
+        How sure the model has to be of an answer: `Probability`, `Noise`. Rivals are then the
+        prototypes of any other label, wished for or not, and an input that has a wished-for label
+        without the confidence is not returned as it is. OPTIMAL means that no answer with the
+        confidence is closer.
+
     Examples
     --------
     >>> import counterlvq as clvq
@@ -112,8 +123,10 @@ class Explainer(OneRow):
         gap: float = 1e-4,
         features: Any = None,
         threshold: float | None = None,
+        confidence: Confidence | None = None,
     ) -> None:
         with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
+            self._make_sure(confidence, margin)
             self._prepare(
                 model, cost, constraints, margin, method, time_limit, gap, features, threshold
             )
@@ -264,6 +277,8 @@ class Explainer(OneRow):
             )
         if counterfactual.status is Status.INVALID:
             return 0.0
+        if self.confidence is not None:
+            return verified(self.parts_for(counterfactual.target), counterfactual)
         target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
         if not self._source.coordinates.holds(row):
@@ -308,6 +323,82 @@ class Explainer(OneRow):
         }
         if time_limit is not None:
             changes["time_limit"] = at_least_zero("time_limit", time_limit)
-        other = self._asking(**changes)
-        other._refuse_unpriced()
-        return other
+        return self.asking_for(**changes)
+
+    def reasons(
+        self, x: ArrayLike | Mapping[str, float], order: Sequence[FeatureKey] | None = None
+    ) -> Reasons:
+        """Find features that settle the decision, whatever the others do within their ranges.
+
+        A sufficient reason: as long as its features keep their values, every input within the
+        ranges gets the same label, and none of the features can be left out. Ranges are those of
+        the features and of constraints such as `Bounds`, `OneOf`, `within_data(X)` or
+        ``"a + b <= 3"``. Constraints on changes (`Freeze`, `Increase`, ``original(f)``, ...) and
+        the margin play no part.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The input, within the ranges.
+        order : sequence of str or int, optional
+            Features that are to be in the reason rather than others, the first ones first; then
+            all others in the order of the columns.
+
+        Returns
+        -------
+        Reasons
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> table = [[1.0, 1.0], [2.0, 0.0], [6.0, 3.0], [5.0, 2.0]]
+        >>> model = clvq.PrototypeModel([[1, 1], [5, 2]], ["no", "yes"], None, ["pay", "age"])
+        >>> explainer = clvq.Explainer(model, constraints=clvq.within_data(table))
+        >>> why = explainer.reasons([1.0, 1.0])
+        >>> why.features
+        ('pay',)
+        >>> why.witnesses["pay"].text()
+        'The answer would have been yes if pay were 2.13 higher (3.13 instead of 1).'
+        """
+        with told_if_too_large("reasons were looked for"):
+            return reasons_of(self, x, order)
+
+    def ranges(
+        self,
+        counterfactual: Counterfactual,
+        side: str = "both",
+        units: Mapping[FeatureKey, float] | None = None,
+    ) -> Ranges:
+        """Widen an answer to ranges, in which every combination of values is an answer, too.
+
+        For each feature that changes an interval, or a set of levels or whole numbers; all others
+        stay as they are in the answer. Under a shared metric only. The closest answer lies at the
+        edge of what will do, so that its ranges usually lead away from the input. That every
+        combination keeps the label and the constraints is proved plane by plane in rational
+        numbers, and with a lead that rounding in the model's own `predict` cannot undo.
+
+        Parameters
+        ----------
+        counterfactual : Counterfactual
+            An answer of this explainer.
+        side : {"both", "away"}
+            Whether ranges may reach back towards the value of the input, or lead away from it.
+        units : mapping from feature to float, optional
+            The widths of all ranges together are as large as can be, counted in these units; by
+            default in what a cost of 1 buys.
+
+        Returns
+        -------
+        Ranges
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
+        >>> explainer = clvq.Explainer(model, constraints=["a <= 3", "b <= 9"])
+        >>> ranges = explainer.ranges(explainer.explain([0.0, 0.0], target="yes"))
+        >>> print(ranges)
+        It stays yes with a at 3 and b from 1.001 to 9.
+        """
+        with told_if_too_large("ranges were looked for"):
+            return ranges_of(self, counterfactual, side, units)

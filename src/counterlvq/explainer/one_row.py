@@ -16,6 +16,7 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.questions import Question
 from counterlvq.explainer.settings import (
     at_least_zero,
+    checked_confidence,
     checked_constraints,
     checked_cost,
     checked_method,
@@ -28,6 +29,7 @@ from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import FeatureCondition, Prepared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
@@ -35,6 +37,13 @@ from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.seen import outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
+from counterlvq.questions.confident import (
+    Part,
+    confident_answer,
+    confirmed_by,
+    margin_of,
+    parts_of,
+)
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
@@ -61,10 +70,18 @@ class OneRow:
     time_limit: float | None
     gap: float
     features: Features
+    confidence: Confidence | None
+    is_sure: bool  # whether the margin is that of a confidence
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: Kept[Hashable, Prepared]
     _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
+    _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
+
+    def _make_sure(self, confidence: Confidence | None, margin: float | None) -> None:
+        """Keep how sure the model has to be of an answer."""
+        object.__setattr__(self, "confidence", checked_confidence(confidence, margin))
+        object.__setattr__(self, "is_sure", confidence is not None)
 
     def _prepare(
         self,
@@ -86,12 +103,15 @@ class OneRow:
         put("model", self._source.model)
         put("features", self._source.features)
         put("constraints", with_those_of(self.features, checked_constraints(constraints)))
+        if self.confidence is not None:
+            margin = margin_of(self.confidence, self._source)
         put("margin", None if margin is None else at_least_zero("margin", margin))
         put("method", checked_method(method))
         put("time_limit", None if time_limit is None else at_least_zero("time_limit", time_limit))
         put("gap", at_least_zero("gap", gap))
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", Kept(_MOST_VIEWS))
+        put("_parts", Kept(_MOST_VIEWS))
         put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
@@ -108,17 +128,28 @@ class OneRow:
         target: Any,
         push: float = 1.0,
         progress: bool | Callable[[Progress], None] = False,
+        *,
+        find_clash: bool = True,
     ) -> Counterfactual:
         """Answer for one input that has been read.
 
         `push` multiplies the lead that the user's own `predict` is taken to need, where it
-        has rejected an answer among others.
+        has rejected an answer among others. `find_clash` looks for the constraints that clash
+        where there is no answer.
         """
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-            return self._searched(row, target, push, progress)
+            if self.confidence is not None:
+                whole: Any = self  # an Explainer, of which this class is a part
+                return confident_answer(whole, self.confidence, row, target)
+            return self._searched(row, target, push, progress, find_clash)
 
     def _searched(
-        self, row: Floats, target: Any, push: float, progress: bool | Callable[[Progress], None]
+        self,
+        row: Floats,
+        target: Any,
+        push: float,
+        progress: bool | Callable[[Progress], None],
+        find_clash: bool,
     ) -> Counterfactual:
         view = self.prepared_for(row)
         factual = view.inner(row)
@@ -127,19 +158,48 @@ class OneRow:
         target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
         context = SearchContext.begun(view.rules, factual, target_mask, self.time_limit)
-        if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
+        if (
+            target_mask[nearest]
+            and now.steady[0]
+            and push == 1.0
+            and view.holds(factual)
+            and self._is_sure_of(view, factual, nearest, target_mask)
+        ):
             return self._unchanged(row, nearest, target_mask)
         question = view.answers.question(factual, target_mask)
         with reporter(progress) as report:
             find, prototype = confirmed(
                 question, context, lambda asked: view.find(question, asked, report), push
             )
-        return self._result(row, view, question, context, find, prototype, nearest)
+        return self._result(row, view, question, context, find, prototype, nearest, find_clash)
+
+    def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
+        """Answer for a row that has been read; for questions that are made of several.
+
+        Without `find_clash`, where there is no answer all constraints are said to clash.
+        """
+        answer = self._answer(row, target, find_clash=find_clash)
+        return replace(answer, check=self._check, respond=self._source.responds)
+
+    def parts_for(self, labels: Sequence[Any]) -> list[Part]:
+        """Divide a question with a confidence into ordinary ones, once for each wish."""
+        confidence, key = self.confidence, tuple(labels)
+        assert confidence is not None
+        whole: Any = self  # an Explainer, of which this class is a part
+        return self._parts.get(key, lambda: (parts_of(whole, confidence, key), 1))
+
+    def asking_for(self, **changes: Any) -> Self:
+        """Return an explainer with other constraints, margin or time limit, of the same model."""
+        other = self._asking(**changes)
+        other._refuse_unpriced()
+        return other
 
     def _asking(self, **changes: Any) -> Self:
         """Return an explainer that asks something else."""
         other = copy(self)
-        for name, value in {**changes, "_views": Kept(_MOST_VIEWS), "_read": {}}.items():
+        fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
+        fresh["_read"] = {}
+        for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
 
@@ -150,6 +210,8 @@ class OneRow:
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
+        if self.confidence is not None:
+            return confirmed_by(self.parts_for(target), row, shown, most)
         with np.errstate(all="ignore"):
             view = self.prepared_for(row)
             x, y = view.inner(row), view.inner(shown)
@@ -194,7 +256,7 @@ class OneRow:
         if context.target_mask.all():
             return None
         limit = None if self.time_limit is None else max(0.0, context.seconds_left())
-        other = self._asking(margin=None, time_limit=limit)
+        other = self._asking(margin=None, confidence=None, is_sure=False, time_limit=limit)
         return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
 
     def _unchanged(
@@ -219,6 +281,15 @@ class OneRow:
             part=self.model.meaning.part,
         )
 
+    def _is_sure_of(
+        self, view: Prepared, factual: Floats, nearest: int, target_mask: NDArray[np.bool_]
+    ) -> bool:
+        """Whether an input has the lead that a confidence asks for."""
+        if not self.is_sure or not self.margin:
+            return True
+        X = factual[None, :]
+        return bool(view.rules.wins(X, X, np.array([nearest]), target_mask)[0])
+
     def _result(
         self,
         row: Floats,
@@ -228,6 +299,7 @@ class OneRow:
         find: SearchResult,
         prototype: int,
         nearest: int,
+        find_clash: bool,
     ) -> Counterfactual:
         verdict = view.verdict(question, find, context)
         status = verdict.status
@@ -240,11 +312,13 @@ class OneRow:
             steps.append("the time limit was reached")
         why = Reason((), True, "; ".join(steps))
         bound, reason = verdict.bound, why.words
-        if status is Status.INFEASIBLE:
+        if status is Status.INFEASIBLE and not find_clash:
+            why = Reason(tuple(range(len(self.constraints))), False, reason)
+        elif status is Status.INFEASIBLE:
             count = len(self.constraints)
             why = conflict(view.answers, question, context, find, count, view.template_with)
             reason = why.words
-            if self.margin:
+            if self.margin and not self.is_sure:
                 bound, reason = self._without_margin(row, reason, context)
         broken = view.broken_by(question.x)
         return Counterfactual(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import finite_scalar, told
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.seen import constraints_of
@@ -14,6 +15,7 @@ from counterlvq.types import Method
 
 __all__ = [
     "at_least_zero",
+    "checked_confidence",
     "checked_constraints",
     "checked_cost",
     "checked_method",
@@ -31,6 +33,22 @@ def checked_cost(cost: Cost | None) -> Cost:
             f"Mahalanobis(matrix)."
         )
     return cost
+
+
+def checked_confidence(confidence: Confidence | None, margin: float | None) -> Confidence | None:
+    """Return the confidence; it takes the place of a margin."""
+    if confidence is None:
+        return None
+    if not isinstance(confidence, Confidence):
+        raise InvalidInputError(
+            f"confidence is {confidence!r}; expected one such as Probability(0.9) or Noise(0.1)."
+        )
+    if margin is not None:
+        raise InvalidInputError(
+            "margin and confidence are both given, and a confidence is a margin of its own; "
+            "expected one of them."
+        )
+    return confidence
 
 
 def checked_constraints(

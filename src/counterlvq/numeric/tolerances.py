@@ -101,6 +101,9 @@ DEFINITE_PIVOT = 1e-12
 # rounding can blur at the prototype that is to win, and at most for MOST_BLURS times that.
 SHARE_OF_LEAD = 2.0**-24
 MOST_BLURS = 2.0**8
+# An answer with a confidence aims at so much more than it has to have, as a share of the scores
+# that meet: what is computed of it is rounded.
+CONFIDENT_CUSHION = 2.0**-34
 # A default margin that leaves more than CLOSED_GAP open is tried again at this share of itself.
 FINER_MARGIN = 2.0**-12
 # Share of the scores that meet in `predict` which its rounding can blur.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from string import Formatter
-from typing import Any, final
+from typing import Any, Protocol, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
@@ -14,7 +14,7 @@ from counterlvq.presentation.numbers import exact_text
 from counterlvq.tables.features import Feature
 from counterlvq.visible import shown_text
 
-__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Wording", "listed", "plural"]
+__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Spoken", "Wording", "listed", "plural"]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
 # space is narrow and does not let a number break in two.
@@ -170,6 +170,13 @@ class Wording:
 
 
 PLAIN = Wording()
+
+
+class Spoken(Protocol):
+    """What has a sentence of its own, such as `Ranges`."""
+
+    def sentence(self, wording: Wording) -> str:
+        """Say it, worded like an answer."""
 
 
 def listed(parts: Sequence[str]) -> str:

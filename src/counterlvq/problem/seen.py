@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, plain, real_number, told
 from counterlvq.problem.constraints import (
     Bounds,
     Constraint,
@@ -21,10 +22,20 @@ from counterlvq.problem.constraints import (
 )
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.dates import date_of
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import FeatureKey, Features
+from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.values import matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
-__all__ = ["AsSeen", "Outside", "constraints_of", "outside_of", "rows_outside", "stated"]
+__all__ = [
+    "AsSeen",
+    "Outside",
+    "constraints_of",
+    "outside_of",
+    "rows_outside",
+    "stated",
+    "within_data",
+]
 
 # Which values of a row lie outside the range that was seen, by position of the constraint, and
 # whether they lie above it.
@@ -43,6 +54,7 @@ class AsSeen(Constraint):
     """Change a number to values in the range that was seen in the data, and to no others.
 
     Where the value of a row lies outside, it may stay, and so may all between it and the range.
+    Of a column that the model does not see, and of one that has levels, it says nothing.
 
     Examples
     --------
@@ -50,7 +62,7 @@ class AsSeen(Constraint):
     'income from 120 to 8,000 as seen in the data'
     """
 
-    feature: str
+    feature: FeatureKey
     lower: float = -inf
     upper: float = inf
     label: str = field(default="", compare=False)  # what people read instead of the name
@@ -68,15 +80,25 @@ class AsSeen(Constraint):
             words = f"of at least {low}"
         else:
             words = f"from {low} to {high}" if low != high else f"of {low} only"
-        return f"{self.label or self.feature} {words} as seen in the data"
+        is_named = self.label or isinstance(self.feature, str)
+        name = self.label or (self.feature if is_named else f"feature {self.feature}")
+        return f"{name} {words} as seen in the data"
 
     def _shown(self, end: float) -> str:
         if self.is_date and abs(end) < inf:
             return date_of(end).isoformat()
         return f"{plain(end):,}".removesuffix(".0")
 
+    def is_about(self, features: Features) -> bool:
+        """Whether it is the range of a number that the model sees."""
+        if not features.sees(self.feature):
+            return False
+        return features.columns[features.position(self.feature)].is_number
+
     def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
         """``lower <= y_j <= upper``; for a row outside, its own value is that end."""
+        if not self.is_about(features):
+            return ()
         lower = -inf if self.kept == "below" else self.lower
         upper = inf if self.kept == "above" else self.upper
         stated = Bounds(self.feature, lower, upper).conditions(features)
@@ -108,7 +130,7 @@ def _ranges(
     constraints: Sequence[Constraint | str], features: Features
 ) -> Iterable[tuple[int, int, AsSeen]]:
     for k, item in enumerate(constraints):
-        if isinstance(item, AsSeen):
+        if isinstance(item, AsSeen) and item.is_about(features):
             yield k, features.position(item.feature), item
 
 
@@ -147,3 +169,93 @@ def stated(constraint: Constraint, above: bool | None) -> Constraint:
     if above is None or not isinstance(constraint, AsSeen):
         return constraint
     return replace(constraint, kept="above" if above else "below")
+
+
+def within_data(X: Any, quantiles: tuple[float, float] = (0, 1)) -> list[Constraint]:
+    """Keep numbers to the range that they have in a table: one constraint for each column.
+
+    A number changes to values in its range and to no others. Where the value of an input lies
+    outside, it may stay, and so may all between it and the range.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), DataFrame or Arrow table
+        Typically the training table. Columns of a frame are known by name, and those of levels or
+        booleans are passed over: these have their levels. Columns of an array are known by
+        position. Missing values are passed over with a warning.
+    quantiles : pair of float, default (0, 1)
+        The ends of each range, as shares of the rows: (0.01, 0.99) leaves out the lowest and the
+        highest hundredth. An end is a value of the table, the next one outwards.
+
+    Returns
+    -------
+    list of Constraint
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"])
+    >>> table = [[0.0, 0.0], [1.0, 1.0], [2.5, 2.0], [3.0, 8.0]]
+    >>> seen = clvq.within_data(table)
+    >>> [str(item) for item in seen]
+    ['feature 0 from 0 to 3 as seen in the data', 'feature 1 from 0 to 8 as seen in the data']
+    >>> explainer = clvq.Explainer(model, clvq.Manhattan([1, 2]), constraints=seen)
+    >>> explainer.explain([0.0, 0.0]).x.round(3)
+    array([3., 1.])
+    """
+    low, high = _checked_shares(quantiles)
+    columns = _columns(X)
+    for key, (values, _) in columns.items():
+        if not np.isfinite(values).any():
+            raise InvalidInputError(
+                f"X has no number in column {key!r}; expected at least one. Leave the column out."
+            )
+    gaps = {f"column {key!r}": int(np.isnan(values).sum()) for key, (values, _) in columns.items()}
+    warn_of_gaps("within_data", gaps, max(len(values) for values, _ in columns.values()))
+    found: list[Constraint] = []
+    for key, (values, is_date) in columns.items():
+        there = values[np.isfinite(values)]
+        lower = float(np.quantile(there, low, method="lower"))
+        upper = float(np.quantile(there, high, method="higher"))
+        found.append(AsSeen(key, lower, upper, is_date=is_date))
+    return found
+
+
+def _checked_shares(quantiles: tuple[float, float]) -> tuple[float, float]:
+    given: Any = quantiles
+    wrong = f"quantiles is {told(quantiles)}; expected a pair such as (0.01, 0.99)"
+    if isinstance(given, str | bytes) or not np.iterable(given):
+        raise InvalidInputError(f"{wrong}.")
+    ends = [real_number("quantiles", end) for end in given]
+    if len(ends) != 2 or not 0 <= ends[0] <= ends[1] <= 1:
+        raise InvalidInputError(f"{wrong}, both from 0 to 1 and in order.")
+    return ends[0], ends[1]
+
+
+def _columns(X: Any) -> dict[FeatureKey, tuple[Floats, bool]]:
+    """Read the columns of numbers, and whether they are dates."""
+    frame = as_frame(settled(X))
+    if frame is None:
+        rows = matrix_with_gaps("X", X)
+        found: dict[FeatureKey, tuple[Floats, bool]] = {
+            j: (rows[:, j], False) for j in range(rows.shape[1])
+        }
+    else:
+        found = {
+            name: (_numbers(frame, name), frame.kind(name) is Kind.DATE)
+            for name in frame.names
+            if frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE)
+        }
+    if not found:
+        raise InvalidInputError("X has no column of numbers; expected at least one.")
+    return found
+
+
+def _numbers(frame: FrameView, name: str) -> Floats:
+    values = numbers_or_days(frame, name, frame.kind(name))
+    if np.isinf(values).any():
+        raise InvalidInputError(
+            f"X has an infinite value in column {name!r}; expected finite numbers. Leave the row "
+            f"or the column out."
+        )
+    return values

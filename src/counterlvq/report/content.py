@@ -218,6 +218,8 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
     """Whether an answer may lean on a constraint, as far as is seen without asking again."""
     y, x = cf.values, cf.original_values
     if isinstance(item, AsSeen):
+        if not item.is_about(explainer.features):
+            return False
         # A range leaves room that nobody can use between its end and the next value of a grid.
         j = explainer.features.position(item.feature)
         step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))

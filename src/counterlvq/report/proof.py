@@ -48,6 +48,8 @@ def proof_words(
     label = "still gets another label"
     if cf.margin:
         label = f"gets another label still, or a wished-for one by less than {cf.margin:g}"
+    if cf.confidence:
+        label = f"gets another label still, or a wished-for one without {cf.confidence}"
     meaning = (
         f"Every input that costs less than {bound} to reach{limits} {label}. "
         f"That is proved for all of them, not sampled."

@@ -86,7 +86,8 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
 
 def _constraints_words(explainer: Explainer) -> str:
     """List the user's constraints; ranges as seen in the data are counted, not listed."""
-    ranges = [item for item in explainer.constraints if isinstance(item, AsSeen)]
+    listed = [item for item in explainer.constraints if isinstance(item, AsSeen)]
+    ranges = [item for item in listed if item.is_about(explainer.features)]
     said = [words_of(item) for item in explainer.constraints if not isinstance(item, AsSeen)]
     if ranges:
         which = "its column" if len(ranges) == 1 else "their columns"

@@ -29,14 +29,14 @@ from counterlvq.programs.proof_data import ProofData, proof_data_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.branch_and_bound import Branching, Progress
 from counterlvq.search.compiled_boxes import CompiledBoxes, compiled_boxes_find
-from counterlvq.search.conflicts import Reason, conflict_of
+from counterlvq.search.conflicts import Reason, Room, conflict_of
 from counterlvq.search.exact import Search, compiled_find, refutation
 from counterlvq.search.mixed_integer import MixedBranching
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.types import Method
 
-__all__ = ["BranchAndBound", "Exact", "Strategy", "conflict"]
+__all__ = ["BranchAndBound", "Exact", "Strategy", "conflict", "room_under"]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
@@ -83,13 +83,31 @@ def conflict(
     `prepared` states listed constraints in numbers, `find` proves that there is no answer under
     all of them, and `context` has the clock, of which each question gets a share.
     """
-    budget, rules, x = _conflict_budget(find), context.rules, context.x
-    lead = float(rules.least_margin(x[None, :])[0])
+    x = context.x
+    room = room_under(answers, question, context, _conflict_budget(find), prepared)
 
     def contradict(kept: Sequence[int]) -> bool:
         template = prepared(kept)
         bare = template.at(x, Halfspaces.none(x.size), question.spread)
         return refutation(template, x, bare) is not None
+
+    return conflict_of(count, contradict, room, context.out_of_time)
+
+
+def room_under(
+    answers: Strategy,
+    question: Asked,
+    context: SearchContext,
+    budget: int,
+    prepared: Prepared,
+) -> Room:
+    """Say of listed constraints whether they leave room for a wished-for label.
+
+    `prepared` states them in numbers, branch and bound may take `budget` boxes, and each question
+    gets a share of the time that is left.
+    """
+    rules, x = context.rules, context.x
+    lead = float(rules.least_margin(x[None, :])[0])
 
     def room(kept: Sequence[int]) -> bool | None:
         fewer = replace(rules, template=prepared(kept))
@@ -106,7 +124,7 @@ def conflict(
                 return True
         return None
 
-    return conflict_of(count, contradict, room, context.out_of_time)
+    return room
 
 
 def _conflict_budget(find: SearchResult) -> int:

@@ -1,0 +1,199 @@
+"""How sure the model has to be of an answer.
+
+A confidence turns "the nearest prototype has the label" into more: a lead over every prototype of
+another label. `Probability` is one lead for all, `Noise` one for each pair of prototypes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf, log, log1p, nextafter
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector
+from counterlvq.numeric.tolerances import UNIT
+
+__all__ = ["Confidence", "Noise", "Probability", "shifted"]
+
+NORMS = ("l1", "l2", "linf")
+
+
+class Confidence(ABC):
+    """What an answer has to have beyond a wished-for label."""
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """Name it, as in "with a probability of at least 0.9"."""
+
+
+@final
+@dataclass(frozen=True)
+class Probability(Confidence):
+    """The model's own probability of the answer's label is at least `p`.
+
+    For models of two classes whose log odds grow evenly with the difference of two scores: logistic
+    regression, discriminant analysis, naive Bayes of Gaussians, RSLVQ and its kin, and pipelines
+    that end in one.
+
+    Parameters
+    ----------
+    p : float
+        Above one half and below 1.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"]
+    >>> model = LogisticRegression().fit(X, y)
+    >>> cf = clvq.Explainer(model, confidence=clvq.Probability(0.9)).explain([0.0])
+    >>> model.predict_proba([cf.x])[0, 1].round(6)
+    np.float64(0.9)
+    """
+
+    p: float
+
+    def __post_init__(self) -> None:
+        number = finite_scalar("Probability: p", self.p)
+        if not 0.5 < number < 1:
+            raise InvalidInputError(
+                f"Probability: p is {number:g}; expected a number above 0.5 and below 1. Any "
+                f"answer of two classes has one half."
+            )
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"a probability of at least {self.p:g}"
+
+    def lead(self, slope: float) -> float:
+        """Difference of scores at which the log odds, `slope` times it, are those of `p`.
+
+        Rounded down, so that no input with the probability is left out of a proof.
+        """
+        exact = (log(self.p) - log1p(-self.p)) / slope
+        return max(exact - 8.0 * UNIT * (abs(log(self.p)) + abs(log1p(-self.p))) / slope, 0.0)
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False)
+class Noise(Confidence):
+    """Every point within a radius of the answer lies in the cell of the same prototype.
+
+    For shared metrics and columns of numbers. A ball across the cells of two prototypes of one
+    class would do as well, and is not used: the answer may be farther than need be there.
+
+    Parameters
+    ----------
+    radius : float
+        Positive.
+    norm : {"l1", "l2", "linf"}
+        In which the radius is measured: sum, Euclidean length or largest of the changes.
+    weights : array-like of shape (d,), optional
+        Changes are multiplied by these first, positive ones; 1 by default.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5, "linf"))
+    >>> explainer.explain([0.0, 0.0], target="yes").x.round(6)
+    array([2.5, 0. ])
+    """
+
+    radius: float
+    norm: str
+    weights: Floats | None
+
+    def __init__(self, radius: float, norm: str = "l2", weights: ArrayLike | None = None) -> None:
+        if finite_scalar("Noise: radius", radius) <= 0:
+            raise InvalidInputError(f"Noise: radius is {radius:g}; expected a positive number.")
+        if norm not in NORMS:
+            known = ", ".join(map(repr, NORMS))
+            raise InvalidInputError(f"Noise: norm is {norm!r}; expected one of: {known}.")
+        kept = None if weights is None else finite_vector("Noise: weights", weights)
+        if kept is not None and not (kept > 0).all():
+            raise InvalidInputError("Noise: weights are not all positive; expected positive ones.")
+        object.__setattr__(self, "radius", float(radius))
+        object.__setattr__(self, "norm", norm)
+        object.__setattr__(self, "weights", kept)
+
+    def __repr__(self) -> str:
+        shown = "" if self.weights is None else f", weights={self.weights.tolist()!r}"
+        return f"Noise({self.radius!r}, {self.norm!r}{shown})"
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"room for noise of {self.radius:g} in {self.norm}"
+
+    def refuse(self, model: PrototypeModel, is_plain: bool) -> None:
+        """Refuse models for which rows are not shifted by a constant."""
+        if model.is_local:
+            raise NotSupportedError(
+                "Noise is for shared metrics, where cells have flat sides, and the metrics of this "
+                "model differ from prototype to prototype. Ask for a margin instead."
+            )
+        if not is_plain:
+            raise NotSupportedError(
+                "Noise is for columns of numbers that the model sees as they are, and some "
+                "here have levels or are transformed; expected numbers. Encode the levels before."
+            )
+        if self.weights is not None and self.weights.size != model.n_features:
+            raise InvalidInputError(
+                f"Noise: weights has {self.weights.size} entries; expected {model.n_features}, one "
+                f"for each feature."
+            )
+
+    def leads(self, model: PrototypeModel, prototype: int, rivals: Any) -> tuple[Floats, Floats]:
+        """Leads over rivals that the worst of the noise takes away: bounds from below and above.
+
+        The radius times the dual norm of each normal, (m,) each.
+        """
+        ahead = model.prototypes[rivals] - model.prototypes[prototype]
+        if model.diagonal is not None:
+            normals = 2.0 * ahead * model.diagonal**2
+            sizes = np.abs(normals)
+        elif model.omegas is not None:
+            F = model.shared_factor
+            normals = 2.0 * (ahead @ F.T) @ F
+            sizes = 2.0 * (np.abs(ahead) @ np.abs(F).T) @ np.abs(F)
+        else:
+            normals, sizes = 2.0 * ahead, 2.0 * np.abs(ahead)
+        if self.weights is not None:
+            normals, sizes = normals / self.weights, sizes / self.weights
+        steps = model.n_features + 2 * model.prototypes.shape[1] + 16
+        found = self.radius * self._dual(normals)
+        off = 2.0 * steps * UNIT * self.radius * self._dual(sizes)
+        return np.maximum(found - off, 0.0), found + off
+
+    def _dual(self, normals: Floats) -> Floats:
+        orders: dict[str, float] = {"l1": inf, "l2": 2, "linf": 1}
+        return np.asarray(np.linalg.norm(normals, ord=orders[self.norm], axis=1))
+
+
+def shifted(model: PrototypeModel, prototype: int, rivals: Any, leads: Floats) -> PrototypeModel:
+    """Return a model of one prototype and its rivals, each nearer by its lead, or by less.
+
+    Rounded so that the prototype wins wherever it has the leads.
+    """
+    base = np.zeros(model.n_prototypes) if model.offsets is None else model.offsets
+    own = float(base[prototype]) + float(leads.max(initial=0.0))
+    offsets = [own]
+    for k, lead in zip(rivals, leads, strict=True):
+        exact = Fraction(own) - Fraction(float(base[prototype])) + Fraction(float(base[k]))
+        exact -= Fraction(float(lead))
+        rounded = float(exact)
+        offsets.append(max(rounded if Fraction(rounded) >= exact else nextafter(rounded, inf), 0.0))
+    at = np.array([prototype, *rivals])
+    return PrototypeModel(
+        model.prototypes[at], model.labels[at], model.omegas, model.features.names, offsets
+    )

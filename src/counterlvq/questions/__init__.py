@@ -1,0 +1,1 @@
+"""Questions beyond the closest counterfactual, one per file, asked through an explainer."""

@@ -1,0 +1,167 @@
+"""The planes around an answer, in floats for a solver and in rational numbers for proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.conditions import LinearConditions
+from counterlvq.programs.template import ProgramTemplate
+
+__all__ = ["ExactRows", "rows_around"]
+
+Exact = list[Fraction]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ExactRows:
+    """Rows ``A y <= b``: a cell first, which is to be kept with a lead, then the constraints."""
+
+    A: Floats  # (m, d) rounded
+    b: Floats  # (m,) rounded
+    exact: tuple[tuple[Exact, Fraction], ...]  # the rows themselves
+    is_cell: NDArray[np.bool_]  # (m,)
+    held: NDArray[np.bool_]  # (d,) coordinates that other conditions than these are about
+    barred: NDArray[np.bool_]  # (d,) coordinates that have to be 0
+    lower: Floats  # (d,) bounds of single coordinates
+    upper: Floats
+
+    @property
+    def leads(self) -> Floats:
+        """Right-hand sides of the cell, the measure of what a lead is worth."""
+        return self.b[self.is_cell]
+
+    def hold(
+        self,
+        low: Floats,
+        high: Floats,
+        levels: Sequence[tuple[slice, Sequence[int | None]]],
+        lead: float,
+    ) -> bool:
+        """Whether every row holds at every point of a box; decided in rational numbers.
+
+        Coordinates in a slice of `levels` are 0 but for the listed one of which each is 1 in turn,
+        None for none of them. Rows of a cell have to hold by more than `lead`, or strictly.
+        """
+        if not (low <= high).all():
+            return False
+        apart = np.zeros(low.size, dtype=bool)
+        for span, _ in levels:
+            apart[span] = True
+        for (row, right), is_cell in zip(self.exact, self.is_cell, strict=True):
+            most = Fraction(0)
+            for j in np.flatnonzero(~apart):
+                if row[j]:
+                    end = high[j] if row[j] > 0 else low[j]
+                    if not np.isfinite(end):
+                        return False
+                    most += row[j] * Fraction(float(end))
+            for _, points in levels:
+                most += max(Fraction(0) if p is None else row[p] for p in points)
+            room = right - most
+            if room < 0 or (is_cell and room <= Fraction(lead)):
+                return False
+        return True
+
+
+def rows_around(
+    model: PrototypeModel,
+    template: ProgramTemplate,
+    rivals: NDArray[np.intp],
+    prototype: int,
+    x: Floats,
+) -> ExactRows:
+    """State the cell of a prototype and the constraints at an input, exactly."""
+    exact = [*_cell(model, rivals, prototype)]
+    cells = len(exact)
+    for rows in (template.inequalities, template.bounds):
+        exact += _stated(rows, x)
+    fixed = template.fixed
+    at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
+    barred = (fixed.A[at_zero] != 0).any(axis=0)
+    # Conditions that no box with an inside meets, or that are not linear: values are kept there.
+    held = _held(template)
+    held |= (template.equalities.A != 0).any(axis=0) | (fixed.A[~at_zero] != 0).any(axis=0)
+    A = np.array([[float(value) for value in row] for row, _ in exact]).reshape(len(exact), x.size)
+    lower, upper = template.box(x)
+    return ExactRows(
+        A,
+        np.array([float(right) for _, right in exact]),
+        tuple(exact),
+        np.arange(len(exact)) < cells,
+        held,
+        barred,
+        lower,
+        upper,
+    )
+
+
+def _held(template: ProgramTemplate) -> NDArray[np.bool_]:
+    """Coordinates that conditions are about which are not linear."""
+    held = np.zeros(template.w.size, dtype=bool)
+    for quadric in template.quadrics:
+        held |= (quadric.G != 0).any(axis=0) | (quadric.h != 0)
+    for item in template.conditionals:
+        held |= (item.rows.A != 0).any(axis=0)
+        held[item.present] = True
+        if item.absent is not None:
+            held[item.absent] = True
+        if item.test is not None:
+            held[item.test.column] = True
+    held[[*template.grid.least, *(rule.column for rule in template.grid.rules)]] = True
+    return held
+
+
+def _cell(
+    model: PrototypeModel, rivals: NDArray[np.intp], prototype: int
+) -> list[tuple[Exact, Fraction]]:
+    """``2 (w_k - w_i)'M y <= |w_k|^2 - |w_i|^2`` in the metric, for each rival."""
+    own = _fractions(model.prototypes[prototype])
+    offsets = None if model.offsets is None else _fractions(model.offsets)
+    factor = None
+    if model.diagonal is None and model.omegas is not None:
+        factor = [_fractions(row) for row in model.shared_factor]
+    scales = None if model.diagonal is None else [v * v for v in _fractions(model.diagonal)]
+    out = []
+    for k in rivals:
+        other = _fractions(model.prototypes[k])
+        ahead = [b - a for a, b in zip(own, other, strict=True)]
+        if factor is not None:
+            lifted = [_dot(row, ahead) for row in factor]
+            normal = [
+                sum((v * row[j] for v, row in zip(lifted, factor, strict=True)), Fraction(0))
+                for j in range(len(own))
+            ]
+        elif scales is not None:
+            normal = [s * a for s, a in zip(scales, ahead, strict=True)]
+        else:
+            normal = ahead
+        right = _dot(normal, [a + b for a, b in zip(own, other, strict=True)])
+        if offsets is not None:
+            right += offsets[k] - offsets[prototype]
+        out.append(([2 * value for value in normal], right))
+    return out
+
+
+def _stated(rows: LinearConditions, x: Floats) -> list[tuple[Exact, Fraction]]:
+    given = _fractions(x)
+    return [
+        (_fractions(a), Fraction(float(v)) - _dot(_fractions(r), given))
+        for a, r, v in zip(rows.A, rows.R, rows.v, strict=True)
+    ]
+
+
+def _fractions(values: Floats) -> Exact:
+    return [Fraction(value) for value in values.tolist()]
+
+
+def _dot(a: Exact, b: Exact) -> Fraction:
+    return sum((u * v for u, v in zip(a, b, strict=True) if u and v), Fraction(0))

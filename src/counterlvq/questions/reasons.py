@@ -1,0 +1,281 @@
+"""Why the model says what it says: few features that settle the decision, whatever the others do.
+
+A set of features is a sufficient reason if no input that agrees with the given one in them, and
+lies within the ranges, gets another label. It is found as a conflict between "keep this feature"
+for each feature and "have another label", and proved as any clash of constraints is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, plain, told
+from counterlvq.presentation.wording import PLAIN, Wording, listed
+from counterlvq.problem.constraints import Condition, Constraint, Freeze
+from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.seen import AsSeen
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.conditions import Implication, LinearConditions
+from counterlvq.programs.intervals import LeastChange
+from counterlvq.questions.asking import Asks, read_whole_row
+from counterlvq.results import Counterfactual
+from counterlvq.search.conflicts import smallest_conflict
+from counterlvq.search.result import SearchContext
+from counterlvq.search.strategies import room_under
+from counterlvq.tables.encoding import written
+from counterlvq.tables.features import Feature, FeatureKey, Features
+from counterlvq.types import Kind, Status
+from counterlvq.visible import shown_repr, shown_text
+
+__all__ = ["Reasons", "reasons_of"]
+
+# What has no part in a reason.
+_PLAIN: Mapping[str, Any] = {"margin": None, "confidence": None, "is_sure": False}
+# Boxes that branch and bound may take for one set of features: enough for a few features of a
+# table, and an end for what cannot be decided.
+_BOXES = 2000
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Reasons:
+    """Features that settle a decision, with the proof that they do.
+
+    Attributes
+    ----------
+    features : tuple of str
+        The features of the reason, in the order of preference. As long as they keep their values
+        the decision stays the same, whatever the others do within their ranges.
+    prediction : label
+        The decision.
+    witnesses : mapping from str to Counterfactual
+        For each of the features the closest input with another label that appears when this one
+        is set free, too.
+    status : Status
+        OPTIMAL: proved, and none of the features can be left out. FEASIBLE: proved, but whether
+        some can be left out is not known. UNKNOWN: not proved; `features` are all of them.
+    proof : Counterfactual or None
+        That there is no input with another label: of status INFEASIBLE, with its certificate.
+        ``asked.verify(proof)`` checks it and returns inf. None if it could not be proved.
+    asked : Explainer
+        The explainer that keeps the features of the reason, and the ranges.
+    row : tuple
+        The input, in the types of its columns.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    >>> explainer = clvq.Explainer(model, constraints=["0 <= a", "a <= 5", "0 <= b", "b <= 2"])
+    >>> why = explainer.reasons([1.0, 1.0])
+    >>> why.features
+    ('a',)
+    >>> print(why)
+    The answer is no because a is 1: it stays so whatever the other features do within their ranges.
+    """
+
+    features: tuple[str, ...]
+    prediction: Any
+    witnesses: Mapping[str, Counterfactual]
+    status: Status
+    proof: Counterfactual | None
+    asked: Asks
+    row: tuple[Any, ...]
+
+    def text(
+        self,
+        *,
+        subject: str = "The answer",
+        outcome: Mapping[Any, str] | None = None,
+        numbers: str = "1,234.5",
+    ) -> str:
+        """Say the reason in a sentence; the arguments are those of `Counterfactual.text`."""
+        wording = Wording(subject, outcome or {}, numbers=numbers)
+        columns, label = self.asked.features, wording.called(self.prediction)
+        said = f"{shown_text(wording.subject)} is {label}"
+        if self.status is Status.UNKNOWN:
+            return f"{said}; which features settle that was not found out."
+        stays = "it stays so whatever the other features do within their ranges"
+        if not self.features:
+            return f"{said} whatever the features are within their ranges."
+        if len(self.features) == len(columns):
+            stays = "none of them can be left out"
+        at = [columns.position(name) for name in self.features]
+        parts = [_phrase(columns.columns[j], self.row[j], wording) for j in at]
+        fewer = "" if self.status is Status.OPTIMAL else " (fewer of these may do)"
+        if len(self.features) == len(columns) and fewer:
+            return f"{said} because {listed(parts)}{fewer}."
+        return f"{said} because {listed(parts)}{fewer}: {stays}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the proof, as plain values that JSON can hold."""
+        label = plain(self.prediction)
+        pairs = dict(zip(self.asked.features.names, self.row, strict=True))
+        kinds = (str, int, float)
+        return {
+            "status": str(self.status),
+            "prediction": label if isinstance(label, kinds) else str(label),
+            "features": list(self.features),
+            "values": {
+                name: pairs[name] if isinstance(pairs[name], kinds) else str(pairs[name])
+                for name in self.features
+            },
+            "witnesses": {name: cf.to_dict() for name, cf in self.witnesses.items()},
+            "text": self.text(),
+        }
+
+    def __str__(self) -> str:
+        return self.text()
+
+    __repr__ = __str__
+
+
+def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
+    if feature.kind is Kind.BOOLEAN and feature.words(value) != str(value):
+        return f"it is {shown_text(feature.words(value))}"
+    name = shown_text(feature.spoken)
+    if not feature.is_number or feature.kind is Kind.DATE:
+        shown = shown_text(value if feature.kind is Kind.DATE else feature.words(value))
+        return f"{name} is {shown}"
+    unit = f" {shown_text(feature.unit)}" if feature.unit else ""
+    return f"{name} is {wording.number(f'{value:,}'.removesuffix('.0'))}{unit}"
+
+
+def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -> Reasons:
+    """Find a subset-minimal sufficient reason; see `Explainer.reasons`."""
+    names = _ordered(asked.features, order)
+    row = read_whole_row(asked, x, "reasons")
+    ranges = tuple(item for item in asked.constraints if _is_absolute(item, asked.features))
+    held = tuple(map(Freeze, names))
+    every = asked.asking_for(constraints=(*ranges, *held), **_PLAIN)
+    with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+        _check_ranges(asked.asking_for(constraints=ranges, **_PLAIN), row)
+        members, is_proved = _settling(every, row, len(ranges), len(held))
+    chosen = [names[k] for k in members]
+    keeping = asked.asking_for(constraints=(*ranges, *(held[k] for k in members)), **_PLAIN)
+    label, target = _decision(keeping, row)
+    proof = keeping.answered(row, target, find_clash=False) if is_proved else None
+    is_proved = proof is not None and proof.status is Status.INFEASIBLE
+    witnesses: dict[str, Counterfactual] = {}
+    for k in members if is_proved else ():
+        kept = (*ranges, *(held[other] for other in members if other != k))
+        found = asked.asking_for(constraints=kept, **_PLAIN).answered(row, target)
+        if found.status.has_answer:
+            witnesses[names[k]] = found
+    shown = len(witnesses) == len(chosen)
+    status = Status.OPTIMAL if shown else Status.FEASIBLE
+    types = zip(row.tolist(), asked.features, strict=True)
+    return Reasons(
+        features=tuple(chosen if is_proved else names),
+        prediction=label,
+        witnesses=MappingProxyType(witnesses),
+        status=status if is_proved else Status.UNKNOWN,
+        proof=proof if is_proved else None,
+        asked=keeping,
+        row=tuple(plain(written(np.array([value]), feature)[0]) for value, feature in types),
+    )
+
+
+def _ordered(features: Features, order: Sequence[FeatureKey] | None) -> list[str]:
+    """All names, those that are to be in a reason rather than others first."""
+    if order is None:
+        return list(features.names)
+    if isinstance(order, str | bytes):
+        raise InvalidInputError(
+            f"order is {told(order)}; expected a list of features. Write order=[{told(order)}]."
+        )
+    first = [features.names[features.position(key)] for key in order]
+    repeated = [name for k, name in enumerate(first) if name in first[:k]]
+    if repeated:
+        raise InvalidInputError(f"order names {repeated[0]!r} twice; expected each feature once.")
+    return [*first, *(name for name in features.names if name not in first)]
+
+
+def _is_absolute(item: Constraint | str, features: Features) -> bool:
+    """Whether a constraint is about inputs as such, rather than about changes of one of them."""
+    constraint = as_constraint(item)
+    if isinstance(constraint, AsSeen):
+        return True
+    return not any(map(_is_about_change, constraint.conditions(features)))
+
+
+def _is_about_change(condition: Condition) -> bool:
+    if isinstance(condition, Implication):
+        return _is_about_change(condition.then)
+    if isinstance(condition, LinearConditions):
+        return bool(condition.R.any())
+    return isinstance(condition, LeastChange)
+
+
+def _check_ranges(ranged: Asks, row: Floats) -> None:
+    """Refuse features that matter and have no range, and inputs outside of the ranges."""
+    view = ranged.prepared_for(row)
+    factual, coordinates = view.inner(row), view.source.coordinates
+    broken = view.broken_by(factual)
+    if broken:
+        raise InvalidInputError(
+            f"x breaks {shown_text(broken[0])} as it is, and others are compared with it within "
+            f"the ranges; expected an input that keeps them. Widen the range."
+        )
+    matters, box = _matters(view.model), view.template.box(factual)
+    for feature, span in zip(coordinates.features, coordinates.spans, strict=True):
+        if not feature.is_number or not matters[span].any():
+            continue
+        if not all(np.isfinite(end[span]).all() for end in box):
+            raise InvalidInputError(
+                f"feature {shown_repr(feature.name)} has no range, and the decision depends on it; "
+                f"expected a lowest and a highest value. Give it one with Bounds or Features, or "
+                f"take all ranges from a table with constraints=within_data(X)."
+            )
+
+
+def _matters(model: PrototypeModel) -> NDArray[np.bool_]:
+    """Which coordinates the decision depends on, (d,); some more where rounding hides it."""
+    if model.is_local:
+        return np.asarray(np.array([(F != 0).any(axis=0) for F in model.factors]).any(axis=0))
+    apart = model.prototypes - model.prototypes[:1]
+    if model.diagonal is not None:
+        return np.asarray((apart * model.diagonal != 0).any(axis=0))
+    if model.omegas is None:
+        return np.asarray((apart != 0).any(axis=0))
+    return np.asarray(((apart @ model.shared_factor.T) @ model.shared_factor != 0).any(axis=0))
+
+
+def _decision(asked: Asks, row: Floats) -> tuple[Any, list[Any]]:
+    """Label of a row, and all others."""
+    view = asked.prepared_for(row)
+    nearest = int(view.rules.verdict(view.inner(row)[None, :]).prototype[0])
+    label = plain(asked.model.labels[nearest])
+    return label, [other for other in asked.model.classes.tolist() if other != label]
+
+
+def _settling(every: Asks, row: Floats, ranges: int, count: int) -> tuple[tuple[int, ...], bool]:
+    """Positions of features that settle the decision, as few as can be told; whether proved."""
+    view = every.prepared_for(row)
+    factual = view.inner(row)
+    nearest = int(view.rules.verdict(factual[None, :]).prototype[0])
+    target_mask = wished_prototypes(view.model, None, nearest)
+    view.answers.get_ready()
+    context = SearchContext.begun(view.rules, factual, target_mask, every.time_limit)
+    question = view.answers.question(factual, target_mask)
+    room = room_under(view.answers, question, context, _BOXES, view.template_with)
+    known: dict[tuple[int, ...], bool] = {}
+
+    def settles(kept: Sequence[int]) -> bool:
+        key = tuple(kept)
+        if key not in known:
+            held = [*range(ranges), *(ranges + k for k in key)]
+            known[key] = not context.out_of_time() and room(held) is False
+        return known[key]
+
+    if not settles(range(count)):
+        return tuple(range(count)), False
+    return smallest_conflict(range(count), settles), True

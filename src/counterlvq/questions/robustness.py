@@ -1,0 +1,202 @@
+"""How far rows are from another label: exact distances, beside a certificate that costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only
+from counterlvq.numeric.tolerances import CLOSE_CALL, UNIT
+from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.costs import Cost, Euclidean, Manhattan
+from counterlvq.questions.asking import Asks
+from counterlvq.types import Scores
+
+__all__ = ["Robustness", "robustness"]
+
+NORMS: Mapping[str, type[Manhattan] | type[Euclidean]] = {"l1": Manhattan, "l2": Euclidean}
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Robustness:
+    """Distances of rows to the nearest input with another label, by norm: "l1" and "l2".
+
+    Attributes
+    ----------
+    right : ndarray of bool, shape (n,)
+        Rows that the model labels as they are labelled; all of them without labels.
+    distance : mapping from str to ndarray of shape (n,)
+        Of the closest input with another label that was found; inf if there is none.
+    certified : mapping from str to ndarray of shape (n,)
+        Within which it is proved that no input has another label. Under shared metrics this is
+        `distance` but for rounding.
+    hypothesis_margin : mapping from str to ndarray of shape (n,)
+        A radius that is certain as well and takes no search: for each rival, how much farther it
+        is than the nearest prototype of the row's label, divided by the sum of the factors by
+        which their metrics stretch. NaN where the scores of a model are no distances.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+    >>> found = clvq.robustness(clvq.Explainer(model), [[1.0, 0.0], [3.5, 2.0]], ["no", "yes"])
+    >>> found.distance["l2"].round(4).tolist(), found.share(1.2)
+    ([1.0, 1.5], 0.5)
+    """
+
+    right: NDArray[np.bool_]
+    distance: Mapping[str, Floats]
+    certified: Mapping[str, Floats]
+    hypothesis_margin: Mapping[str, Floats]
+
+    def share(self, radius: float, norm: str = "l2") -> float:
+        """Share of rows that are right, and proved to stay so within a radius."""
+        return float(self.curve([radius], norm)[0])
+
+    def curve(self, radii: ArrayLike, norm: str = "l2", by: str = "certified") -> Floats:
+        """Share of rows that are right and farther than each radius from another label.
+
+        Parameters
+        ----------
+        radii : array-like of shape (k,)
+        norm : {"l1", "l2"}
+        by : {"certified", "distance", "hypothesis_margin"}
+            What is proved, what was found, or what the quick certificate says.
+
+        Returns
+        -------
+        ndarray of shape (k,)
+        """
+        if norm not in NORMS:
+            raise InvalidInputError(
+                f"norm is {norm!r}; expected one of: {', '.join(map(repr, NORMS))}."
+            )
+        if by not in ("certified", "distance", "hypothesis_margin"):
+            raise InvalidInputError(
+                f"by is {by!r}; expected 'certified', 'distance' or 'hypothesis_margin'."
+            )
+        far: Floats = getattr(self, by)[norm]
+        given = finite_vector("radii", radii)
+        return np.array([float((self.right & (far > radius)).mean()) for radius in given])
+
+    def __str__(self) -> str:
+        lines = [f"{len(self.right):,} rows, {self.right.mean():.1%} right"]
+        for norm in NORMS:
+            parts = {"proved": self.certified, "quick certificate": self.hypothesis_margin}
+            told = [
+                f"{name} {np.median(values[norm][self.right]):.4g}"
+                for name, values in parts.items()
+                if self.right.any()
+            ]
+            lines.append(f"  {norm}: median radius, {', '.join(told)}" if told else f"  {norm}")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+
+def robustness(
+    explainer: Asks, X: Any, y: ArrayLike | None = None, n_jobs: int | None = None
+) -> Robustness:
+    """Measure how far each row is from another label, exactly and with a proof.
+
+    Parameters
+    ----------
+    explainer : Explainer
+        Of the model; its cost, constraints, margin and confidence play no part.
+    X : array-like of shape (n, d), or table with named columns
+    y : array-like of shape (n,), optional
+        The labels that the rows have; those that the model gives them by default.
+    n_jobs : int, optional
+        As for `Explainer.explain_batch`.
+
+    Returns
+    -------
+    Robustness
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [3.0, 4.0]], ["no", "yes"])
+    >>> found = clvq.robustness(clvq.Explainer(model), [[0.0, 0.0]])
+    >>> found.distance["l2"].round(4), found.hypothesis_margin["l2"].round(4)
+    (array([2.5]), array([2.5]))
+    """
+    coordinates = explainer._source.coordinates
+    if not coordinates.is_plain:
+        raise NotSupportedError(
+            "robustness is for columns of real numbers that the model sees as they are, and some "
+            "here have levels, steps or a transformation; expected real numbers."
+        )
+    distance: dict[str, Floats] = {}
+    certified: dict[str, Floats] = {}
+    for norm, kind in NORMS.items():
+        cost: Cost = kind()
+        asked = explainer.asking_for(
+            cost=cost,
+            prices=Prices.of(cost, explainer.features, explainer._source.columns),
+            constraints=(),
+            margin=None,
+            confidence=None,
+            is_sure=False,
+        )
+        batch = asked.explain_batch(X, n_jobs=n_jobs)
+        found, proved = np.asarray(batch.cost), np.asarray(batch.lower_bound)
+        if norm == "l2":  # the cost is a square
+            found, proved = np.sqrt(found), np.sqrt(proved) * (1.0 - 2.0 * UNIT)
+        distance[norm], certified[norm] = read_only(found), read_only(proved)
+    labels = np.asarray(batch.original_prediction)
+    rows = batch.original_values
+    return Robustness(
+        read_only(_right(labels, y)),
+        MappingProxyType(distance),
+        MappingProxyType(certified),
+        MappingProxyType({n: read_only(_quick(explainer.model, rows, labels, n)) for n in NORMS}),
+    )
+
+
+def _right(labels: NDArray[Any], y: ArrayLike | None) -> NDArray[np.bool_]:
+    if y is None:
+        return np.ones(len(labels), dtype=bool)
+    given = np.asarray(y)
+    if given.shape != labels.shape:
+        raise InvalidInputError(
+            f"y has shape {given.shape}; expected ({len(labels)},), one label for each row of X."
+        )
+    pairs = zip(given.tolist(), labels.tolist(), strict=True)
+    return np.array([key_of(plain(a)) == key_of(plain(b)) for a, b in pairs], dtype=bool)
+
+
+def _quick(model: PrototypeModel, rows: Floats, labels: NDArray[Any], norm: str) -> Floats:
+    """Radius within which no rival overtakes, by how fast distances can change; rounded down."""
+    if model.meaning.scores is not Scores.DISTANCE or model.blur is not None:
+        return np.full(len(rows), np.nan)
+    far = np.sqrt(model.distances(rows))
+    fast = _stretches(model, norm)
+    own = model.labels[None, :] == labels[:, None]
+    nearest = np.where(own, far, np.inf).argmin(axis=1)
+    d_own = far[np.arange(len(rows)), nearest][:, None]
+    lead = far - d_own - CLOSE_CALL * (far + d_own)
+    radius = lead / ((fast[None, :] + fast[nearest][:, None]) * (1.0 + CLOSE_CALL))
+    return np.asarray(np.maximum(np.where(own, np.inf, radius).min(axis=1), 0.0))
+
+
+def _stretches(model: PrototypeModel, norm: str) -> Floats:
+    """By how much a distance changes at most for a change of size 1, for each prototype, (p,)."""
+    if model.omegas is None:
+        return np.ones(model.n_prototypes)
+    if model.diagonal is not None:
+        return np.full(model.n_prototypes, float(np.abs(model.diagonal).max()))
+    factors = model.factors if model.is_local else (model.shared_factor,)
+    found = [
+        float(np.linalg.norm(F, ord=2) if norm == "l2" else np.linalg.norm(F, axis=0).max())
+        for F in factors
+    ]
+    return np.array(found if model.is_local else found * model.n_prototypes)

@@ -1,0 +1,242 @@
+"""Answers that the model is sure of: grids, plain programs from the definition, Monte Carlo."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import counterlvq as clvq
+from tests.support.shell import called
+
+SCALES = np.array([1e-5, 1.0, 1e4])
+ORDERS = {"l1": 1, "l2": 2, "linf": np.inf}
+DUALS = {"l1": np.inf, "l2": 2, "linf": 1}
+
+
+def table(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3)) * SCALES + [0.0, 2.0, 5e4]
+    y = np.where((X / SCALES) @ [1.0, -1.0, 0.5] + rng.normal(size=60) > 1.0, "yes", "no")
+    return X, y
+
+
+def classifier(kind: str, X: np.ndarray, y: np.ndarray):
+    models = {
+        "logistic": make_pipeline(StandardScaler(), LogisticRegression()),
+        "lda": LinearDiscriminantAnalysis(),
+        "rslvq": make_pipeline(StandardScaler(), clvq.RSLVQ(2, random_state=0, max_iter=20)),
+        "mrslvq": make_pipeline(StandardScaler(), clvq.MRSLVQ(random_state=0, max_iter=20)),
+        "bayes": make_pipeline(StandardScaler(), GaussianNB()),
+    }
+    return models[kind].fit(X, y)
+
+
+@pytest.mark.parametrize("kind", ["logistic", "lda", "rslvq", "mrslvq", "bayes"])
+@pytest.mark.parametrize("p", [0.7, 0.95])
+def test_probability_is_that_of_predict_proba(kind: str, p: float) -> None:
+    X, y = table(0)
+    model = classifier(kind, X, y)
+    cost = clvq.Manhattan(1 / SCALES)
+    sure = clvq.Explainer(model, cost, confidence=clvq.Probability(p))
+    bare = clvq.Explainer(model, cost)
+    for row, target in product(X[: 2 if kind == "bayes" else 5], ["yes", "no"]):
+        at = list(model.classes_).index(target)
+        cf = sure.explain(row, target=target)
+        assert cf.status in ("optimal", "feasible"), cf
+        chance = model.predict_proba([cf.x])[0, at]
+        assert chance >= p
+        assert model.predict([cf.x])[0] == target
+        assert cf.cost >= bare.explain(row, target=target).lower_bound
+        assert sure.verify(cf) == cf.lower_bound
+        if cf.cost > 0:
+            assert chance == pytest.approx(p, abs=1e-3)
+        else:
+            assert model.predict_proba([row])[0, at] >= p
+
+
+@pytest.mark.parametrize("p", [0.6, 0.999])
+def test_probability_costs_what_the_definition_says(p: float) -> None:
+    X, y = table(1)
+    model = LogisticRegression(C=1.0).fit(X / SCALES, y)
+    explainer = clvq.Explainer(model, clvq.Manhattan([1.0, 2.0, 1.0]), ["x1 <= 4"],
+                               confidence=clvq.Probability(p))  # fmt: skip
+    a, b = model.coef_[0], model.intercept_[0]
+    for row, target in product(X[:4] / SCALES, ["yes", "no"]):
+        sign, odds = (1 if target == "yes" else -1), np.log(p / (1 - p))
+        A, right = -sign * a, sign * (a @ row + b) - odds
+        best = linprog(
+            [1.0, 2.0, 1.0] * 2, [np.r_[A, -A]], [right],
+            bounds=[(0, None), (0, max(0.0, 4 - row[1])), (0, None), (0, None),
+                    (max(0.0, row[1] - 4), None), (0, None)],
+        )  # fmt: skip
+        cf = explainer.explain(row, target=target)
+        assert (cf.status, cf.cost) == ("optimal", pytest.approx(best.fun, rel=1e-6, abs=1e-7))
+
+
+def drawn(seed: int, *, full: bool) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(7, 3)) * 2 * SCALES
+    omegas = rng.normal(size=(3, 3)) / SCALES if full else 1 / SCALES
+    labels = ["red", "green", "blue", "blue", "red", "green", "red"]
+    return clvq.PrototypeModel(points, labels, omegas), rng.normal(size=(3, 3)) * SCALES
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("seed", range(3))
+def test_noise_changes_no_label_and_costs_what_the_definition_says(seed: int, norm: str) -> None:
+    model, rows = drawn(seed, full=seed > 0)
+    noise = clvq.Noise(0.15, norm, weights=1 / SCALES)
+    explainer = clvq.Explainer(model, clvq.Manhattan(1 / SCALES), confidence=noise)
+    rng = np.random.default_rng(9)
+    F = np.diag(model.omegas) if model.omegas.ndim == 1 else model.omegas
+    Z = model.prototypes @ F.T
+    for row, target in product(rows, ["red", "green", "blue", None]):
+        cf = explainer.explain(row, target=target)
+        wished = cf.target
+        costs = []
+        for i in np.flatnonzero(np.isin(model.labels, wished)):
+            rivals = np.flatnonzero(model.labels != model.labels[i])
+            A = 2 * (Z[rivals] - Z[i]) @ F * SCALES
+            b = (Z[rivals] ** 2).sum(1) - (Z[i] ** 2).sum() - A @ (row / SCALES)
+            b -= 0.15 * np.linalg.norm(A, ord=DUALS[norm], axis=1)
+            found = linprog(np.ones(6), np.c_[A, -A], b)
+            costs.append(found.fun if found.status == 0 else np.inf)
+        if np.isinf(min(costs)):
+            assert cf.status == "infeasible"
+            assert explainer.verify(cf) == np.inf
+            continue
+        assert (cf.status, cf.cost) == ("optimal", pytest.approx(min(costs), rel=1e-6, abs=1e-7))
+        assert explainer.verify(cf) == cf.lower_bound <= cf.cost
+        moves = np.r_[rng.normal(size=(2000, 3)), np.eye(3), -np.eye(3),
+                      list(product([-1.0, 1.0], repeat=3))]  # fmt: skip
+        moves *= 0.15 / np.linalg.norm(moves, ord=ORDERS[norm], axis=1, keepdims=True)
+        for point in (cf.x, cf.shown.values):
+            around = point + moves * SCALES * (1 - 1e-12)
+            assert (model.predict(around) == cf.prediction).all()
+
+
+def test_noise_by_a_grid_of_points() -> None:
+    model = clvq.PrototypeModel([[0, 0], [3, 1], [1, 4]], ["a", "b", "c"])
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.4, "linf"))
+    steps = np.linspace(-1, 5, 121)
+    grid = np.array(list(product(steps, steps)))
+    corners = 0.4 * np.array(list(product([-1, 1], repeat=2)))
+    sure = np.array([model.predict(grid + corner) for corner in corners])
+    for row, target in product([[0.5, 0.5], [2.0, 2.0]], ["a", "b", "c"]):
+        good = (sure == target).all(axis=0)
+        best = np.abs(grid[good] - row).sum(axis=1).min()
+        cf = explainer.explain(row, target=target)
+        assert cf.cost <= best + 1e-9
+        assert best - cf.cost <= 0.15  # three steps of the grid
+
+
+@pytest.mark.parametrize("confidence", [clvq.Noise(0.3), clvq.Noise(0.2, "l1")])
+def test_whole_numbers_by_enumeration(confidence: clvq.Noise) -> None:
+    model = clvq.PrototypeModel([[0, 0], [5, 2], [2, 6]], ["a", "b", "c"], None, ["u", "v"])
+    features = clvq.Features([clvq.Feature("u", "whole"), clvq.Feature("v", "whole")])
+    explainer = clvq.Explainer(
+        model, clvq.Manhattan([1.0, 1.5]), confidence=confidence, features=features
+    )
+    points = np.array(list(product(range(-2, 9), repeat=2)), dtype=float)
+    for target in ("a", "b", "c"):
+        i = ["a", "b", "c"].index(target)
+        good = np.ones(len(points), dtype=bool)
+        for k in {0, 1, 2} - {i}:
+            normal = 2 * (model.prototypes[k] - model.prototypes[i])
+            lead = (model.prototypes[k] ** 2).sum() - (model.prototypes[i] ** 2).sum()
+            worst = confidence.radius * np.linalg.norm(normal, ord=DUALS[confidence.norm])
+            good &= points @ normal + worst < lead
+        best = (np.abs(points[good] - [1, 1]) @ [1.0, 1.5]).min()
+        cf = explainer.explain([1, 1], target=target)
+        assert (cf.status, cf.cost) == ("optimal", pytest.approx(best))
+
+
+def test_reject_option_and_inputs_that_are_not_sure() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5))
+    both = ["no", "yes"]
+    assert explainer.explain([1.0], target=both).cost == 0.0
+    for at, cost in ((1.9, 0.4), (2.3, 0.2), (2.0, 0.5)):
+        assert explainer.explain([at], target=both).cost == pytest.approx(cost)
+    told = explainer.explain([2.3], target="yes").text()
+    assert told.startswith("The answer is yes already; it would meet the wish for room for noise")
+    batch = explainer.explain_batch([[1.0], [2.3], [4.0]], target="yes")
+    assert batch.cost.tolist() == pytest.approx([1.5, 0.2, 0.0])
+    assert [batch[i].cost for i in range(3)] == batch.cost.tolist()
+
+
+def test_there_may_be_no_answer() -> None:
+    model = clvq.PrototypeModel([[0.0], [1.0], [2.0]], ["a", "b", "a"], feature_names=["x"])
+    narrow = clvq.Explainer(model, confidence=clvq.Noise(0.6))
+    cf = narrow.explain([0.0], target="b")
+    assert (cf.status, cf.conflict, cf.lower_bound) == ("infeasible", (), np.inf)
+    assert "never says so with room for noise of 0.6" in cf.text()
+    assert narrow.verify(cf) == np.inf
+    bound = clvq.Explainer(model, constraints=["x <= 0.9"], confidence=clvq.Noise(0.45))
+    assert bound.explain([0.0], target="b").conflict == ("x <= 0.9",)
+
+
+def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
+    three = clvq.PrototypeModel([[0.0], [1.0], [2.0]], ["a", "b", "c"])
+    local = clvq.PrototypeModel([[0.0], [1.0]], [0, 1], omegas=[[[1.0]], [[2.0]]])
+    two = clvq.PrototypeModel([[0.0], [1.0]], [0, 1])
+    levels = clvq.Features([clvq.Feature("x0", levels=[0.0, 1.0])])
+    for model, confidence, words in (
+        (three, clvq.Probability(0.9), "Probability is for two classes, and this model has 3"),
+        (two, clvq.Probability(0.9), "needs a model whose probabilities follow"),
+        (local, clvq.Noise(0.1), "Noise is for shared metrics"),
+    ):
+        with pytest.raises(clvq.NotSupportedError, match=words):
+            clvq.Explainer(model, confidence=confidence)
+    with pytest.raises(clvq.NotSupportedError, match="Noise is for columns of numbers"):
+        clvq.Explainer(two, features=levels, confidence=clvq.Noise(0.1))
+    for bad, words in (
+        (lambda: clvq.Probability(0.5), "expected a number above 0.5"),
+        (lambda: clvq.Probability(1.0), "below 1"),
+        (lambda: clvq.Noise(0.0), "expected a positive number"),
+        (lambda: clvq.Noise(0.1, "l3"), "expected one of: 'l1', 'l2', 'linf'"),
+        (lambda: clvq.Noise(0.1, weights=[0.0]), "expected positive ones"),
+        (lambda: clvq.Explainer(two, confidence=clvq.Noise(1, weights=[1, 2])), "weights has 2"),
+        (lambda: clvq.Explainer(two, confidence=0.9), "expected one such as Probability"),
+        (lambda: clvq.Explainer(two, margin=1.0, confidence=clvq.Noise(1)), "both given"),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            bad()
+    explainer = clvq.Explainer(two, confidence=clvq.Noise(0.1))
+    with pytest.raises(clvq.NotSupportedError, match="no kind for a confidence"):
+        clvq.save_certificate(explainer.explain([0.0]), tmp_path / "c.jsonl", explainer)
+
+
+def test_a_lying_certificate_is_seen_through() -> None:
+    model, rows = drawn(1, full=True)
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(1e-6))
+    cf, other = (explainer.explain(rows[0], target=target) for target in ("red", "blue"))
+    from dataclasses import replace
+
+    assert explainer.verify(replace(cf, certificate=other.certificate)) <= cf.cost
+    plain = clvq.Explainer(model).explain(rows[0])
+    assert explainer.verify(replace(cf, certificate=plain.certificate)) == 0.0
+
+
+def test_shell_asks_for_confidence(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["a"])
+    clvq.save(model, tmp_path / "m.clvq")
+    pd.DataFrame({"a": [1.0]}).to_csv(tmp_path / "rows.csv", index=False)
+    asked = ("explain", "m.clvq", "rows.csv", "--format", "json", "--confidence")
+    told = json.loads(called(*asked, "noise=0.5:l1", cwd=tmp_path).stdout)
+    assert told[0]["cost"] == pytest.approx(1.5)
+    assert called(*asked, "noise=-1", cwd=tmp_path).returncode == 2
+    assert called(*asked, "certainty=1", cwd=tmp_path).returncode == 2
+    done = called(*asked, "probability=0.9", cwd=tmp_path)
+    assert b"needs a model whose probabilities" in done.stderr

@@ -1,0 +1,216 @@
+"""Ranges around answers: Monte Carlo with corners, a program from the definition, enumeration."""
+
+from __future__ import annotations
+
+import json
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import counterlvq as clvq
+from tests.support.shell import called
+
+SCALES = np.array([1e-6, 1.0, 1e5])
+NAMES = ["a", "b", "c"]
+
+
+def drawn(seed: int, *, full: bool = True) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    points = rng.normal(size=(6, 3)) * SCALES
+    omegas = rng.normal(size=(3, 3)) / SCALES if full else 1 / SCALES
+    labels = ["red", "green", "blue", "blue", "red", "green"]
+    return clvq.PrototypeModel(points, labels, omegas, NAMES), rng.normal(size=(4, 3)) * SCALES
+
+
+def inside(ranges: clvq.Ranges, cf: clvq.Counterfactual, count: int = 400) -> np.ndarray:
+    """Rows in the ranges, at their corners too; open sides are followed a long way."""
+    rng = np.random.default_rng(3)
+    rows = np.tile(cf.x.astype(float), (count, 1))
+    for name, found in ranges.items():
+        j = cf.feature_names.index(name)
+        low, high = found if isinstance(found, tuple) else (min(found), max(found))
+        far = 1e6 * max(abs(cf.x[j]), abs(cf.original[j]), 1e-9)
+        low, high = max(low, -far), min(high, far)
+        values = rng.uniform(low, high, count)
+        rows[:, j] = np.where(rng.random(count) < 0.6, rng.choice([low, high], count), values)
+    return rows
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(1 / SCALES), clvq.Euclidean()])
+@pytest.mark.parametrize("margin", [None, 0.2])
+@pytest.mark.parametrize("seed", range(4))
+def test_every_combination_is_an_answer(seed: int, margin: float | None, cost: clvq.Cost) -> None:
+    model, rows = drawn(seed, full=seed % 2 == 0)
+    explainer = clvq.Explainer(model, cost, ["b <= 3", "a / 1e-6 + c / 1e5 <= 40"], margin)
+    for row, target in product(rows, ["red", "green", "blue"]):
+        cf = explainer.explain(row, target=target)
+        if not cf.status.has_answer or not cf.changes:
+            continue
+        for side in ("both", "away"):
+            ranges = explainer.ranges(cf, side=side)
+            assert set(ranges) == {change.feature for change in cf.changes}
+            points = inside(ranges, cf)
+            assert (model.predict(points) == target).all()
+            assert (points[:, 1] <= 3).all()
+            assert (points[:, 0] / 1e-6 + points[:, 2] / 1e5 <= 40 + 1e-9).all()
+            if margin:
+                scores = model.distances(points)
+                own = scores[:, model.labels == target].min(1)
+                lead = scores[:, model.labels != target].min(1) - own
+                assert (lead >= margin * (1 - 1e-9) - 1e-12 * scores.max(1)).all()
+            for change in cf.changes:
+                low, high = ranges[change.feature]
+                room = 1e-6 * max(abs(change.after), abs(change.before))
+                assert low - room <= change.after <= high + room
+                if side == "away":
+                    end = low if change.after > change.before else high
+                    assert end == pytest.approx(change.after, abs=room)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_box_is_the_widest_of_its_cell(seed: int) -> None:
+    model, rows = drawn(20 + seed)
+    weights = 1 / SCALES
+    explainer = clvq.Explainer(model, clvq.Manhattan(weights), margin=0.5)
+    cf = explainer.explain(rows[0])
+    moved = np.flatnonzero(cf.delta)
+    ranges = explainer.ranges(cf)
+    F, i = model.omegas, cf.prototype
+    rivals = np.flatnonzero(~np.isin(model.labels, cf.target))
+    Z = model.prototypes @ F.T
+    A = 2 * (Z[rivals] - Z[i]) @ F / weights
+    room = (Z[rivals] ** 2).sum(1) - (Z[i] ** 2).sum() - A @ (cf.x * weights) - 0.5
+    A, room = A[:, moved], np.maximum(room, 0.0)
+    best = linprog(-np.ones(2 * moved.size), np.c_[np.maximum(A, 0), np.maximum(-A, 0)], room)
+    ends = [ranges[NAMES[j]] for j in moved]
+    is_open = [not np.isfinite(end) for pair in ends for end in pair]
+    assert (best.status == 3) == any(is_open)
+    if not any(is_open):
+        widths = sum((high - low) * weights[j] for (low, high), j in zip(ends, moved, strict=True))
+        assert widths == pytest.approx(-best.fun, abs=1e-5)
+
+
+def test_printed_numbers_are_inside() -> None:
+    model, rows = drawn(4)
+    explainer = clvq.Explainer(model, clvq.Manhattan(1 / SCALES), margin=0.3)
+    cf = explainer.explain(rows[1])
+    ranges = explainer.ranges(cf)
+    told = str(ranges)
+    assert told.startswith(f"It stays {cf.prediction} with ")
+    for name, (low, high) in ranges.items():
+        words = told.partition(f"{name} ")[2].partition(" and")[0].rstrip(".")
+        numbers = [float(w.replace(",", "")) for w in words.split() if w[-1].isdigit()]
+        assert numbers
+        assert all(low <= number <= high for number in numbers)
+    assert cf.text(ranges=ranges) == f"{cf.text()} {told}"
+    assert "income" not in cf.text()
+
+
+def test_whole_numbers_and_levels_by_enumeration() -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("cards", "whole", lower=0, upper=9),
+            clvq.Feature("job", levels=["none", "clerk", "smith", "nurse"]),
+            clvq.Feature("home", "boolean"),
+        ]
+    )
+    table = pd.DataFrame(
+        [[c, j, h] for c in range(10) for j in features["job"].levels for h in (False, True)],
+        columns=["cards", "job", "home"],
+    )
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    good = (table["cards"] < 5) & (table["job"] != "none") | table["home"] & (table["cards"] < 7)
+    encoder = make_column_transformer((OneHotEncoder(), ["job", "home"]), remainder="passthrough")
+    model = make_pipeline(encoder, LogisticRegression()).fit(table, np.where(good, "yes", "no"))
+    explainer = clvq.Explainer(model, features=features)
+    seen = 0
+    for i in range(0, len(table), 7):
+        row = table.iloc[[i]]
+        cf = explainer.explain(row, target="yes")
+        if not cf.status.has_answer or not cf.changes:
+            continue
+        ranges, seen = explainer.ranges(cf), seen + 1
+        answer = dict(zip(table.columns, cf.x, strict=True))
+        choices = [sorted(ranges.get(n, {answer[n]}), key=str) for n in table.columns]
+        points = pd.DataFrame(list(product(*choices)), columns=table.columns)
+        points = points.astype(table.dtypes.to_dict())
+        assert (model.predict(points) == "yes").all()
+        # No value more would do for all: each one that was left out fails with some others.
+        for k, (name, every) in enumerate(
+            zip(table.columns, (range(10), features["job"].levels, (False, True)), strict=True)
+        ):
+            for value in set(every) - set(choices[k]) if name in ranges else ():
+                more = pd.DataFrame(
+                    list(product(*(choices[:k] + [[value]] + choices[k + 1 :]))),
+                    columns=table.columns,
+                ).astype(table.dtypes.to_dict())
+                assert (model.predict(more) == "no").any()
+    assert seen > 3
+
+
+def test_own_predict_of_a_pipeline_agrees_at_the_ends() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3)) * [1e-3, 1.0, 1e4] + [0, 5, 1e5]
+    y = np.where(X @ [1e3, 1.0, 1e-4] > 15, "up", "down")
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, y)
+    explainer = clvq.Explainer(model, clvq.Manhattan(1 / X.std(0)))
+    for row in X[:6]:
+        cf = explainer.explain(row)
+        points = inside(explainer.ranges(cf), cf)
+        assert (model.predict(points) == cf.prediction).all()
+
+
+def test_features_under_other_conditions_keep_their_values() -> None:
+    model, rows = drawn(1)
+    explainer = clvq.Explainer(
+        model,
+        clvq.Manhattan(1 / SCALES),
+        ["a / 1e-6 + b == original(a) / 1e-6 + original(b) + 0.1"],
+    )
+    cf = explainer.explain(rows[0])
+    ranges = explainer.ranges(cf)
+    assert ranges["a"] == (cf.x[0], cf.x[0])
+    assert ranges["c"][0] < ranges["c"][1]
+
+
+def test_what_cannot_be_had_is_said() -> None:
+    model, rows = drawn(1)
+    explainer = clvq.Explainer(model)
+    cf = explainer.explain(rows[0])
+    with pytest.raises(clvq.InvalidInputError, match="side is 'left'; expected one of"):
+        explainer.ranges(cf, side="left")
+    with pytest.raises(clvq.InvalidInputError, match="units is 3; expected a mapping"):
+        explainer.ranges(cf, units=3)
+    with pytest.raises(clvq.InvalidInputError, match="expected a positive number"):
+        explainer.ranges(cf, units={"a": 0.0})
+    none = clvq.Explainer(model, constraints=[clvq.Freeze(*NAMES)]).explain(rows[0])
+    with pytest.raises(clvq.InvalidInputError, match="expected an answer of this explainer"):
+        explainer.ranges(none)
+    local = clvq.PrototypeModel([[0.0], [1.0]], [0, 1], omegas=[[[1.0]], [[2.0]]])
+    asked = clvq.Explainer(local)
+    with pytest.raises(clvq.NotSupportedError, match="ranges are for shared metrics"):
+        asked.ranges(asked.explain([0.0]))
+    same = explainer.explain(rows[0], target=model.predict([rows[0]])[0])
+    assert dict(explainer.ranges(same)) == {}
+
+
+def test_shell_tells_ranges(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    clvq.save(model, tmp_path / "m.clvq")
+    pd.DataFrame({"a": [1.0], "b": [1.0]}).to_csv(tmp_path / "rows.csv", index=False)
+    asked = ("explain", "m.clvq", "rows.csv", "--bounds", "a=0:5", "--ranges", "--format")
+    done = called(*asked, "text", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().splitlines()[0].endswith("It stays yes with a from 1.876 to 5.")
+    told = json.loads(called(*asked, "json", cwd=tmp_path).stdout)
+    assert told[0]["ranges"]["a"]["upper"] == 5.0
+    assert called(*asked, "csv", cwd=tmp_path).returncode == 2

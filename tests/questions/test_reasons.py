@@ -1,0 +1,211 @@
+"""Sufficient reasons: by sampling what the other features may do, by witnesses, by enumeration."""
+
+from __future__ import annotations
+
+import json
+from itertools import chain, combinations
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import linprog
+
+import counterlvq as clvq
+from tests.support.shell import called
+
+SCALES = np.array([1e-6, 1.0, 1e5, 3.0])
+NAMES = ["a", "b", "c", "d"]
+
+
+def drawn(seed: int, omegas: str = "none") -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    points, d = rng.normal(size=(6, 4)) * SCALES, len(SCALES)
+    labels = ["red", "green", "blue", "red", "green", "blue"]
+    factors = {
+        "none": np.diag(1 / SCALES),
+        "full": rng.normal(size=(3, d)) / SCALES,
+        "local": rng.normal(size=(6, 2, d)) / SCALES,
+    }
+    table = rng.normal(size=(9, d)) * SCALES * 0.8
+    return clvq.PrototypeModel(points, labels, factors[omegas], NAMES), table
+
+
+def samples(why: clvq.Reasons, row: np.ndarray, table: np.ndarray, count: int) -> np.ndarray:
+    """Rows that agree with `row` in the features of a reason, corners of the ranges among them."""
+    rng = np.random.default_rng(1)
+    low, high = np.minimum(table.min(0), row), np.maximum(table.max(0), row)
+    rows = rng.uniform(low, high, size=(count, row.size))
+    ends = rng.random(rows.shape)
+    rows[: count // 2] = np.where(ends < 0.5, low, high)[: count // 2]
+    held = [NAMES.index(name) for name in why.features]
+    rows[:, held] = row[held]
+    return rows
+
+
+def settles(model: clvq.PrototypeModel, row: np.ndarray, held: set[int], box: tuple) -> bool:
+    """Whether no other label wins anywhere: a linear program for each pair, from the definition."""
+    F = np.atleast_2d(model.omegas if model.omegas is not None else np.eye(row.size))
+    F = np.diag(F[0]) if F.shape[0] == 1 and row.size > 1 else F
+    W, now = model.prototypes, model.predict([row])[0]
+    unit = SCALES
+    bounds = [(row[j] / unit[j],) * 2 if j in held else (box[0][j] / unit[j], box[1][j] / unit[j])
+              for j in range(row.size)]  # fmt: skip
+    Z = W @ F.T
+    for i in np.flatnonzero(model.labels != now):
+        rivals = np.flatnonzero(model.labels == now)
+        A = 2 * (Z[rivals] - Z[i]) @ F * unit
+        b = (Z[rivals] ** 2).sum(1) - (Z[i] ** 2).sum()
+        lead = np.append(np.zeros(row.size), -1.0)
+        found = linprog(lead, np.c_[A, np.ones(len(rivals))], b, bounds=[*bounds, (None, 1)])
+        if found.status == 0 and -found.fun > 1e-9:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("omegas", ["none", "full"])
+@pytest.mark.parametrize("seed", range(4))
+def test_reasons_are_among_those_of_enumeration(seed: int, omegas: str) -> None:
+    model, table = drawn(seed, omegas)
+    explainer = clvq.Explainer(model, constraints=clvq.within_data(table))
+    box = table.min(0), table.max(0)
+    for row in table[:3]:
+        every = chain.from_iterable(combinations(range(4), size) for size in range(5))
+        enough = [set(held) for held in every if settles(model, row, set(held), box)]
+        minimal = [held for held in enough if not any(other < held for other in enough)]
+        for order in (None, ["d", "b"]):
+            why = explainer.reasons(row, order=order)
+            assert why.status == "optimal"
+            assert {NAMES.index(name) for name in why.features} in minimal
+
+
+@pytest.mark.parametrize("omegas", ["none", "full", "local"])
+@pytest.mark.parametrize("seed", range(3))
+def test_nothing_that_is_sampled_breaks_a_reason(seed: int, omegas: str) -> None:
+    model, table = drawn(10 + seed, omegas)
+    explainer = clvq.Explainer(
+        model, clvq.Manhattan(1 / SCALES), constraints=clvq.within_data(table), margin=1e-3
+    )
+    for row in table[: 1 if omegas == "local" else 4]:
+        why = explainer.reasons(row)
+        assert why.status in ("optimal", "feasible")
+        assert why.prediction == model.predict([row])[0]
+        rows = samples(why, row, table, 10_000)
+        assert (model.predict(rows) == why.prediction).all()
+        assert why.proof.status == "infeasible"
+        assert why.asked.verify(why.proof) == np.inf
+        if why.status == "optimal":
+            assert tuple(why.witnesses) == why.features
+        for name, witness in why.witnesses.items():
+            assert model.predict([witness.x])[0] != why.prediction
+            free = set(NAMES) - set(why.features) | {name}
+            assert {change.feature for change in witness.changes} <= free
+            assert name in {change.feature for change in witness.changes}
+            assert (witness.x >= np.minimum(table.min(0), row)).all()
+            assert (witness.x <= np.maximum(table.max(0), row)).all()
+
+
+def test_preferred_features_come_first() -> None:
+    model = clvq.PrototypeModel([[0.0] * 3, [2.0] * 3], ["no", "yes"], None, ["a", "b", "c"])
+    explainer = clvq.Explainer(model, constraints=[clvq.Bounds(k, 0, 2) for k in "abc"])
+    # At the origin two of three equal features that stay 0 leave at most 2 of the 3 needed.
+    assert explainer.reasons([0.0, 0.0, 0.0]).features == ("a", "b")
+    assert explainer.reasons([0.0, 0.0, 0.0], order=["c"]).features == ("c", "a")
+    assert explainer.reasons([0.0, 0.0, 0.0], order=[2, "b"]).features == ("c", "b")
+
+
+def test_a_decision_that_nothing_changes_needs_no_feature() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [9.0, 0.0]], [1, 2], feature_names=["a", "b"])
+    why = clvq.Explainer(model, constraints=[clvq.Bounds("a", 0, 4)]).reasons([1.0, 1e9])
+    assert (why.features, why.status, dict(why.witnesses)) == ((), "optimal", {})
+    assert str(why) == "The answer is 1 whatever the features are within their ranges."
+
+
+def test_levels_and_whole_numbers_by_enumeration() -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("cards", "whole", lower=0, upper=4),
+            clvq.Feature("job", levels=[0, 3, 5], level_labels={3: "a clerk"}),
+            clvq.Feature("home", "boolean", true="with a home", false="without a home"),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[1, 0, 0], [3, 4, 1]], ["no", "yes"], None, ["cards", "job", "home"]
+    )
+    explainer = clvq.Explainer(model, features=features)
+    every = [[c, j, h] for c in range(5) for j in (0, 3, 5) for h in (0, 1)]
+    says = dict(zip(map(tuple, every), model.predict(np.array(every, dtype=float)), strict=True))
+    for cards, job, home in every[::3]:
+        now = says[cards, job, home]
+        why = explainer.reasons({"cards": cards, "job": job, "home": bool(home)})
+        held = [["cards", "job", "home"].index(name) for name in why.features]
+        row = (cards, job, home)
+
+        def agree(at: list[int], row: tuple = row) -> set:
+            return {says[o] for o in says if all(o[j] == row[j] for j in at)}
+
+        assert why.status == "optimal"
+        assert agree(held) == {now}
+        assert all(agree([j for j in held if j != k]) == {"no", "yes"} for k in held)
+    why = explainer.reasons({"cards": 0, "job": 3, "home": True}, order=["home", "job"])
+    assert "it is with a home" in str(why) or "job is a clerk" in str(why)
+
+
+def test_constraints_on_changes_play_no_part() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
+    ranges = [clvq.Bounds("a", 0, 4), clvq.Bounds("b", 0, 4)]
+    on_changes = [clvq.Freeze("a"), clvq.MaxChange("b", 1), "b <= original(b)"]
+    free = clvq.Explainer(model, constraints=ranges).reasons([1.0, 0.0])
+    bound = clvq.Explainer(model, constraints=ranges + on_changes).reasons([1.0, 0.0])
+    assert free.features == bound.features == ("a", "b")
+    # A relation between features is one of inputs: "b" cannot go up alone.
+    tied = clvq.Explainer(model, constraints=[*ranges, "b <= a"]).reasons([1.0, 0.0])
+    assert tied.features == ("a",)
+
+
+def test_what_is_wrong_is_said() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"], None, ["a", "b"])
+    half = clvq.Explainer(model, constraints=[clvq.Bounds("a", 0, 4), clvq.Bounds("b", 0)])
+    with pytest.raises(clvq.InvalidInputError, match="feature 'b' has no range"):
+        half.reasons([1.0, 1.0])
+    both = clvq.Explainer(model, constraints=[clvq.Bounds("a", 0, 4), clvq.Bounds("b", 0, 4)])
+    with pytest.raises(clvq.InvalidInputError, match=r"x breaks Bounds\('b', lower=0, upper=4\)"):
+        both.reasons([1.0, 5.0])
+    with pytest.raises(clvq.InvalidInputError, match="order names 'a' twice"):
+        both.reasons([1.0, 1.0], order=["a", 0])
+    with pytest.raises(clvq.InvalidInputError, match="expected a list of features"):
+        both.reasons([1.0, 1.0], order="a")
+    with pytest.raises(clvq.UnknownFeatureError, match="'z' does not exist"):
+        both.reasons([1.0, 1.0], order=["z"])
+
+
+def test_without_time_nothing_is_claimed() -> None:
+    model, table = drawn(2)
+    asked = clvq.Explainer(model, constraints=clvq.within_data(table), time_limit=0.0)
+    why = asked.reasons(table[0])
+    assert (why.status, why.proof, why.features) == ("unknown", None, tuple(NAMES))
+    assert "was not found out" in str(why)
+
+
+def test_shell_tells_reasons(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    clvq.save(model, tmp_path / "m.clvq")
+    rows = pd.DataFrame({"a": [1.0, 3.5], "b": [1.0, 0.0], "other": ["x", "y"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    pd.DataFrame({"a": [0.0, 5.0], "b": [0.0, 2.0]}).to_csv(tmp_path / "seen.csv", index=False)
+    asked = ("reasons", "m.clvq", "rows.csv", "--within", "seen.csv")
+    done = called(*asked, "--outcome", "no=refused", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.decode().splitlines() == [
+        "The answer is refused because a is 1: it stays so whatever the other features do within "
+        "their ranges.",
+        "The answer is yes because a is 3.5: it stays so whatever the other features do within "
+        "their ranges.",
+    ]
+    done = called(*asked, "--format", "json", "--first", "b", cwd=tmp_path)
+    told = json.loads(done.stdout)
+    assert [why["features"] for why in told] == [["a"], ["a"]]
+    assert told[0]["witnesses"]["a"]["prediction"] == "yes"
+    done = called("reasons", "m.clvq", "rows.csv", cwd=tmp_path)
+    assert done.returncode == 1
+    assert b"row 0: feature 'a' has no range" in done.stderr

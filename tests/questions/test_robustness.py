@@ -1,0 +1,92 @@
+"""Distances to another label: by projection on planes, by programs, and by sampling."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+import counterlvq as clvq
+from counterlvq.plots import plot_robustness
+
+LABELS = ["a", "b", "c", "a", "b"]
+
+
+def drawn(seed: int, kind: str) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    omegas = {"plain": None, "diagonal": [1.0, 0.2, 3.0], "full": rng.normal(size=(2, 3))}
+    local = rng.normal(size=(5, 3, 3))
+    model = clvq.PrototypeModel(rng.normal(size=(5, 3)), LABELS, omegas.get(kind, local))
+    return model, rng.normal(size=(6 if kind != "local" else 2, 3))
+
+
+@pytest.mark.parametrize("kind", ["plain", "diagonal", "full"])
+def test_l1_distances_are_those_of_plain_programs(kind: str) -> None:
+    model, rows = drawn(3, kind)
+    found = clvq.robustness(clvq.Explainer(model, margin=1.0, constraints=["x0 <= 0"]), rows)
+    F = np.eye(3) if model.omegas is None else np.asarray(model.omegas)
+    F = np.diag(F) if F.ndim == 1 else F
+    Z = model.prototypes @ F.T
+    for n, row in enumerate(rows):
+        now, best = model.predict([row])[0], np.inf
+        for i in np.flatnonzero(model.labels != now):
+            rivals = np.flatnonzero(model.labels == now)
+            A = 2 * (Z[rivals] - Z[i]) @ F
+            b = (Z[rivals] ** 2).sum(1) - (Z[i] ** 2).sum() - A @ row
+            told = linprog(np.ones(6), np.c_[A, -A], b)
+            best = min(best, told.fun if told.status == 0 else np.inf)
+        assert found.distance["l1"][n] == pytest.approx(best, rel=1e-6)
+        assert found.certified["l1"][n] == pytest.approx(best, rel=1e-6)
+        assert found.certified["l1"][n] <= best * (1 + 1e-9)
+
+
+def test_l2_distance_of_two_prototypes_is_that_to_their_plane() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [3.0, 4.0]], [0, 1])
+    rows = np.array([[0.0, 0.0], [5.0, -2.0], [3.0, 4.0], [1.0, 7.0]])
+    found = clvq.robustness(clvq.Explainer(model), rows, [0, 0, 1, 0])
+    exact = np.abs(rows @ [3, 4] / 5 - 2.5)
+    np.testing.assert_allclose(found.distance["l2"], exact, rtol=1e-6)
+    assert found.right.tolist() == [True, True, True, False]
+    assert found.share(0.0) == 0.75
+    assert found.curve([0.0, 2.4, 9.0]).tolist() == [0.75, 0.5, 0.0]
+
+
+@pytest.mark.parametrize("kind", ["plain", "diagonal", "full", "local"])
+@pytest.mark.parametrize("norm", ["l1", "l2"])
+def test_nothing_within_a_certified_radius_has_another_label(kind: str, norm: str) -> None:
+    model, rows = drawn(8, kind)
+    found = clvq.robustness(clvq.Explainer(model), rows)
+    rng = np.random.default_rng(0)
+    order = {"l1": 1, "l2": 2}[norm]
+    moves = np.r_[rng.normal(size=(3000, 3)), np.eye(3), -np.eye(3)]
+    moves /= np.linalg.norm(moves, ord=order, axis=1, keepdims=True)
+    quick, proved = found.hypothesis_margin[norm], found.certified[norm]
+    assert (quick <= proved * (1 + 1e-9) + 1e-9).all() or kind == "local"
+    assert (proved <= found.distance[norm]).all()
+    for row, radius, fast in zip(rows, proved, quick, strict=True):
+        for far in (radius, fast):
+            assert (model.predict(row + far * (1 - 1e-9) * moves) == model.predict([row])).all()
+
+
+def test_what_cannot_be_had_is_said() -> None:
+    model, rows = drawn(1, "plain")
+    whole = clvq.Features([clvq.Feature("x0", "whole"), "x1", "x2"])
+    with pytest.raises(clvq.NotSupportedError, match="robustness is for columns of real numbers"):
+        clvq.robustness(clvq.Explainer(model, features=whole), rows)
+    with pytest.raises(clvq.InvalidInputError, match=r"y has shape \(1,\); expected \(6,\)"):
+        clvq.robustness(clvq.Explainer(model), rows, ["a"])
+    found = clvq.robustness(clvq.Explainer(model), rows)
+    with pytest.raises(clvq.InvalidInputError, match="norm is 'linf'; expected one of: 'l1', 'l2'"):
+        found.share(0.1, "linf")
+    with pytest.raises(clvq.InvalidInputError, match="by is 'guess'"):
+        found.curve([0.1], by="guess")
+
+
+def test_curves_are_drawn() -> None:
+    model, rows = drawn(1, "full")
+    found = clvq.robustness(clvq.Explainer(model), rows)
+    ax = plot_robustness(found, norm="l1")
+    proved, quick = ax.lines
+    assert (np.diff(proved.get_ydata()) <= 0).all()
+    assert (quick.get_ydata() <= proved.get_ydata()).all()
+    assert "median radius" in str(found)
