@@ -50,8 +50,10 @@ ROOMS = {
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
     " results prepared",
+    "streaming": "visible errors types files numeric tables model problem presentation batch"
+    " prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " presentation results batch prepared certified",
+    " presentation results batch prepared certified streaming",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
@@ -282,6 +284,7 @@ PUBLIC = {
     "Counterfactual",
     "CounterfactualBatch",
     "CounterlvqError",
+    "DatasetSummary",
     "Decrease",
     "Euclidean",
     "Explainer",
@@ -314,6 +317,7 @@ PUBLIC = {
     "__version__",
     "angle_model",
     "as_prototype_model",
+    "explain_dataset",
     "import_prototypes",
     "load",
     "load_exported",

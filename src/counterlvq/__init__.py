@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.results import Change, Counterfactual
     from counterlvq.search.branch_and_bound import Progress
+    from counterlvq.streaming.dataset import DatasetSummary, explain_dataset
     from counterlvq.tables.features import Feature, Features
     from counterlvq.tables.reference import Reference
     from counterlvq.types import Status
@@ -70,6 +71,7 @@ __all__ = [
     "Counterfactual",
     "CounterfactualBatch",
     "CounterlvqError",
+    "DatasetSummary",
     "Decrease",
     "Euclidean",
     "Explainer",
@@ -102,6 +104,7 @@ __all__ = [
     "__version__",
     "angle_model",
     "as_prototype_model",
+    "explain_dataset",
     "import_prototypes",
     "load",
     "load_exported",
@@ -143,6 +146,7 @@ _HOMES = {
     "problem.quadratic": ("Quadratic",),
     "results": ("Change", "Counterfactual"),
     "search.branch_and_bound": ("Progress",),
+    "streaming.dataset": ("DatasetSummary", "explain_dataset"),
     "tables.features": ("Feature", "Features"),
     "tables.reference": ("Reference",),
     "types": ("Status",),
