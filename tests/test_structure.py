@@ -54,6 +54,7 @@ ROOMS = {
     " prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
     " presentation results batch prepared certified streaming",
+    "dask": "errors numeric streaming",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
