@@ -27,27 +27,27 @@ help: ## List the tasks
 demo: $(RUNTIME) ## Show the main job on real house prices
 	$(BIN)/python examples/demo.py
 
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --durations=15
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations=15 --dist
 test: $(DEV) ## Run the test suite and the docstring examples
-	$(PYTEST)
+	$(PYTEST) loadfile
 
 test-docs: $(DEV) ## Run the pages, examples, benchmarks and the reproduction
-	$(PYTEST) -m "docs and not slow"
+	$(PYTEST) loadfile -m "docs and not slow"
 
 test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
-	$(PYTEST) -m "slow or not slow" --hypothesis-profile=drawn
+	$(PYTEST) load -m "slow or not slow" --hypothesis-profile=drawn
 
 test-cpus: $(DEV) ## Run the test suite as on other processors
-	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadgroup -m "not slow"
+	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadfile -m "not slow"
 
 # Old libraries warn about what newer ones beside them will take away; that is no fault of ours.
 OLDEST ?=
 test-oldest: $(OLDEST_VENV)/.installed ## Run the suite with the lowest versions that pyproject.toml allows; OLDEST=tests/cli
-	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) --dist loadgroup -W default::DeprecationWarning -W default::FutureWarning $(OLDEST)
+	$(OLDEST_VENV)/bin/python -m pytest -n $(WORKERS) --dist loadfile -W default::DeprecationWarning -W default::FutureWarning $(OLDEST)
 
 PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
-	$(BIN)/python -m pytest -rP tests/peers $(if $(PEERS),-k "$(PEERS)")
+	$(BIN)/python -m pytest -rPs tests/peers $(if $(PEERS),-k "$(PEERS)")
 
 lint: $(DEV) ## Check style, format and types
 	$(BIN)/ruff check .
@@ -73,6 +73,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.local
 	$(BIN)/python -m benchmarks.mixed
 	$(BIN)/python -m benchmarks.datasets
+	$(BIN)/python -m benchmarks.mixed_batches
 
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"
@@ -92,7 +93,7 @@ kills: $(DEV) ## Kill the command at random moments and look at what is left; KI
 	$(BIN)/python scripts/kills.py --count $(KILLS)
 
 coverage: $(DEV) ## Run the test suite and report the lines it misses
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow" --cov --cov-report=term-missing
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "not slow" --cov --cov-report=term-missing
 
 data: $(DEV) ## Regenerate the house-price table that ships with the package
 	$(BIN)/python scripts/make_ames_csv.py

@@ -32,11 +32,26 @@ class MixedProblem:
     constraints: Sequence[str]
     inputs: Sequence[Any]
     targets: Sequence[Any]
+    table: Any = None  # the same rows, all of them, as a batch takes them
 
     @property
     def has_milp(self) -> bool:
-        """Whether plain MILPs can state it: drawn, absolute costs, one metric."""
-        return self.name == "drawn" and self.cost == "L1" and self.metric == "shared"
+        """Whether plain MILPs can state it: absolute costs, one metric."""
+        return self.cost == "L1" and self.metric == "shared"
+
+    @property
+    def is_pipeline(self) -> bool:
+        """Whether a pipeline comes before the model."""
+        return hasattr(self.model, "named_steps")
+
+    def image(self, rows: Sequence[dict[str, Any]]) -> NDArray[Any]:
+        """Take rows of the table to the space of the prototypes, by the pipeline's own steps."""
+        if not self.is_pipeline:
+            return np.array([[row[f.name] for f in self.features] for row in rows], dtype=float)
+        import pandas as pd
+
+        frame = pd.DataFrame(rows, columns=list(self.features.columns))
+        return np.asarray(self.model[:-1].transform(frame.astype(self.features.dtypes)))
 
     def explainer(self) -> clvq.Explainer:
         """The question as a user would put it."""
@@ -64,7 +79,7 @@ def drawn_problem(width: int, discrete: int, cost: str, metric: str, rows: int) 
     price = clvq.Manhattan() if cost == "L1" else clvq.Euclidean()
     features = clvq.Features(columns)
     return MixedProblem(
-        "drawn", cost, metric, width, discrete, model, features, price, (), list(X), targets
+        "drawn", cost, metric, width, discrete, model, features, price, (), list(X), targets, X
     )
 
 
@@ -90,7 +105,53 @@ def ames_problem(cost: str, metric: str, rows: int) -> MixedProblem:
     return MixedProblem(
         "Ames", cost, metric, table.shape[1], table.shape[1], pipeline, table, price,
         ("year_built == original(year_built)", "lot_area == original(lot_area)"),
-        [cheap.iloc[i] for i in range(len(cheap))], ["160k or more"] * len(cheap),
+        [cheap.iloc[i] for i in range(len(cheap))], ["160k or more"] * len(cheap), cheap,
+    )  # fmt: skip
+
+
+def credit_problem(cost: str, rows: int) -> MixedProblem:
+    """What would have brought a credit: nine numbers, five of them whole, and four categories."""
+    import pandas as pd
+    from sklearn.compose import make_column_transformer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    rng, n = np.random.default_rng(13), max(1000, 4 * rows)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(19, 76, n),
+            "months": 3 * rng.integers(2, 24, n),
+            "credits": rng.integers(1, 5, n),
+            "dependants": rng.integers(0, 4, n),
+            "years_there": rng.integers(0, 11, n),
+            "amount": rng.gamma(2.0, 1500.0, n).round(0).astype(float),
+            "income": rng.gamma(4.0, 700.0, n),
+            "share": rng.uniform(5.0, 40.0, n),
+            "savings": rng.gamma(1.0, 2500.0, n),
+            "purpose": rng.choice(["car", "house", "business", "study"], n),
+            "housing": rng.choice(["rent", "own", "free"], n),
+            "account": rng.choice(["none", "low", "high"], n),
+            "job": rng.choice(["unskilled", "skilled", "manager", "self"], n),
+        }
+    )
+    scored = (
+        0.0006 * table.income + 0.0002 * table.savings - 0.0002 * table.amount
+        - 0.02 * table.months + 0.01 * table.age + 0.6 * (table.housing == "own")
+        + 0.8 * (table.account == "high") + 0.4 * (table.job == "manager") + rng.normal(0, 0.4, n)
+    )  # fmt: skip
+    label = np.where(scored > scored.median(), "granted", "refused")
+    numbers, levels = list(table.columns[:9]), list(table.columns[9:])
+    steps = make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(), levels))
+    last = clvq.GMLVQ(prototypes_per_class=2, random_state=0)
+    pipeline = make_pipeline(steps, last).fit(table, label)
+    price = clvq.Manhattan(clvq.mad_weights(table))
+    if cost == "L2":
+        price = clvq.Mahalanobis(np.diag(clvq.mad_weights(table[numbers]) ** 2))
+    refused = table[pipeline.predict(table) == "refused"].iloc[:rows]
+    return MixedProblem(
+        "credit", cost, "shared", table.shape[1], 9, pipeline, table, price,
+        ("age == original(age)", "dependants == original(dependants)"),
+        [refused.iloc[i] for i in range(len(refused))], ["granted"] * len(refused), refused,
     )  # fmt: skip
 
 

@@ -122,8 +122,11 @@ def faults_of_point(answer: Answer, plain: Plain, x: Vector) -> Iterator[Fault]:
             share = float(part.excess(y) / part.value) if part.value else np.inf
             yield "quadratic broken", f"beyond its value by {share:.3g} of it"
     for j, column in enumerate(plain.columns):
-        if not column.holds(float(answer.values[j])):
+        if not column.holds(float(answer.values[j]), float(x[j])):
             yield "grid", f"column {j} has {answer.values[j]!r}"
+    for number, rule in enumerate(plain.rules):
+        if not rule(y, x):
+            yield "rule broken", f"rule {number} at {answer.values.tolist()}"
     cost = plain.price.of(y, x)
     if abs(Fraction(answer.cost) - cost) > DIGITS * abs(cost) + LEAST_FLOAT:
         yield "cost", f"cost {answer.cost!r}, but the point costs {float(cost)!r}"

@@ -29,7 +29,7 @@ class Case:
     X: Floats  # (n, d), levels by their positions
     targets: list[Any]  # one label per row, or None for any other
     plain: Callable[[Names], Plain]
-    levels: tuple[tuple[str, ...], ...] = ()  # of each column of a frame; () for numbers
+    levels: tuple[tuple[Any, ...], ...] = ()  # of each column of a frame; () for numbers
     tags: frozenset[str] = field(default_factory=frozenset)
 
     def names(self) -> Names:
@@ -68,7 +68,7 @@ class Case:
             values = table[f"x{j}"]
             listed_values = [values] if isinstance(table, dict) else list(values)
             if levels:
-                listed_values = [levels.index(v) if v in levels else np.nan for v in listed_values]
+                listed_values = [_position(v, levels) for v in listed_values]
             columns.append(np.array(listed_values, dtype=float))
         return np.stack(columns, axis=1)
 
@@ -103,6 +103,12 @@ class Case:
             asked = "pd.DataFrame([y])" if self.levels else "[y]"
             lines.append(f'print("y has the label", model.predict({asked}))')
         return "\n".join(lines)
+
+
+def _position(value: Any, levels: tuple[Any, ...]) -> float:
+    """Position of a level; NaN for a gap, whatever a table has there."""
+    is_level = isinstance(value, str | int | float | np.number) and value in levels
+    return float(levels.index(value)) if is_level else np.nan
 
 
 def listed(values: Any) -> str:

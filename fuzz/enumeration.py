@@ -53,7 +53,7 @@ def grid_of(case: Case, plain: Plain, says: Callable[[Floats], list[Any]]) -> Gr
     sides: list[list[float]] = []
     real = None
     for j, column in enumerate(plain.columns):
-        side = _side(column, j, plain)
+        side = _side(column, j, plain, case.X[:, j])
         if side is None:
             if real is not None or column.decimals is not None:
                 return None
@@ -68,8 +68,11 @@ def grid_of(case: Case, plain: Plain, says: Callable[[Floats], list[Any]]) -> Gr
     return Grid(points, labels, real, says)
 
 
-def _side(column: Column, j: int, plain: Plain) -> list[float] | None:
-    """The values of a column on a grid between its fixed bounds; None without."""
+def _side(column: Column, j: int, plain: Plain, own: Floats) -> list[float] | None:
+    """The values of a column on a grid between its fixed bounds, and those of rows; None without.
+
+    `own` are the values of the rows, which may stay, and from which steps of change count.
+    """
     if column.levels:
         return [float(k) for k in range(len(column.levels))]
     if column.decimals is None:
@@ -85,8 +88,12 @@ def _side(column: Column, j: int, plain: Plain) -> list[float] | None:
         return None
     scale = 10**column.decimals
     numbers = range(int(np.floor(lower * scale)), int(np.ceil(upper * scale)) + 1)
-    values = [float(f"{k / scale:.{column.decimals}f}") for k in numbers if k % column.step == 0]
-    return [v for v in values if lower <= v <= upper]
+    values = {float(f"{k / scale:.{column.decimals}f}") for k in numbers if k % column.step == 0}
+    values |= set(own.tolist())
+    if column.of_change:
+        shifts = column.step * np.arange(-len(numbers), len(numbers) + 1)
+        values |= set((own[:, None] + shifts).ravel().tolist())
+    return sorted(v for v in values if lower <= v <= upper)
 
 
 def _kept(plain: Plain, Y: Floats, x: Floats) -> np.ndarray:
@@ -97,6 +104,11 @@ def _kept(plain: Plain, Y: Floats, x: Floats) -> np.ndarray:
         excess = Y @ a + r @ x - float(row.value)
         slack = 1e-12 * (np.abs(Y) @ np.abs(a) + np.abs(r) @ np.abs(x) + abs(float(row.value)))
         keep &= (np.abs(excess) if row.equality else excess) <= slack
+    has_own = plain.rules or any(column.decimals is not None for column in plain.columns)
+    for k in np.flatnonzero(keep).tolist() if has_own else []:
+        cells = zip(plain.columns, Y[k].tolist(), x.tolist(), strict=True)
+        on_grid = all(column.holds(new, old) for column, new, old in cells)
+        keep[k] = on_grid and all(rule(Y[k], x) for rule in plain.rules)
     return keep
 
 

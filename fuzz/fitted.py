@@ -10,6 +10,17 @@ import numpy as np
 from fuzz.plain import Scores, identity, product, times
 from fuzz.rational import ZERO, Matrix, Vector, exact, exact_matrix
 
+# What the text of a case with a fitted model begins with.
+IMPORTS = """\
+from sklearn.decomposition import PCA
+from sklearn.feature_selection import VarianceThreshold
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
+from sklearn.compose import make_column_transformer
+from counterlvq.lvq import GLVQ, GMLVQ
+"""
+
 
 def scores_of(pipeline: Any) -> Scores:
     """Scores over the columns that a pipeline, or a model alone, takes."""

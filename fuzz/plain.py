@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
@@ -12,6 +13,11 @@ from numpy.typing import NDArray
 from fuzz.rational import ZERO, Matrix, Vector, dot, exact, exact_matrix
 
 Floats = NDArray[np.float64]
+
+
+# Whether a point may be an answer for an input; of whole numbers and quarters, so that doubles and
+# rational numbers say the same.
+Rule = Callable[[Sequence[Any], Sequence[Any]], bool]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,10 +68,12 @@ class Price:
     matrix: Matrix | None = None  # (d, d) over the columns in `at`
     at: tuple[int, ...] = ()
     switches: dict[int, Fraction] = field(default_factory=dict)  # by column of levels
+    tables: dict[int, Matrix] = field(default_factory=dict)  # from level to level, by column
 
     def of(self, y: Vector, x: Vector) -> Fraction:
         delta = [v - u for u, v in zip(x, y, strict=True)]
         total = sum((price for j, price in self.switches.items() if delta[j]), ZERO)
+        total += sum((table[int(x[j])][int(y[j])] for j, table in self.tables.items()), ZERO)
         if self.weights is not None:
             for j in self.at:
                 total += self.weights[j] * abs(delta[j])
@@ -92,6 +100,9 @@ class Price:
         total = np.zeros(len(Y))
         for j, price in self.switches.items():
             total += float(price) * (delta[:, j] != 0)
+        for j, table in self.tables.items():
+            prices = np.array([float(price) for price in table[int(x[j])]])
+            total += prices[Y[:, j].astype(int)]
         part = delta[:, list(self.at)]
         if self.weights is not None:
             total += np.abs(part) @ np.array([float(self.weights[j]) for j in self.at])
@@ -107,9 +118,15 @@ class Column:
 
     decimals: int | None = None  # 0 for whole numbers
     step: int = 1
-    levels: tuple[str, ...] = ()
+    levels: tuple[Any, ...] = ()
+    of_change: bool = False  # whether the grid of whole numbers starts at the own value
 
-    def holds(self, value: float) -> bool:
+    def holds(self, value: float, own: float) -> bool:
+        """Whether a row that has `own` may have a value; what stays may lie anywhere."""
+        if value == own and not self.levels:
+            return True
+        if self.of_change:
+            return (value - own) % self.step == 0
         if self.levels:
             return value == int(value) and 0 <= value < len(self.levels)
         if self.decimals is None:
@@ -193,6 +210,7 @@ class Plain:
     margin: float | None
     gap: float  # what OPTIMAL means
     no_room: bool = False  # whether inequalities were drawn to leave no room at all
+    rules: tuple[Rule, ...] = ()  # constraints that are neither rows nor rounds
 
     @property
     def is_mixed(self) -> bool:

@@ -22,19 +22,10 @@ from fuzz.drawing import (
     draw_targets,
     draw_width,
 )
-from fuzz.fitted import scores_of
+from fuzz.fitted import IMPORTS, scores_of
 from fuzz.plain import Column, Floats, Plain, Price, Row, Scores
 from fuzz.rational import ONE, ZERO, exact, exact_matrix
 
-_IMPORTS = """\
-from sklearn.decomposition import PCA
-from sklearn.feature_selection import VarianceThreshold
-from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
-from sklearn.compose import make_column_transformer
-from counterlvq.lvq import GLVQ, GMLVQ
-"""
 _LAST = {
     "NearestCentroid()": 0.25,
     "NearestCentroid(priors='empirical')": 0.2,
@@ -111,7 +102,7 @@ def pipeline(rng: Rng) -> Case:
     if chance(rng, 0.6):
         targets = draw_targets(rng, model, n)
     code = (
-        f"{_IMPORTS}T = np.array({listed(T)})\nt = np.array({listed(labels)})\n"
+        f"{IMPORTS}T = np.array({listed(T)})\nt = np.array({listed(labels)})\n"
         f"model = {made}.fit(T, t)\n"
         f"explainer = clvq.Explainer(model, {cost[0]}, constraints=[{', '.join(found.code)}])\n"
     )
@@ -192,7 +183,7 @@ def _feature(name: str, column: Column, ends: tuple[float, float]) -> str:
     return f"clvq.Feature({name!r}{said}, lower={ends[0]!r}, upper={ends[1]!r})"
 
 
-def _range_rows(ends: list[tuple[float, float]]) -> list[Row]:
+def range_rows(ends: list[tuple[float, float]]) -> list[Row]:
     d, rows = len(ends), []
     for j, (lower, upper) in enumerate(ends):
         if np.isfinite(upper):
@@ -224,7 +215,7 @@ def mixed(rng: Rng) -> Case:
         model.W, model.is_integer = np.rint(model.W * 1.5), True
     if chance(rng, 0.1):
         model.W[0] = float(rng.choice(FILLS))
-    found = Conditions(rows=_range_rows(ends))
+    found = Conditions(rows=range_rows(ends))
     if chance(rng, 0.3):
         j = int(rng.integers(d))
         found.add(f"clvq.Freeze({j})", Row.of(axis(d, j), axis(d, j, -1), 0.0, equality=True))
@@ -300,7 +291,7 @@ def mixed_pipeline(rng: Rng) -> Case:
         price = Price(matrix=exact_matrix(np.eye(len(at))), at=at, switches=ones)
         cost = "clvq.Euclidean()"
     features = [_feature(f"x{j}", c, e) for j, (c, e) in enumerate(zip(columns, ends, strict=True))]
-    found = Conditions(rows=_range_rows(ends))
+    found = Conditions(rows=range_rows(ends))
     if chance(rng, 0.35):
         j = int(rng.integers(d))
         found.add(f"clvq.Freeze('x{j}')", Row.of(axis(d, j), axis(d, j, -1), 0.0, equality=True))
@@ -308,7 +299,7 @@ def mixed_pipeline(rng: Rng) -> Case:
         for j in at:
             _named_change(found, d, j, 1.0)
     levels = tuple(c.levels for c in columns) if has_levels else ()
-    code = _IMPORTS + _table_code(T, columns, labels, has_levels, scaler, last)
+    code = IMPORTS + _table_code(T, columns, labels, has_levels, scaler, last)
     code += (
         f"features = clvq.Features([{', '.join(features)}])\n"
         f"explainer = clvq.Explainer(model, {cost}, constraints=[{', '.join(found.code)}], "

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fuzz import drawing, tables
+from fuzz import drawing, meanings, tables
 from fuzz.answers import Answer
 from fuzz.cases import Case
 from fuzz.judging import Court
@@ -25,6 +25,7 @@ KINDS: dict[str, tuple[Callable[[np.random.Generator], Case], float]] = {
     "mixed": (tables.mixed, 0.14),
     "levels": (tables.mixed_pipeline, 0.07),
     "unbounded": (tables.unbounded, 0.02),
+    "meanings": (meanings.meanings, 0.08),
 }
 WIDE = 5
 # One row in so many is asked alone too.

@@ -42,7 +42,10 @@ def keeps_constraints(plain: Plain, y: Vector, x: Vector) -> bool:
             return False
     if any(part.excess(y) > 0 for part in plain.rounds):
         return False
-    return all(c.holds(float(v)) for c, v in zip(plain.columns, y, strict=True))
+    if not all(rule(y, x) for rule in plain.rules):
+        return False
+    cells = zip(plain.columns, y, x, strict=True)
+    return all(column.holds(float(new), float(old)) for column, new, old in cells)
 
 
 def is_cheaper(plain: Plain, y: Floats, x: Vector, than: float) -> bool:

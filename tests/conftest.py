@@ -3,16 +3,51 @@
 from __future__ import annotations
 
 import os
+from pathlib import PurePosixPath
+from typing import Any
 
 # Workers and their threads share few cores. A thread of OpenMP that spins while it waits takes the
 # time of the one that it waits for: calls of scikit-learn then take a hundred times as long. This
 # has to be said before OpenMP is loaded, and is passed on to processes that tests start.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+import pytest
 from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
+
+# Files whose tests share nothing and are long: processes or threads of their own, pages, benches.
+# They are handed out one by one after the others, so that no worker is left with a whole file.
+APART = {
+    "test_benchmark_fits.py",
+    "test_benchmarks.py",
+    "test_benchmarks_mixed.py",
+    "test_child_processes.py",
+    "test_cold_start.py",
+    "test_docs.py",
+    "test_environments.py",
+    "test_examples.py",
+    "test_many_threads.py",
+    "test_page.py",
+    "test_pictures.py",
+    "test_processes.py",
+    "test_signals.py",
+}
+
+
+class ByFile(LoadScopeScheduling):
+    """Keeps the tests of a file on one worker, which prepares once what they share."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = nodeid.split("::", 1)[0]
+        return nodeid if PurePosixPath(path).name in APART else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None

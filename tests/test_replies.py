@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 
 import counterlvq as clvq
 from counterlvq import report
-from counterlvq.results import Reply
+from counterlvq.presentation.replies import Reply
 from tests.support.score_models import saved_and_loaded, table
 from tests.support.shell import called
 
@@ -161,3 +161,43 @@ def test_a_file_of_scores_says_so() -> None:
     file = io.BytesIO()
     clvq.save(LogisticRegression().fit(X[:, :2], LABELS), file)
     assert clvq.load(io.BytesIO(file.getvalue())).meaning.part == "class"
+
+
+# --- predict and predict_proba --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("behind", [False, True], ids=["alone", "pipeline"])
+def test_where_predict_and_predict_proba_disagree_both_are_shown(
+    behind: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As for models of other libraries, whose probabilities may be sums over prototypes."""
+
+    def contrary(self: Any, rows: Any) -> Any:
+        return np.tile([0.75, 0.25], (len(rows), 1))  # "ill", whatever `predict` says
+
+    monkeypatch.setattr(clvq.RSLVQ, "predict_proba", contrary)
+    last = clvq.RSLVQ(random_state=0)
+    model = make_pipeline(StandardScaler(), last) if behind else last
+    fitted = model.fit(FRAME, LABELS)
+    ill = FRAME[fitted.predict(FRAME) == "ill"].iloc[0]
+    cf = explained(fitted, ill)
+    assert cf.prediction == "well"
+    assert cf.disagreement == ("ill", 0.75, 0.25)
+    words = "predict says 'well', and predict_proba favours 'ill' with 0.75 over 0.25"
+    assert f"  warning {words}" in str(cf)
+    assert cf.to_dict()["predict_proba_favours"] == {
+        "label": "ill", "probability": 0.75, "probability_of_prediction": 0.25,
+    }  # fmt: skip
+    assert pickle.loads(pickle.dumps(cf)).disagreement == cf.disagreement
+    in_batch = clvq.Explainer(fitted).explain_batch(FRAME[:3])[0]
+    assert (in_batch.disagreement is None) == (in_batch.prediction == "ill")
+
+
+@pytest.mark.parametrize("kind", ["RSLVQ", "MRSLVQ"])
+def test_own_estimators_agree_with_themselves(kind: str) -> None:
+    fitted = make_pipeline(StandardScaler(), getattr(clvq, kind)(2, random_state=0, max_iter=20))
+    fitted.fit(FRAME, LABELS)
+    batch = clvq.Explainer(fitted).explain_batch(FRAME[:6])
+    assert [cf.disagreement for cf in batch] == [None] * 6
+    assert "warning" not in str(batch[0])
+    assert "predict_proba_favours" not in batch[0].to_dict()

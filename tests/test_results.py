@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.results import Change
+from counterlvq.presentation.changes import Change
 
 NAN, INF = float("nan"), float("inf")
 NAMES = ("income", "savings", "age")

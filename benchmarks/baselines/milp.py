@@ -55,55 +55,108 @@ class SolvedCell:
 
 
 def cheapest_by_milp(problem: MixedProblem, x: Any, target: Any) -> float:
-    """Least Manhattan cost of a row of the drawn problem that has the target's label."""
+    """Least Manhattan cost of a row that has the target's label."""
     return min(cell.cost() for cell in solved_cells(problem, x, target))
 
 
 def solved_cells(problem: MixedProblem, x: Any, target: Any) -> list[SolvedCell]:
     """Solve one program per prototype of the target."""
-    own = np.flatnonzero(problem.model.labels == target)
-    return [_cell(problem, np.asarray(x, dtype=float), int(i), target) for i in own]
+    return solve_stated(stated_row(problem, x), target)
 
 
-def _cell(problem: MixedProblem, x: Any, i: int, target: Any) -> SolvedCell:
-    """Variables: the new value of each number, its absolute change, one 0 or 1 per level."""
-    model, features = problem.model, problem.features
-    numbers = [j for j, feature in enumerate(features) if feature.is_number]
-    levels = [(j, value) for j, f in enumerate(features) for value in f.levels]
+def solve_stated(stated: StatedRow, target: Any) -> list[SolvedCell]:
+    """Solve one program per prototype of the target, of a row that is written down already."""
+    own = np.flatnonzero(stated.labels == target)
+    return [_cell(stated, int(i), target) for i in own]
+
+
+@dataclass(frozen=True, eq=False)
+class StatedRow:
+    """A row and its model: variables are new numbers, absolute changes, a 0 or 1 per level."""
+
+    W: Any
+    labels: Any
+    metric: Any
+    value: Any  # images from the variables: constant + value @ variables
+    constant: Any
+    price: Any
+    is_integer: Any
+    bounds: Bounds
+    tops: LinearConstraint
+    one: LinearConstraint
+
+
+def stated_row(problem: MixedProblem, x: Any) -> StatedRow:
+    """Write a row down from what the pipeline's own steps make of it."""
+    explainer = problem.explainer()
+    features, last = explainer.features, problem.model[-1] if problem.is_pipeline else problem.model
+    row = dict(zip(features.names, np.asarray(x, dtype=object), strict=True))
+    if problem.is_pipeline:
+        row = {name: x[name] for name in features.names}
+        W, labels, omega = last.prototypes_, last.prototype_labels_, last.omegas_
+    else:
+        W, labels, omega = last.prototypes, last.labels, last.shared_factor
+    numbers = [feature for feature in features if feature.is_number]
+    levels = [(f, level) for f in features if not f.is_number for level in f.levels]
     n, k = len(numbers), len(levels)
-    value = np.zeros((problem.width, 2 * n + k))  # row of the table from the variables
-    value[numbers, np.arange(n)] = 1.0
-    for at, (j, level) in enumerate(levels):
-        value[j, 2 * n + at] = level
-    metric = model.shared_factor.T @ model.shared_factor
-    w, others = model.prototypes[i], model.prototypes[model.labels != target]
-    rows = 2.0 * (others - w) @ metric @ value
-    right = np.einsum("ij,jk,ik->i", others, metric, others) - w @ metric @ w
-    tops = np.zeros((2 * n, 2 * n + k))
-    tops[:n, :n], tops[:n, n : 2 * n] = np.eye(n), -np.eye(n)
-    tops[n:, :n], tops[n:, n : 2 * n] = -np.eye(n), -np.eye(n)
-    one = np.zeros((problem.width, 2 * n + k))
-    for at, (j, _) in enumerate(levels):
-        one[j, 2 * n + at] = 1.0
-    one = one[[j for j, feature in enumerate(features) if not feature.is_number]]
-    switched = np.array([0.0 if level == x[j] else 1.0 for j, level in levels])
-    price = np.concatenate([np.zeros(n), np.ones(n), switched])
-    whole = [features.columns[j].kind == "whole" for j in numbers]
-    integer = np.concatenate([np.array(whole, dtype=float), np.zeros(n), np.ones(k)])
-    ends = [(features.columns[j].lower, features.columns[j].upper) for j in numbers]
-    lower = [low for low, _ in ends] + [0.0] * n + [0.0] * k
-    upper = [high for _, high in ends] + [np.inf] * n + [1.0] * k
-    bounds = Bounds(lower, upper)
-    constraints = (
-        LinearConstraint(rows, ub=right),
-        LinearConstraint(tops, ub=np.concatenate([x[numbers], -x[numbers]])),
+    steps = [{**row, f.name: row[f.name] + 1} for f in numbers]
+    steps += [{**row, f.name: level} for f, level in levels]
+    images = problem.image([row, *steps])
+    value = np.zeros((images.shape[1], 2 * n + k))
+    value[:, :n], value[:, 2 * n :] = (images[1 : n + 1] - images[0]).T, (images[n + 1 :]).T
+    value[:, 2 * n :] -= images[0][:, None]
+    here = np.array([float(row[f.name]) for f in numbers])
+    # Each feature of levels adds what its own level differs by, which is nothing for the present.
+    constant = images[0] - value[:, :n] @ here
+    one = np.zeros((len(features), 2 * n + k))
+    for at, (feature, _) in enumerate(levels):
+        one[features.names.index(feature.name), 2 * n + at] = 1.0
+    one = one[[not feature.is_number for feature in features]]
+    each = explainer.cost.l1_weights(len(features))
+    weights = dict(zip(features.names, each.tolist(), strict=True))
+    switched = [weights[f.name] * _apart(level, row[f.name]) for f, level in levels]
+    price = np.concatenate([np.zeros(n), [weights[f.name] for f in numbers], switched])
+    tied = [f"{f.name} == original({f.name})" in problem.constraints for f in numbers]
+    ends = [_range(f, h, t) for f, h, t in zip(numbers, here, tied, strict=True)]
+    whole = [feature.kind == "whole" for feature in numbers]
+    return StatedRow(
+        W, labels, omega.T @ omega, value, constant, price,
+        np.concatenate([np.array(whole, dtype=float), np.zeros(n), np.ones(k)]),
+        Bounds([low for low, _ in ends] + [0.0] * (n + k),
+               [high for _, high in ends] + [np.inf] * n + [1.0] * k),
+        LinearConstraint(
+            np.hstack([np.vstack([np.eye(n), -np.eye(n)]), np.vstack([-np.eye(n)] * 2),
+                       np.zeros((2 * n, k))]),
+            ub=np.concatenate([here, -here]),
+        ),
         LinearConstraint(one, lb=1.0, ub=1.0),
-    )
+    )  # fmt: skip
+
+
+def _apart(level: Any, own: Any) -> float:
+    if isinstance(level, int | float) and not isinstance(level, bool):
+        return abs(level - float(own))
+    return float(level != own)
+
+
+def _range(feature: Any, here: float, tied: bool) -> tuple[float, float]:
+    if tied:
+        return here, here
+    low, high = feature.seen or (-np.inf, np.inf)
+    return max(low, feature.lower), min(high, feature.upper)
+
+
+def _cell(stated: StatedRow, i: int, target: Any) -> SolvedCell:
+    w, others = stated.W[i], stated.W[stated.labels != target]
+    rows = 2.0 * (others - w) @ stated.metric
+    right = np.einsum("ij,jk,ik->i", others, stated.metric, others) - w @ stated.metric @ w
+    cell = LinearConstraint(rows @ stated.value, ub=right - rows @ stated.constant)
+    constraints = (cell, stated.tops, stated.one)
     found = milp(
-        price,
-        integrality=integer,
-        bounds=bounds,
+        stated.price,
+        integrality=stated.is_integer,
+        bounds=stated.bounds,
         constraints=constraints,
         options={"mip_rel_gap": 1e-9},
     )
-    return SolvedCell(price, integer > 0, bounds, constraints, found.x)
+    return SolvedCell(stated.price, stated.is_integer > 0, stated.bounds, constraints, found.x)

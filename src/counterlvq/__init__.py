@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from counterlvq.model import PrototypeModel
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
+    from counterlvq.presentation.changes import Change
     from counterlvq.problem.constraints import (
         Bounds,
         Constraint,
@@ -43,10 +44,11 @@ if TYPE_CHECKING:
         MinChange,
         OneOf,
     )
-    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan, mad_weights
+    from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
-    from counterlvq.results import Change, Counterfactual
+    from counterlvq.problem.weights import mad_weights
+    from counterlvq.results import Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.streaming.dataset import DatasetSummary, explain_dataset
     from counterlvq.tables.features import Feature, Features
@@ -137,14 +139,16 @@ _HOMES = {
     "model": ("PrototypeModel",),
     "persistence": ("load", "save"),
     "pipelines": ("TableModel",),
+    "presentation.changes": ("Change",),
     "problem.constraints": (
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",
     ),
     "problem.implications": ("If",),
-    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan", "mad_weights"),
+    "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
-    "results": ("Change", "Counterfactual"),
+    "problem.weights": ("mad_weights",),
+    "results": ("Counterfactual",),
     "search.branch_and_bound": ("Progress",),
     "streaming.dataset": ("DatasetSummary", "explain_dataset"),
     "tables.features": ("Feature", "Features"),

@@ -21,14 +21,25 @@ from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import stated
-from counterlvq.programs.conditions import LinearConditions
+from counterlvq.programs.conditions import (
+    Implication,
+    LevelRule,
+    LinearConditions,
+    QuadraticCondition,
+)
+from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import ProgramTemplate, Stated
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strategy
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
-__all__ = ["Prepared"]
+__all__ = ["FeatureCondition", "Prepared"]
+
+
+FeatureCondition = (
+    LinearConditions | QuadraticCondition | LevelRule | Implication | LeastChange | ValueRule
+)
 
 
 class Asked(Protocol):
@@ -68,6 +79,8 @@ class Prepared:
     source: ExplainedModel
     # Ranges that rows lie outside of, by position of the constraint, and whether above.
     outside: Mapping[int, bool] = field(default_factory=dict)
+    # Conditions of constraints on features, which do not depend on levels: read once for all.
+    read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]] = field(default_factory=dict)
 
     @property
     def model(self) -> PrototypeModel:
@@ -78,6 +91,17 @@ class Prepared:
         """Coordinates of a row."""
         found: Floats = self.source.coordinates.inner(row[None, :])[0]
         return found
+
+    def inner_rows(self, rows: Floats) -> Floats:
+        """Coordinates of rows that share their levels, (n, width)."""
+        return self.source.coordinates.inner(rows)
+
+    def outer_rows(self, points: Floats, rows: Floats) -> Floats:
+        """Features of points, as `outer` has them, (n, d)."""
+        if not self.source.coordinates.links:
+            return self.source.coordinates.outer(points)
+        pairs = zip(points, rows, strict=True)
+        return np.array([self.outer(y, row) for y, row in pairs]).reshape(rows.shape)
 
     def outer(self, y: Floats, row: Floats) -> Floats:
         """Features of a point; what has not changed, or has reached a bound, to the last digit."""
@@ -123,10 +147,16 @@ class Prepared:
         return ProgramTemplate.of(*priced, conditions, coordinates.grid, form)
 
     def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
-        asked = self.asked
-        chosen = [stated(as_constraint(asked.constraints[k]), self.outside.get(k)) for k in kept]
-        parts = [part for item in chosen for part in item.conditions(asked.features)]
+        parts = [part for k in kept for part in self._read(k)]
         return [part for item in parts for part in self.source.coordinates.spread(item)]
+
+    def _read(self, k: int) -> tuple[FeatureCondition, ...]:
+        key = k, self.outside.get(k)
+        if key not in self.read:
+            asked = self.asked
+            chosen = stated(as_constraint(asked.constraints[k]), self.outside.get(k))
+            self.read[key] = tuple(chosen.conditions(asked.features))
+        return self.read[key]
 
     @cached_property
     def template(self) -> ProgramTemplate:

@@ -1,4 +1,4 @@
-"""What the user gets back, and how it reads."""
+"""What the user gets back for one row, and how it reads."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.certificate import Certificate
-from counterlvq.numeric.arrays import Floats, plain, read_only
+from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
+from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
@@ -24,212 +25,35 @@ from counterlvq.presentation.numbers import (
     shown_change,
     shown_row,
 )
+from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
+from counterlvq.presentation.values import (
+    by_name,
+    difference,
+    finite_or_none,
+    in_types,
+    plain_label,
+    value_of,
+    with_gaps,
+)
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Constraint
-from counterlvq.tables.encoding import written
-from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind, Status
+from counterlvq.problem.saying import labelled_words
+from counterlvq.tables.features import Features
+from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
-__all__ = ["Change", "Counterfactual", "Reply", "Respond", "RowCheck", "difference"]
+__all__ = ["Counterfactual", "RowCheck"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
 
-_SHOWN_CHANGES = 20
 # Of one constraint, where several are named in a sentence.
 _SHOWN_LETTERS = 1000
 # Scales of columns that are named beside a cost.
 _SHOWN_SCALES = 3
-# Of a score or a probability, unless more are needed to tell its side.
-_REPLY_DIGITS = 4
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
-
-
-@final
-@dataclass(frozen=True)
-class Change:
-    """One feature that differs between the input and its counterfactual.
-
-    Attributes
-    ----------
-    feature : str
-    before, after : float, int or level
-    unit : str
-        As it is read behind a number; empty without one.
-    is_level : bool
-        Whether these are levels, even if they look like numbers.
-    described : Feature or None
-        The feature, with the words that people read instead of its name and its levels.
-    was_missing : bool
-        Whether the input has no value here, and `before` is what stands in for it.
-
-    The attributes have full precision. `text` and `cells` show the numbers of the row that is
-    shown for the answer, see `Counterfactual.shown`; all digits if the change is of no answer.
-
-    Examples
-    --------
-    >>> change = Change("income", before=2400.0, after=2900.0, unit="EUR")
-    >>> change.difference
-    500.0
-    """
-
-    feature: str
-    before: Any
-    after: Any
-    unit: str = ""
-    is_level: bool = field(default=False, repr=False)
-    described: Feature | None = field(default=None, repr=False, compare=False)
-    find_shown: Callable[[], ShownChange] | None = field(default=None, repr=False, compare=False)
-    was_missing: bool = field(default=False, repr=False)
-
-    @property
-    def difference(self) -> Any:
-        """New value less old value; None between levels, which have no distance."""
-        return self.after - self.before if self.is_number else None
-
-    @property
-    def is_number(self) -> bool:
-        """Whether a number changes, rather than a level."""
-        return not self.is_level and all(
-            isinstance(value, int | float) and not isinstance(value, bool)
-            for value in (self.before, self.after)
-        )
-
-    @property
-    def spoken(self) -> str:
-        """What people read instead of the name of the feature."""
-        return shown_text(self.feature if self.described is None else self.described.spoken)
-
-    def _words(self, level: Any) -> str:
-        return shown_text(level if self.described is None else self.described.words(level))
-
-    def text(self, wording: Wording = PLAIN) -> str:
-        """Say the change in words.
-
-        Examples
-        --------
-        >>> Change("income", 2400.0, 2900.0, "EUR").text()
-        'income were 500 higher (2,900 instead of 2,400 EUR)'
-        >>> Change("cards", 2, 1).text()
-        'cards were 1 instead of 2'
-        >>> Change("cards", 2, 1, was_missing=True).text()
-        'cards were 1 instead of 2, which stands in for a missing value'
-        """
-        if not self.is_number and self._is_phrase:
-            said = f"it were {self._words(self.after)}"
-            return f"{said} instead of {self._before}" if self.was_missing else said
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        whole = not unit and isinstance(self.before, int) and isinstance(self.after, int)
-        if not self.is_number or whole:
-            return f"{self.spoken} were {shown.after} instead of {shown.before}{self._gap_words}"
-        by = f"{shown.by} {'higher' if shown.rises else 'lower'}"
-        instead = f"{shown.after} instead of {shown.before}{unit}{self._gap_words}"
-        return f"{self.spoken} were {by} ({instead})"
-
-    def brief(self, wording: Wording = PLAIN) -> str:
-        """Name the change in the fewest words.
-
-        Examples
-        --------
-        >>> Change("income", 2400.0, 2900.0, "EUR").brief()
-        'income 2,900 instead of 2,400 EUR'
-        """
-        if not self.is_number and self._is_phrase:
-            return self._words(self.after)
-        unit, shown = f" {shown_text(self.unit)}" if self.unit else "", self._digits(wording)
-        return f"{self.spoken} {shown.after} instead of {shown.before}{unit}{self._gap_words}"
-
-    @property
-    def _gap_words(self) -> str:
-        return ", which stands in for a missing value" if self.was_missing else ""
-
-    @property
-    def _before(self) -> str:
-        return f"{self._words(self.before)}{self._gap_words}"
-
-    @property
-    def _is_phrase(self) -> bool:
-        """Whether a boolean has words for what it becomes, such as "with a guarantor"."""
-        feature = self.described
-        if feature is None or feature.kind is not Kind.BOOLEAN:
-            return False
-        return feature.words(self.after) != str(self.after)
-
-    def cells(self, wording: Wording = PLAIN) -> tuple[str, str, str, str]:
-        """Name, old value, new value and difference, as a table shows them."""
-        shown = self._digits(wording)
-        if self.was_missing:
-            shown = replace(shown, before=f"missing, as {shown.before}")
-        if not self.is_number:
-            return self.spoken, shown.before, shown.after, ""
-        name = f"{self.spoken} ({shown_text(self.unit)})" if self.unit else self.spoken
-        return name, shown.before, shown.after, ("+" if shown.rises else "-") + shown.by
-
-    def _digits(self, wording: Wording) -> ShownChange:
-        """Old and new value as they are read, be they numbers or levels."""
-        if not self.is_number:
-            return ShownChange(self._words(self.before), self._words(self.after), "", True)
-        shown = self.shown
-        before, after, by = map(wording.number, (shown.before, shown.after, shown.by))
-        return ShownChange(before, after, by, shown.rises)
-
-    @property
-    def shown(self) -> ShownChange:
-        """The digits that are shown of a number."""
-        if self.find_shown is None:
-            return shown_change(self.before, self.after)
-        return self.find_shown()
-
-
-# Name and value of the number behind a decision at a row, for a label, and its threshold.
-Respond = Callable[[Floats, Any], tuple[str, float, float | None] | None]
-
-
-@final
-@dataclass(frozen=True)
-class Reply:
-    """The number behind a decision, before and after: a score, a probability, a prediction.
-
-    Attributes
-    ----------
-    name : str
-    before, after : float
-        At the input, and at the row that is shown.
-    threshold : float or None
-        From which the decision is another one, where there is one.
-
-    Examples
-    --------
-    >>> Reply("score", 612.3, 640.0, threshold=640.0).text()
-    'score 612.3 -> 640'
-    """
-
-    name: str
-    before: float
-    after: float
-    threshold: float | None = None
-
-    def text(self, number: Callable[[str], str] = str) -> str:
-        """Write both values with digits enough to tell on which side of the threshold they are.
-
-        `number` writes a number in another way.
-        """
-        before, after = (number(self._digits(value)) for value in (self.before, self.after))
-        return f"{self.name} {before} -> {after}"
-
-    def _digits(self, value: float) -> str:
-        for digits in range(_REPLY_DIGITS, 17):
-            text = f"{value:.{digits}g}"
-            if self.threshold is None:
-                near = abs(float(text) - value) <= abs(self.after - self.before) / 100
-            else:
-                near = (float(text) >= self.threshold) == (value >= self.threshold)
-            if near:
-                return text
-        return repr(value)
 
 
 @final
@@ -275,6 +99,9 @@ class Counterfactual:
         set that clashes, and fewer of its members may clash as well.
     broken : tuple
         The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
+    disagreement : tuple or None
+        Where the model's `predict_proba` favours another label than its `predict` at the
+        answer: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
         For an input that breaks some: the closest one that breaks none, whatever its label.
     has_target : bool
@@ -326,8 +153,8 @@ class Counterfactual:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        kept = {"shown": self.shown, "reply": self.reply, "check": None, "respond": None}
-        return {**self.__dict__, **kept}
+        kept = {"shown": self.shown, "reply": self.reply, "disagreement": self.disagreement}
+        return {**self.__dict__, **kept, "check": None, "respond": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -342,12 +169,12 @@ class Counterfactual:
     @property
     def x(self) -> NDArray[Any]:
         """The counterfactual, (d,); NaN where there is none."""
-        return _in_types(self.values_with_gaps, self.features)
+        return in_types(self.values_with_gaps, self.features)
 
     @property
     def original(self) -> NDArray[Any]:
         """The factual input, (d,)."""
-        return _in_types(_with_gaps(self.original_values, self.missing), self.features)
+        return in_types(with_gaps(self.original_values, self.missing), self.features)
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -371,7 +198,7 @@ class Counterfactual:
     @property
     def values_with_gaps(self) -> Floats:
         """The counterfactual as numbers, NaN where a value stays missing, (d,)."""
-        return _with_gaps(self.values, self.stays_missing)
+        return with_gaps(self.values, self.stays_missing)
 
     @property
     def row(self) -> Any:
@@ -394,8 +221,8 @@ class Counterfactual:
         return tuple(
             Change(
                 self.features.columns[j].name,
-                _value(self.original_values[j], self.features.columns[j]),
-                _value(self.values[j], self.features.columns[j]),
+                value_of(self.original_values[j], self.features.columns[j]),
+                value_of(self.values[j], self.features.columns[j]),
                 self.features.columns[j].unit,
                 is_level=not self.features.columns[j].is_number,
                 described=self.features.columns[j],
@@ -427,6 +254,13 @@ class Counterfactual:
             name = f"probability of {shown_text(self.prediction)}"
         return Reply(name, before[1], after[1], before[2])
 
+    @cached_property
+    def disagreement(self) -> Favour | None:
+        """What `predict_proba` favours at the answer, where `predict` says otherwise."""
+        if self.respond is None or not self.status.has_answer:
+            return None
+        return self.respond.favoured(self.values, self.prediction)
+
     @property
     def shown_changes(self) -> tuple[Change, ...]:
         """The changes of the row that is shown; `changes` but for what rounding has left of 0."""
@@ -449,6 +283,8 @@ class Counterfactual:
         most: int | None = None,
         numbers: str = "1,234.5",
         template: str | None = None,
+        dates: str = "2024-05-31",
+        rules: Mapping[Constraint | str, str] | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -469,7 +305,13 @@ class Counterfactual:
             A text of your own for answers that change something, with the places ``{subject}``,
             ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
-            (which values the input lacks and still may) and ``{cost}``.
+            (which values the input lacks and still may), ``{broken}`` (which constraints it breaks
+            as it is; they come first without this place) and ``{cost}``.
+        dates : {"2024-05-31", "31.05.2024", "31/05/2024", "05/31/2024", "31 May 2024", \
+"May 31, 2024"}
+            How dates are written.
+        rules : mapping from constraint to str, optional
+            What constraints are called where the input breaks them, or where they clash.
 
         Examples
         --------
@@ -484,7 +326,7 @@ class Counterfactual:
         To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
-        wording = Wording(subject, outcome or {}, most, numbers, template)
+        wording = Wording(subject, outcome or {}, most, numbers, template, dates, rules or {})
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -493,14 +335,22 @@ class Counterfactual:
             return f"No counterfactual was looked for: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
-            return before + self._sentence(wording)
+            own = wording.template is not None and wording.has_place("broken")
+            return ("" if own else before) + self._sentence(wording)
         wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
             return f"{before}{self._demanded(wording)}{self._missing_words()}"
         if self.status is Status.UNKNOWN:
             found = f"No counterfactual for {wished} was found; that there is none is not proved."
             return before + found
-        return f"{before}There is no counterfactual for {wished}: {self._clash()}."
+        none = f"There is no counterfactual for {wished}"
+        if not self._is_unnamed(wording):
+            none = f"{shown_text(subject)} would not have been {wished} by any change"
+        return f"{before}{none}: {self._clash(wording)}."
+
+    def _is_unnamed(self, wording: Wording) -> bool:
+        """Whether nobody has said what the decision is about."""
+        return wording.subject == f"The {self._noun}"
 
     def _demanded(self, wording: Wording) -> str:
         """Say what the constraints demand of an input that has the label already."""
@@ -517,19 +367,25 @@ class Counterfactual:
         """Say what the constraints demand of an input, before anything about its label."""
         if not self.broken:
             return ""
-        said = f"This row breaks {self._broken_words()} as it is"
+        subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
+        said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
         if needed and not self.has_target:
             said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
         return f"{said}. "
 
-    def _broken_words(self) -> str:
-        return listed([visible(_words(item), _SHOWN_LETTERS) for item in self.broken])
+    def _broken_words(self, wording: Wording = PLAIN) -> str:
+        return listed([self._rule(item, wording) for item in self.broken])
+
+    def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
+        """Say a constraint by the labels of its features; as it was written without any."""
+        words = wording.rule(constraint) or labelled_words(constraint, self.features, wording.value)
+        return visible(f'"{words}"' if words else _words(constraint), _SHOWN_LETTERS)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
         named, others = list(self.shown_changes), []
-        if wording.most is not None and len(named) > wording.most and wording.parts_others:
+        if wording.most is not None and len(named) > wording.most and wording.has_place("others"):
             ordered = self._by_weight(named)
             named, others = ordered[: wording.most], ordered[wording.most :]
         places = {
@@ -540,6 +396,7 @@ class Counterfactual:
             "others": "",
             "cost": wording.number(cost_words(self.shown.cost, self.cost)),
             "missing": self._missing_words().lstrip(),
+            "broken": self._demanded_first(wording).rstrip(),
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
@@ -547,6 +404,8 @@ class Counterfactual:
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
+        if self.broken and not self._is_unnamed(wording):
+            places["subject"] = "It"
         reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
         said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
         said = f"{said} {places['others']}" if others else said
@@ -586,36 +445,27 @@ class Counterfactual:
         """
         return {
             "status": str(self.status),
-            "prediction": _plain_label(self.prediction),
-            "original_prediction": _plain_label(self.original_prediction),
-            "target": [_plain_label(label) for label in self.target],
-            "cost": _jsonable(self.cost),
-            "lower_bound": _jsonable(self.lower_bound),
-            "gap": _jsonable(self.gap),
-            "resolution": _jsonable(self.resolution),
+            "prediction": plain_label(self.prediction),
+            "original_prediction": plain_label(self.original_prediction),
+            "target": [plain_label(label) for label in self.target],
+            "cost": finite_or_none(self.cost),
+            "lower_bound": finite_or_none(self.lower_bound),
+            "gap": finite_or_none(self.gap),
+            "resolution": finite_or_none(self.resolution),
             "prototype": self.prototype,
-            "original": _named(self.features, _with_gaps(self.original_values, self.missing)),
-            "x": _named(self.features, self.values_with_gaps) if self.status.has_answer else None,
+            "original": by_name(self.features, with_gaps(self.original_values, self.missing)),
+            "x": by_name(self.features, self.values_with_gaps) if self.status.has_answer else None,
             "missing": [
                 name for name, gap in zip(self.feature_names, self.missing, strict=True) if gap
             ],
-            "changes": [
-                {
-                    "feature": change.feature,
-                    "before": _plain_label(change.before),
-                    "after": _plain_label(change.after),
-                    "difference": change.difference,
-                    "unit": change.unit,
-                    "was_missing": change.was_missing,
-                }
-                for change in self.changes
-            ],
+            "changes": [plain_change(change) for change in self.changes],
             "conflict": [_words(item) for item in self.conflict],
             "has_target": self.has_target,
             "broken": [_words(item) for item in self.broken],
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
             "reason": self.reason,
             **({} if self.reply is None else {"response": asdict(self.reply)}),
+            **plain_favour(self.disagreement),
         }
 
     def __str__(self) -> str:
@@ -626,12 +476,15 @@ class Counterfactual:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
         noun = "class" if self._noun == "answer" else self._noun
         reply = [] if self.reply is None else [f"  {self.reply.text()}"]
+        changes = self.shown_changes
+        unchanged = len(self.feature_names) - len(changes)
         lines = [
             f"Counterfactual ({self.status})",
             f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *reply,
+            *favour_lines(self.prediction, self.disagreement),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
-            *self._table(),
+            *table_lines(changes, unchanged, int(self.stays_missing.sum())),
             f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
             f"  proof   {proof}",
         ]
@@ -643,30 +496,6 @@ class Counterfactual:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
         more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
         return f", of changes in {', '.join(shown)}{more}" if shown else ""
-
-    def _table(self) -> list[str]:
-        changes = self.shown_changes
-        if not changes:
-            return ["  nothing needs to change"]
-        shown = changes[:_SHOWN_CHANGES]
-        rows = [("feature", "before", "after", "change")]
-        rows += [change.cells() for change in shown]
-        widths = [max(len(row[k]) for row in rows) for k in range(4)]
-        lines = [
-            (
-                "  "
-                + row[0].ljust(widths[0])
-                + "".join(f"  {row[k]:>{widths[k]}}" for k in (1, 2, 3))
-            ).rstrip()
-            for row in rows
-        ]
-        more = len(changes) - len(shown)
-        same = len(self.feature_names) - len(changes)
-        rest = [f"  and {more} more changed features, which text() names"] if more else []
-        gaps = int(self.stays_missing.sum())
-        lacking = f", {gaps} of them missing" if gaps else ""
-        rest += [f"  {same} feature{'s' if same != 1 else ''} unchanged{lacking}"] if same else []
-        return lines + rest
 
     def _proof_line(self) -> str:
         if self.status is Status.INFEASIBLE:
@@ -685,8 +514,8 @@ class Counterfactual:
             return "none: a closer one is not ruled out, at any cost above 0"
         return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
 
-    def _clash(self) -> str:
-        words = [visible(_words(item), _SHOWN_LETTERS) for item in self.conflict]
+    def _clash(self, wording: Wording) -> str:
+        words = [self._rule(item, wording) for item in self.conflict]
         fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""
@@ -702,47 +531,3 @@ class Counterfactual:
 
 def _words(constraint: Constraint | str) -> str:
     return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)
-
-
-def _with_gaps(values: Floats, gaps: NDArray[np.bool_]) -> Floats:
-    return np.where(gaps, np.nan, values) if gaps.any() else values
-
-
-def _plain_label(label: Any) -> Any:
-    value = plain(label)
-    if isinstance(value, float) and np.isnan(value):
-        return None
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
-def _named(features: Features, values: Floats) -> dict[str, Any]:
-    pairs = zip(features, values, strict=True)
-    return {feature.name: _plain_label(_value(value, feature)) for feature, value in pairs}
-
-
-def _value(value: float, feature: Feature) -> Any:
-    """One value in the type of its feature."""
-    return plain(written(np.array([value]), feature)[0])
-
-
-def _in_types(values: Floats, features: Features) -> NDArray[Any]:
-    """Values in the types of their features; floats where all of them are numbers."""
-    if all(feature.is_number and feature.kind is not Kind.DATE for feature in features):
-        return values
-    out = np.empty(len(features), dtype=object)
-    out[:] = [_value(value, feature) for value, feature in zip(values, features, strict=True)]
-    return out
-
-
-def difference(after: Floats, before: Floats, features: Features) -> Floats:
-    """Subtract rows of values; NaN where a level has changed, which has no distance."""
-    delta = np.asarray(after - before)
-    levels = [not feature.is_number for feature in features]
-    if any(levels):
-        switched = np.array(levels) & (delta != 0)
-        delta = np.where(switched, np.nan, delta)
-    return delta
-
-
-def _jsonable(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None

@@ -11,9 +11,10 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 
 from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model
+from counterlvq.adapters.arithmetic import tangent_arithmetic
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.tolerances import EPSILON, SINGLE_EPSILON
-from tests.support.fakes import Array, fake, torch_model
+from tests.support.fakes import Array, Tensor, fake, torch_model
 
 OFFSETS = [0.0, 1.0, 100.0, 1e4, 1e7]
 
@@ -52,6 +53,10 @@ def drawn(seed: int, offset: float) -> tuple[Array, Array, Array]:
     return w, rows, rng.normal(size=(int(rng.integers(1, d + 1)), d))
 
 
+# Roundings besides those of sums where no root is taken, as adapters state them.
+NO_ROOT = 4
+
+
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("unit", [SINGLE_EPSILON, EPSILON])
 @pytest.mark.parametrize("form", [by_differences, by_products])
@@ -65,7 +70,13 @@ def test_no_computed_difference_is_off_by_more(
         w = w.astype(kind).astype(np.float64)
         factor = omega.astype(kind).astype(np.float64) if with_omega else None
         model = PrototypeModel(w, ["a", "b", "a", "b"], omegas=factor)
-        arithmetic = Arithmetic(model, unit, form is by_products, casts=unit == SINGLE_EPSILON)
+        arithmetic = Arithmetic(
+            model,
+            unit,
+            form is by_products,
+            casts=unit == SINGLE_EPSILON,
+            other_roundings=NO_ROOT,
+        )
         errors, blur = arithmetic.errors(rows), arithmetic.blur(rows)
         used = None if factor is None else factor.astype(kind)
         for size in (1, len(rows)):
@@ -197,10 +208,39 @@ def test_priors_count_with_what_the_shift_leaves_open() -> None:
 
 
 def test_tensors_are_products_in_their_own_precision() -> None:
-    fitted = torch_model("GLVQ", [[0.0, 1.0], [2.0, 3.0]], [0, 1])
-    found = arithmetic_of(fitted, as_prototype_model(fitted))
-    assert found is not None
-    assert (found.unit, found.by_products, found.casts) == (SINGLE_EPSILON, True, True)
+    omega = Tensor(np.array([[1.0], [0.5]], dtype=np.float32))
+    for kind, distance in (("GLVQ", "euclidean_distance"), ("GMLVQ", "omega_distance")):
+        fitted = torch_model(kind, [[0.0, 1.0], [2.0, 3.0]], [0, 1], distance, _omega=omega)
+        found = arithmetic_of(fitted, as_prototype_model(fitted))
+        assert found is not None
+        assert (found.unit, found.by_products, found.casts) == (SINGLE_EPSILON, True, True)
+
+
+@pytest.mark.parametrize("count", [1, 9])
+@pytest.mark.parametrize("offset", OFFSETS)
+def test_no_tangent_distance_is_off_by_more(offset: float, count: int) -> None:
+    draw = np.random.default_rng(count)
+    bases = np.linalg.qr(draw.normal(size=(3, 10, count)))[0].astype(np.float32)
+    w = (draw.normal(size=(3, 10)) + offset).astype(np.float32)
+    rows = (draw.normal(size=(20, 10)) + offset).astype(np.float32)
+    exact = [[[Fraction(float(v)) for v in line] for line in basis] for basis in bases]
+    omegas = [np.eye(10) - basis @ basis.T for basis in bases.astype(np.float64)]
+    model = PrototypeModel(w.astype(np.float64), [0, 1, 2], omegas)
+    errors = tangent_arithmetic(model, SINGLE_EPSILON, bases, by_products=False).errors(
+        rows.astype(np.float64)
+    )
+    away = rows[:, None, :] - w
+    seen = np.einsum("npd,pds->nps", away, bases)
+    told = ((away - np.einsum("nps,pds->npd", seen, bases)) ** 2).sum(axis=2)
+    for i, row in enumerate(rows):
+        for k in range(3):
+            gap = [Fraction(float(a)) - Fraction(float(b)) for a, b in zip(row, w[k], strict=True)]
+            along = [sum(g * exact[k][j][s] for j, g in enumerate(gap)) for s in range(count)]
+            left = [
+                g - sum(a * exact[k][j][s] for s, a in enumerate(along)) for j, g in enumerate(gap)
+            ]
+            off = abs(Fraction(float(told[i, k])) - sum(v * v for v in left))
+            assert off <= errors[i, k]
 
 
 def test_models_of_double_arrays_are_double() -> None:

@@ -138,7 +138,9 @@ def test_margins_of_single_precision_cost_little() -> None:
     rows = RNG.normal(size=(100, 4))
     told = clvq.Explainer(fitted).explain_batch(rows)
     best = clvq.Explainer(as_prototype_model(fitted)).explain_batch(rows)
-    assert np.median(told.cost / best.cost) < 1.0001
+    # What a lead costs beside the way to the boundary; next to it any lead is dear.
+    assert (told.cost - best.cost <= 1e-4 * np.maximum(best.cost, 0.2)).all()
+    assert np.mean(told.cost <= 1.0001 * best.cost) > 0.85
     assert (fitted.predict(told.X) == told.prediction).all()
     # What rounding in double precision would ask for is not enough.
     flipped = fitted.predict(best.X) == best.prediction

@@ -245,3 +245,28 @@ def test_a_bare_regressor_asks_for_a_threshold() -> None:
     _, X, _ = fitted_pair()
     with pytest.raises(clvq.NotSupportedError, match="Thresholded"):
         as_prototype_model(Ridge().fit(X, X[:, 0]))
+
+
+def test_a_threshold_is_short_for_one_put_on_the_model() -> None:
+    X, y = small()
+    logistic = LogisticRegression().fit(X, y)
+    probability = logistic.predict_proba(X)[:, 1]
+    rows = X[probability >= 0.5][:5]
+    read = as_prototype_model(logistic, probe=X, threshold=0.08)
+    away = np.abs(probability - 0.08) > 1e-9
+    assert np.array_equal((read.predict(X) == "class 1")[away], (probability >= 0.08)[away])
+    answers = clvq.Explainer(logistic, threshold=0.08).explain_batch(rows, target="class 0")
+    assert (logistic.predict_proba(answers.X)[:, 1] < 0.08).all()
+    long = clvq.Explainer(clvq.Thresholded(logistic, 0.08)).explain_batch(rows, target="class 0")
+    assert np.array_equal(answers.X, long.X)
+    behind = make_pipeline(StandardScaler(), LinearRegression()).fit(X[:, 1:], X[:, 0])
+    cf = clvq.Explainer(behind, threshold=1.5).explain(X[0, 1:])
+    assert (behind.predict([cf.x])[0] >= 1.5) == (cf.prediction == ">= 1.5")
+
+
+def test_a_threshold_on_what_has_no_score_is_refused() -> None:
+    model = clvq.PrototypeModel([[0.0], [1.0]], ["no", "yes"])
+    with pytest.raises(clvq.NotSupportedError, match="threshold on a PrototypeModel"):
+        clvq.Explainer(model, threshold=0.5)
+    with pytest.raises(clvq.InvalidInputError, match="threshold is"):
+        clvq.Explainer(LogisticRegression().fit([[0.0], [1.0]], [0, 1]), threshold=1.5)

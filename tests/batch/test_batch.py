@@ -6,6 +6,7 @@ import builtins
 import pickle
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,10 @@ SETTINGS: dict[str, Settings] = {
 }
 # Answered row by row by other engines, or with a conflict to be looked for in each.
 SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2", "margin out of reach"}
+# Rows that the kernels hand on take long; the other seeds are for `make test-slow`.
+some_seeds = pytest.mark.parametrize(
+    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))]
+)
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
 _choices = np.random.default_rng(34).choice(np.array(["low", "middle", "high", None]), len(X))
@@ -102,6 +107,7 @@ TARGETS: dict[str, Any] = {
 each_target = pytest.mark.parametrize("target", TARGETS)
 
 
+@cache
 def explainer(setting: str) -> clvq.Explainer:
     chosen = dict(SETTINGS[setting])
     return clvq.Explainer(chosen.pop("model", MODEL), **chosen)
@@ -119,9 +125,28 @@ def wish(target: str, i: int) -> Any:
 
 def posed(setting: str, target: str) -> tuple[np.ndarray, Any, list[int]]:
     """Rows, what they wish for, and their numbers: fewer where each takes long."""
-    step = 5 if setting in SLOW else 1
+    step = 9 if setting in SLOW else 1
     given = TARGETS[target]
     return X[::step], given[::step] if is_per_row(target) else given, [*range(0, len(X), step)]
+
+
+@cache
+def single(setting: str, i: int, wished: Any) -> clvq.Counterfactual:
+    """What `explain` says of row i alone."""
+    return explainer(setting).explain(X[i], wished)
+
+
+@cache
+def together(setting: str) -> clvq.CounterfactualBatch:
+    """The rows of a setting, each with its own wish, answered by one thread."""
+    rows, target, _ = posed(setting, "a list")
+    return explainer(setting).explain_batch(rows, target)
+
+
+@cache
+def all_high(setting: str) -> clvq.CounterfactualBatch:
+    """Every row, wished to be "high"."""
+    return explainer(setting).explain_batch(X, "high")
 
 
 def assert_rows_equal(batch: clvq.CounterfactualBatch, singles: list[clvq.Counterfactual]) -> None:
@@ -151,16 +176,19 @@ def assert_batches_equal(batch: clvq.CounterfactualBatch, other: clvq.Counterfac
 
 @each_setting
 def test_batch_answers_as_one_by_one(setting: str) -> None:
-    asked, (rows, target, at) = explainer(setting), posed(setting, "a list")
-    singles = [asked.explain(X[i], wish("a list", i)) for i in at]
-    assert_rows_equal(asked.explain_batch(rows, target), singles)
+    _, _, at = posed(setting, "a list")
+    singles = [single(setting, i, wish("a list", i)) for i in at]
+    assert_rows_equal(together(setting), singles)
 
 
 @each_target
 @pytest.mark.parametrize("setting", ["l1", "steps l2", "ball"])
 def test_target_in_any_form(setting: str, target: str) -> None:
     asked, (rows, given, at) = explainer(setting), posed(setting, target)
-    singles = [asked.explain(X[i], wish(target, i)) for i in at]
+    if is_per_row(target):
+        singles = [single(setting, i, wish(target, i)) for i in at]
+    else:
+        singles = [asked.explain(row, given) for row in rows]
     assert_rows_equal(asked.explain_batch(rows, given), singles)
 
 
@@ -169,7 +197,7 @@ def test_answers_do_not_depend_on_threads_or_blocks(
     setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked, (rows, target, _) = explainer(setting), posed(setting, "a list")
-    alone = asked.explain_batch(rows, target)
+    alone = together(setting)
     for jobs in (2, -1):
         assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
     for largest, work, jobs in ((1, 1 << 24, 1), (3, 1 << 24, 3), (4096, 1, 2), (7, 2000, 1)):
@@ -182,17 +210,17 @@ def test_answers_do_not_depend_on_threads_or_blocks(
 @pytest.mark.parametrize("setting", ["l1", "l2", "steps", "omega l1"])
 def test_row_does_not_depend_on_its_neighbours(setting: str) -> None:
     asked = explainer(setting)
-    together = asked.explain_batch(X)
+    whole = asked.explain_batch(X)
     order = np.random.default_rng(2).permutation(len(X))
     shuffled = asked.explain_batch(X[order])
     back = np.argsort(order)
-    assert np.array_equal(shuffled.X[back], together.X, equal_nan=True)
-    assert np.array_equal(shuffled.cost[back], together.cost)
-    assert np.array_equal(shuffled.lower_bound[back], together.lower_bound)
+    assert np.array_equal(shuffled.X[back], whole.X, equal_nan=True)
+    assert np.array_equal(shuffled.cost[back], whole.cost)
+    assert np.array_equal(shuffled.lower_bound[back], whole.lower_bound)
 
 
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["l1", "l2"])
-@pytest.mark.parametrize("seed", range(12))
+@some_seeds
 def test_row_on_the_edge_of_a_constraint_is_judged_alike_in_any_company(
     seed: int, cost: clvq.Cost
 ) -> None:
@@ -209,7 +237,7 @@ def test_row_on_the_edge_of_a_constraint_is_judged_alike_in_any_company(
             assert_rows_equal(batch, [one] * count)
 
 
-@pytest.mark.parametrize("seed", range(12))
+@some_seeds
 def test_row_on_a_boundary_is_classified_alike_in_any_company(seed: int) -> None:
     rng = np.random.default_rng(seed)
     d = int(rng.integers(2, 21))
@@ -275,7 +303,7 @@ def test_rows_that_have_the_target_come_back_unchanged(setting: str) -> None:
 @pytest.mark.parametrize("setting", ["steps", "steps l2", "all frozen"])
 def test_infeasible_rows(setting: str) -> None:
     asked = explainer(setting)
-    batch = asked.explain_batch(X, "high")
+    batch = all_high(setting)
     none = batch.status == "infeasible"
     assert none.any()
     assert not none.all()  # those that are "high" already
@@ -295,12 +323,12 @@ def test_infeasible_rows(setting: str) -> None:
 
 
 def test_rows_without_time_are_open() -> None:
-    batch = explainer("no time").explain_batch(X, "high")
+    batch = all_high("no time")
     unchanged = MODEL.predict(X) == "high"
     assert (batch.status[~unchanged] == "unknown").all()
     assert (batch.status[unchanged] == "optimal").all()
     assert np.isnan(batch.X[~unchanged]).all()
-    assert (batch.lower_bound <= explainer("l1").explain_batch(X, "high").cost).all()
+    assert (batch.lower_bound <= all_high("l1").cost).all()
 
 
 def test_time_limit_leaves_the_kernel_at_work() -> None:
@@ -353,8 +381,7 @@ LIES = [fails, stays, runs_away, says_nothing, leaves_a_gap, proves_nothing, goe
 def test_failure_of_the_kernel_is_mended_and_counted(
     jobs: int, setting: str, lie: Lie, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = explainer(setting)
-    honest = asked.explain_batch(X, "high")
+    asked, honest = explainer(setting), all_high(setting)
     assert honest.fallbacks == 0
     solved = np.flatnonzero((honest.status == "optimal") & (honest.cost > 0))
     hit = solved[::3]
@@ -387,10 +414,10 @@ def test_failure_of_the_kernel_is_mended_and_counted(
 
 
 def test_rows_that_the_kernels_cannot_take_are_counted() -> None:
-    batch = explainer("ball").explain_batch(X, "high")
+    batch = all_high("ball")
     unchanged = (batch.cost == 0) & (batch.status == "optimal")
     assert np.array_equal(batch.second_engine, ~unchanged)
-    assert explainer("l1").explain_batch(X, "high").fallbacks == 0
+    assert all_high("l1").fallbacks == 0
 
 
 # --- refused before any work --------------------------------------------------------------------
@@ -580,7 +607,7 @@ SLICES: dict[str, tuple[Any, list[int]]] = {
 @pytest.mark.parametrize("kind", SLICES)
 def test_part_of_a_batch_is_a_batch(kind: str) -> None:
     index, at = SLICES[kind]
-    batch = explainer("steps").explain_batch(X, "high")
+    batch = all_high("steps")
     part = batch[index]
     assert isinstance(part, clvq.CounterfactualBatch)
     assert len(part) == len(at)
@@ -612,7 +639,7 @@ def test_rows_keep_their_own_wish_when_sliced() -> None:
 
 
 def test_frame_holds_what_the_batch_holds() -> None:
-    batch = explainer("steps").explain_batch(X, "high")
+    batch = all_high("steps")
     frame = batch.to_frame()
     expected = [f"{name}_{part}" for name in NAMES for part in ("before", "after", "change")]
     expected += ["cost", "lower_bound", "gap", "status", "prediction", "original_prediction"]
@@ -633,7 +660,7 @@ def test_frame_holds_what_the_batch_holds() -> None:
 
 
 def test_frame_shows_where_there_is_no_answer() -> None:
-    batch = explainer("steps").explain_batch(X, "high")
+    batch = all_high("steps")
     frame = batch.to_frame()
     none = frame["status"] == "infeasible"
     assert 0 < none.sum() < len(X)
@@ -676,7 +703,7 @@ def test_frame_without_either_library_says_what_to_do(monkeypatch: pytest.Monkey
 
 @pytest.mark.parametrize("setting", ["l1", "steps", "ball", "no time", "all frozen", "margin"])
 def test_summary_counts_what_is_there(setting: str) -> None:
-    batch = explainer(setting).explain_batch(X, "high")
+    batch = all_high(setting)
     summary = batch.summary()
     rows = range(len(X))
     assert [i for i in rows if batch.status[i] in ("optimal", "feasible")]
@@ -731,7 +758,7 @@ def test_summary_reads_as_a_table() -> None:
 
 
 def test_summary_names_each_ending() -> None:
-    batch = explainer("steps").explain_batch(X, "high")
+    batch = all_high("steps")
     first = str(batch.summary()).splitlines()[0]
     none = float((batch.status == "infeasible").mean())
     assert first == f"{len(X)} rows: {1 - none:.1%} optimal, {none:.1%} infeasible"
@@ -776,7 +803,7 @@ def signatures() -> int:
 @each_setting
 def test_pickled_explainer_answers_the_same(setting: str) -> None:
     asked, (rows, target, at) = explainer(setting), posed(setting, "a list")
-    before = asked.explain_batch(rows, target)
+    before = together(setting)
     again = pickle.loads(pickle.dumps(asked))
     assert_batches_equal(again.explain_batch(rows, target), before)
     assert_rows_equal(before[:2], [again.explain(X[i], wish("a list", i)) for i in at[:2]])

@@ -182,7 +182,7 @@ def test_standard_error_is_everybodys_while_threads_explain(
 
 def test_many_views_in_many_threads(hurried: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept prepared is dropped again while others use it."""
-    monkeypatch.setattr("counterlvq.explainer._MOST_VIEWS", 2)
+    monkeypatch.setattr("counterlvq.explainer.one_row._MOST_VIEWS", 2)
     monkeypatch.setattr("counterlvq.search.strategies._MOST_PREPARED", 1)
     explainer, table = _mixed(), _table(24)
     shared = _shared(clvq.Manhattan())
@@ -191,7 +191,7 @@ def test_many_views_in_many_threads(hurried: None, monkeypatch: pytest.MonkeyPat
     def work() -> None:
         try:
             for i in range(24):
-                explainer._view(explainer._source.read_one(table.iloc[i]).values[0])
+                explainer.prepared_for(explainer._source.read_one(table.iloc[i]).values[0])
                 shared.explain(_points(9, 1, 3)[0], target=i % 4)
         except BaseException as error:  # noqa: BLE001 - a thread cannot raise to the test
             wrong.append(error)

@@ -18,7 +18,7 @@ MODEL = clvq.PrototypeModel([[0.0, 0.0, 1.0], [4.0, 2.0, 1.0]], ["a", "b"])
 
 
 def rules(*constraints: clvq.Constraint | str, cost: clvq.Cost | None = None) -> Acceptance:
-    return clvq.Explainer(MODEL, cost, constraints)._view().rules
+    return clvq.Explainer(MODEL, cost, constraints).prepared_for().rules
 
 
 def meets(judge: Acceptance, y: object, x: object = (0, 0, 0), *, strict: bool = True) -> bool:

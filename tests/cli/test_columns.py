@@ -123,7 +123,8 @@ def test_a_file_at_explain_says_more(desk: Path) -> None:
     kept = told["status"] == "optimal"
     assert (told["pay"][kept] == given["pay"][kept]).all()
     done = called(*words, "--format", "text", cwd=desk)
-    assert b"Freeze('pay')" in done.stdout or b"tenure" in done.stdout
+    assert b"Freeze(" not in done.stdout
+    assert b"no change of net pay" in done.stdout or b"tenure" in done.stdout
 
 
 def test_templates_come_from_files(desk: Path) -> None:
@@ -152,6 +153,11 @@ def test_templates_come_from_files(desk: Path) -> None:
         ("[home]\nlevels = ['rent']", "which is no level of it; expected one of: 'rent'"),
         ("[home]\nlabels = { flat = 'x' }", "label for 'flat', which is no level"),
         ("[home]\nchange = 'increase'", "expected one of: 'any', 'freeze'"),
+        ("[home]\ndefault = 2", "[home] has a default and no prices; expected both"),
+        ("[home]\nprices = [['rent', 'own', 1]]", "no price for"),
+        ("[home]\nordered = 1", "[home] ordered is 1; expected true or false"),
+        ("[pay]\nsteps = 50", '[pay] steps is 50; expected "of value" or "of change"'),
+        ("[pay]\nrange = [true, 3]", "expected two numbers or dates"),
     ],
 )
 def test_mistakes_are_named(desk: Path, tmp_path: Path, text: str, told: str) -> None:
@@ -163,3 +169,40 @@ def test_mistakes_are_named(desk: Path, tmp_path: Path, text: str, told: str) ->
     line = done.stderr.decode()
     assert line.count("\n") == 1
     assert told in line
+
+
+def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) -> None:
+    days = pd.date_range("2024-01-01", periods=40)
+    rows = TABLE.head(40).assign(
+        credit=GOOD[:40], paid=days, grade=["low", "mid", "high", "top"] * 10
+    )
+    rows[["pay", "grade", "paid", "credit"]].to_parquet(tmp_path / "loans.parquet")
+    done = called("columns", "loans.parquet", "--drop", "credit", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode()
+    assert "#range = [2024-01-01, 2024-02-09]  # as seen in the table" in text
+    said = text.replace('#steps = "of change"', 'steps = "of change"').replace("#step =", "step =")
+    said = said.replace("#range = [2024-01-01, 2024-02-09]", "range = [2024-01-01, inf]")
+    levels = 'levels = ["low", "mid", "high", "top"]\nordered = true'
+    said = said.replace('levels = ["high", "low", "mid", "top"]', levels)
+    (tmp_path / "columns.toml").write_text(said)
+    words = ["train", "loans.parquet", "--label", "credit", "--columns", "columns.toml"]
+    done = called(*words, "-o", "loans.clvq", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    features = clvq.load(tmp_path / "loans.clvq").features
+    assert features["paid"] == clvq.Feature(
+        "paid", "date", step=7, steps="of change", lower="2024-01-01"
+    )
+    assert features["grade"] == clvq.Feature(
+        "grade", levels=["low", "mid", "high", "top"], ordered=True
+    )
+    (tmp_path / "columns.toml").write_text(
+        '[grade]\nprices = [["low", "mid", 3]]\ndefault = 5\n[pay]\nthousands = false\n'
+    )
+    assert called(*words, "-o", "loans.clvq", cwd=tmp_path).returncode == 0
+    features = clvq.load(tmp_path / "loans.clvq").features
+    assert features["pay"].thousands is False
+    prices = features["grade"].switches
+    assert isinstance(prices, dict)
+    assert sorted(set(prices.values())) == [3.0, 5.0]
+    assert len(prices) == 6

@@ -62,8 +62,8 @@ def test_text_separates_rules_from_the_decision() -> None:
     )
     both = explainer.explain([2000.0, 800.0], target="good").text(subject="Your application")
     assert both.startswith(
-        'This row breaks "debt <= 500" as it is, which takes debt 500 instead of 800 to mend. '
-        "Your application would have been good if "
+        'Your application breaks "debt <= 500" as it is, which takes debt 500 instead of 800 to '
+        "mend. It would have been good if "
     )
 
 

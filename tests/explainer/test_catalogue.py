@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -20,6 +22,12 @@ def has_ellipsoid(problem: Problem) -> bool:
     return any(isinstance(c, Ellipsoid) for rule in problem.rules for c in rule.plain)
 
 
+@cache
+def truth(problem: Problem) -> float:
+    """The least cost by the oracles, looked for once."""
+    return oracles.optimal_cost(problem.question())
+
+
 # What both linear oracles can answer, for comparisons with the slower ones.
 STRAIGHT = [problem for problem in FEASIBLE if not has_ellipsoid(problem)]
 
@@ -30,7 +38,7 @@ STRAIGHT = [problem for problem in FEASIBLE if not has_ellipsoid(problem)]
 @named(FEASIBLE)
 def test_answer_is_valid_and_the_cheapest_and_agrees_with_itself(problem: Problem) -> None:
     question = problem.question()
-    optimum, floor = oracles.optimal_cost(question), question.floor
+    optimum, floor = truth(problem), question.floor
 
     cf = problem.explainer().explain(problem.x, target=problem.target)
     point = np.asarray(cf.x, dtype=float)
@@ -87,15 +95,13 @@ def test_names_are_unique() -> None:
 
 @named([problem for problem in FEASIBLE if problem.optimum is not None])
 def test_oracle_finds_what_was_solved_by_hand(problem: Problem) -> None:
-    question = problem.question()
-    assert oracles.optimal_cost(question) == pytest.approx(
-        problem.optimum, rel=1e-8, abs=1e-3 * question.floor
-    )
+    floor = problem.question().floor
+    assert truth(problem) == pytest.approx(problem.optimum, rel=1e-8, abs=1e-3 * floor)
 
 
 @named([problem for problem in INFEASIBLE if problem.conflict])
 def test_oracle_finds_the_conflict_solved_by_hand(problem: Problem) -> None:
-    assert oracles.optimal_cost(problem.question()) == np.inf
+    assert truth(problem) == np.inf
     assert_irreducible(problem, list(problem.conflict))
 
 
@@ -109,8 +115,7 @@ def _has_a_grid(problem: Problem) -> bool:
 
 @named([problem for problem in FEASIBLE if _has_a_grid(problem)])
 def test_grid_comes_close_to_the_oracle_and_never_below(problem: Problem) -> None:
-    question = problem.question()
-    optimum = oracles.optimal_cost(question)
+    question, optimum = problem.question(), truth(problem)
     found = oracles.grid_bound(question, budget=1.2 * optimum + 1e3 * question.floor)
     assert optimum <= found * (1 + 1e-9) + question.floor
     assert found <= optimum * (1 + 1e-3) + question.floor
@@ -143,7 +148,7 @@ def test_fast_oracles_agree_with_exact_arithmetic(problem: Problem) -> None:
 def test_no_random_point_beats_the_oracle(problem: Problem) -> None:
     question = problem.question()
     found = oracles.sampled_bound(question, seed=1)
-    assert found >= oracles.optimal_cost(question) * (1 - 1e-8) - question.floor
+    assert found >= truth(problem) * (1 - 1e-8) - question.floor
 
 
 def test_an_oracle_without_a_matching_dual_refuses(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.numeric.test_cold_start import COMPILED, SMALL, blocked, copied, fresh, kept
+from tests.numeric.test_cold_start import SMALL, blocked, copied, fresh, kept, without_room
 
 # Every way there is to an answer: kernels, programs, cones, branch and bound, a grid, processes.
 QUESTIONS = r"""
@@ -136,8 +136,7 @@ def test_full_disk_costs_time_only(tmp_path: Path) -> None:
 
 def test_home_and_cache_that_cannot_be_written_are_no_reason_to_fail(tmp_path: Path) -> None:
     place, home = copied(tmp_path / "site"), blocked(tmp_path / "home")
-    for folder in COMPILED:
-        blocked(place / folder / "__pycache__")
+    without_room(place)
     around = {"HOME": str(home), "XDG_CACHE_HOME": str(home / "below")}
     done = subprocess.run(
         [sys.executable, "-c", SMALL],

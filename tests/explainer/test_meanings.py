@@ -345,8 +345,8 @@ def test_pairs_without_a_price_are_listed_or_get_one_in_words(pipeline: Pipeline
         clvq.Explainer(pipeline, clvq.Manhattan(switches=prices))
     assert "('low', 'high'), ('low', 'top')" in str(raised.value)
     assert "default=" in str(raised.value)
-    for default in (3.0, {"rating": 3.0}):
-        cost = clvq.Manhattan(switches=prices, default=default)
+    for weights, default in ((None, 3.0), (None, {"rating": 3.0}), ({"rating": 1.0}, 3.0)):
+        cost = clvq.Manhattan(weights, switches=prices, default=default)
         table = clvq.Explainer(pipeline, cost).prices.switches[2]
         levels = clvq.Explainer(pipeline, cost).features["rating"].levels
         at = {level: k for k, level in enumerate(levels)}

@@ -112,8 +112,10 @@ def copied(folder: Path) -> Path:
     return folder
 
 
-# Where compiled code is kept beside its source.
-COMPILED = (Path("counterlvq"), Path("counterlvq", "solvers", "kernels"))
+def without_room(place: Path) -> None:
+    """Leave no folder in which compiled code could be kept beside its source."""
+    for folder in sorted({path.parent for path in place.rglob("*.py")}):
+        blocked(folder / "__pycache__")
 
 
 def blocked(path: Path) -> Path:
@@ -150,8 +152,7 @@ def test_compiled_code_is_kept_beside_the_source(code: str, tmp_path: Path) -> N
 def test_read_only_package_keeps_compiled_code_with_the_user(code: str, tmp_path: Path) -> None:
     place, home = copied(tmp_path / "site"), tmp_path / "home"
     home.mkdir()
-    for folder in COMPILED:
-        blocked(place / folder / "__pycache__")
+    without_room(place)
     around = {"PYTHONPATH": str(place), "HOME": str(home), "XDG_CACHE_HOME": str(home)}
     first = fresh(code, **around)
     assert not kept(place)
@@ -163,8 +164,7 @@ def test_read_only_package_keeps_compiled_code_with_the_user(code: str, tmp_path
 @each_size
 def test_kernels_work_where_nothing_can_be_kept(code: str, tmp_path: Path) -> None:
     place, home = copied(tmp_path / "site"), blocked(tmp_path / "home")
-    for folder in COMPILED:
-        blocked(place / folder / "__pycache__")
+    without_room(place)
     below = str(home / "below")
     told = fresh(
         code, PYTHONPATH=str(place), HOME=str(home), XDG_CACHE_HOME=below, NUMBA_CACHE_DIR=below
@@ -223,7 +223,7 @@ def test_change_of_a_compiled_function_is_noticed_in_another_file(tmp_path: Path
     assert kept(tmp_path / "cache").keys() == files  # the old code was written over
 
     # A file without compiled code changes nothing.
-    with (place / "counterlvq" / "explainer.py").open("a") as file:
+    with (place / "counterlvq" / "explainer" / "explainer.py").open("a") as file:
         file.write("# one more line\n")
     assert fresh(TWO_FILES, answer=70.0, **around)["hits"] == 1
 

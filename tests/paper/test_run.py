@@ -25,12 +25,7 @@ from counterlvq_paper.report import markdown
 from counterlvq_paper.results import results_of_plain
 from counterlvq_paper.runner import case_at, plan
 
-# One worker runs all of this file, so that the runs below are made once.
-pytestmark = [
-    pytest.mark.docs,
-    pytest.mark.xdist_group("reproduce"),
-    pytest.mark.timeout(900),
-]
+pytestmark = [pytest.mark.docs, pytest.mark.timeout(900)]
 
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS_BEFORE_THE_END = 8

@@ -31,6 +31,9 @@ class Peer:
         return self.folder / "bin" / "python"
 
 
+# What this package needs, where it runs beside the other library.
+OURS = ("numba", "highspy", "clarabel", "cloudpickle", "safetensors", "threadpoolctl")
+
 PEERS = {
     peer.name: peer
     for peer in (
@@ -58,9 +61,9 @@ PEERS = {
                 "lightning==2.6.6",
                 "numpy==2.4.6",
                 "scikit-learn==1.9.1",
+                *OURS,
             ),
         ),
-        # It works on the current stack, so that this package runs beside it.
         Peer(
             "prosemble",
             "3.11",
@@ -71,12 +74,7 @@ PEERS = {
                 "optax==0.2.8",
                 "numpy==2.4.6",
                 "scikit-learn==1.9.1",
-                "numba",
-                "highspy",
-                "clarabel",
-                "cloudpickle",
-                "safetensors",
-                "threadpoolctl",
+                *OURS,
             ),
         ),
         # The oldest that the exporter promises to run on.
@@ -100,6 +98,10 @@ def ready(peer: Peer) -> Path:
     return peer.executable
 
 
+class NoSuchPython(RuntimeError):
+    """This machine has no Python of the version that a peer needs."""
+
+
 def _python(version: str) -> str:
     """Find a Python of that version: named by the user, running, or on the path."""
     named = os.environ.get(f"PYTHON{version.replace('.', '')}")
@@ -109,7 +111,7 @@ def _python(version: str) -> str:
         return sys.executable
     found = shutil.which(f"python{version}")
     if found is None or subprocess.run([found, "-V"], capture_output=True, check=False).returncode:
-        raise RuntimeError(
+        raise NoSuchPython(
             f"there is no python{version} on the path; install it, or name one: "
             f"make test-peers PYTHON{version.replace('.', '')}=/path/to/python{version}"
         )

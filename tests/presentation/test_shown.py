@@ -238,11 +238,17 @@ def assert_all_hold(case: Case, constrained: bool, rows: pd.DataFrame) -> int:
     return answers
 
 
+def least_answered(constrained: bool) -> float:
+    """Which share of the rows has an answer: houses that may only grow cannot all get cheaper."""
+    return 0.5 if constrained else 1.0
+
+
 @each_case
-@pytest.mark.parametrize(("name", "step"), [("ames", 90), ("wine", 9), ("cancer", 29)])
+@pytest.mark.parametrize(("name", "step"), [("ames", 180), ("wine", 12), ("cancer", 38)])
 def test_printed_numbers_hold(name: str, step: int, constrained: bool) -> None:
     case = CASES[name]()
-    assert assert_all_hold(case, constrained, case.table.iloc[::step]) >= 15
+    rows = case.table.iloc[::step]
+    assert assert_all_hold(case, constrained, rows) >= least_answered(constrained) * len(rows)
 
 
 @each_case
@@ -260,9 +266,7 @@ def test_printed_numbers_of_mixed_tables_hold(constrained: bool) -> None:
 def test_all_printed_numbers_hold(name: str, part: int, parts: int, constrained: bool) -> None:
     case = CASES[name]()
     rows = case.table.iloc[part::parts]
-    # Houses that may only grow cannot all be made cheaper.
-    least = 0.5 if constrained else 1.0
-    assert assert_all_hold(case, constrained, rows) >= least * len(rows)
+    assert assert_all_hold(case, constrained, rows) >= least_answered(constrained) * len(rows)
 
 
 # --- pages, lists and pictures ------------------------------------------------------------------

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pickle
+from datetime import date
+from typing import Any
 
 import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.presentation.wording import NUMBERS
+from counterlvq.presentation.numbers import exact_text
+from counterlvq.presentation.wording import NUMBERS, PLAIN
+from counterlvq.problem.saying import labelled_words
 from counterlvq.report import report_html
 
 FEATURES = clvq.Features(
@@ -111,7 +115,9 @@ def test_rows_without_changes_are_worded_too() -> None:
     there = EXPLAINER.explain([9000, 2, True, 0], target="good")
     assert there.text(**WORDS) == "Your application is accepted already; nothing needs to change."
     stuck = clvq.Explainer(MODEL, constraints=[clvq.Freeze(*FEATURES.names)], features=FEATURES)
-    assert "no counterfactual for accepted" in stuck.explain(ROW, "good").text(**WORDS)
+    none = stuck.explain(ROW, "good")
+    assert none.text(**WORDS).startswith("Your application would not have been accepted by any ")
+    assert none.text().startswith("There is no counterfactual for good: ")
 
 
 def test_pages_use_the_same_words() -> None:
@@ -120,3 +126,149 @@ def test_pages_use_the_same_words() -> None:
     assert "a home you own" in page
     assert "net monthly income" in page
     assert np.isfinite(CF.cost)
+
+
+# --- years, dates, levels that are numbers, constraints ------------------------------------------
+
+
+def explained(*features: clvq.Feature, target: float, **settings: Any) -> clvq.Counterfactual:
+    """Move the first feature to beyond the middle between 0 and twice the target."""
+    names = [feature.name for feature in features]
+    places = np.zeros((2, len(names)))
+    places[1, 0] = 2 * target
+    model = clvq.PrototypeModel(places, ["bad", "good"], feature_names=names)
+    explainer = clvq.Explainer(model, features=clvq.Features(features), **settings)
+    return explainer.explain(np.zeros(len(names)), target="good")
+
+
+@pytest.mark.parametrize(
+    ("feature", "shown"),
+    [
+        (clvq.Feature("year_built", "whole"), "year_built were 1974 instead of 0"),
+        (clvq.Feature("YrSold", "whole"), "YrSold were 1974 instead of 0"),
+        (clvq.Feature("b", "whole", label="year of the car"), "year of the car were 1974 instead"),
+        (clvq.Feature("b", "whole", thousands=False), "b were 1974 instead of 0"),
+        (clvq.Feature("year", "whole", thousands=True), "year were 1,974 instead of 0"),
+        (clvq.Feature("pay_per_year", "whole", unit="EUR"), "(1,974 instead of 0 EUR)"),
+        (clvq.Feature("yearly", "whole"), "yearly were 1,974 instead of 0"),
+    ],
+)
+def test_years_have_no_separators(feature: clvq.Feature, shown: str) -> None:
+    cf = explained(feature, target=1973.5)
+    assert shown in cf.text()
+    assert shown.replace(",", "") in cf.text(numbers="1234.5")
+
+
+def test_levels_that_are_numbers_have_units_and_separators() -> None:
+    limits = [0, 500, 2500, 5000]
+    feature = clvq.Feature("limit", levels=limits, unit="EUR", label="the limit")
+    cf = explained(feature, target=1000)
+    assert "the limit were 2,500 instead of 0 EUR." in cf.text()
+    assert "the limit were 2.500 instead of 0 EUR." in cf.text(numbers="1.234,5")
+    assert cf.changes[0].cells() == ("the limit (EUR)", "0", "2,500", "")
+
+
+@pytest.mark.parametrize(
+    ("sample", "shown"),
+    [
+        ("2024-05-31", "1970-01-08"),
+        ("31.05.2024", "08.01.1970"),
+        ("31/05/2024", "08/01/1970"),
+        ("05/31/2024", "01/08/1970"),
+        ("31 May 2024", "8 January 1970"),
+        ("May 31, 2024", "January 8, 1970"),
+    ],
+)
+def test_dates_are_written_as_asked(sample: str, shown: str) -> None:
+    cf = explained(clvq.Feature("paid", "date"), target=6.5)
+    assert f"paid were 7 days later ({shown} instead of " in cf.text(dates=sample)
+    assert "1 day later" in explained(clvq.Feature("paid", "date"), target=0.5).text()
+
+
+INCOME = clvq.Feature("inc", unit="EUR", label="net income", lower=0)
+LATE = clvq.Feature("late", "whole", label="late payments")
+HOME = clvq.Feature(
+    "home", levels=["own", "rent"], label="housing", level_labels={"own": "a house"}
+)
+GUARANTOR = clvq.Feature("guar", "boolean", true="with a guarantor")
+YEAR = clvq.Feature("year", "whole", label="year of the car")
+PAID = clvq.Feature("paid", "date", label="day of payment")
+PLAIN_ONE = clvq.Feature("age")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "words"),
+    [
+        (clvq.Freeze("inc", "age"), "no change of net income and age"),
+        (clvq.Increase("inc"), "no decrease of net income"),
+        (clvq.Decrease("late"), "no increase of late payments"),
+        (clvq.Bounds("inc", lower=1500), "net income of at least 1,500 EUR"),
+        (clvq.Bounds("inc", 1500, 2500.5), "net income from 1,500 to 2,500.5 EUR"),
+        (clvq.Bounds("year", upper=1999), "year of the car of at most 1999"),
+        (clvq.Bounds("paid", lower=date(2024, 5, 31)), "day of payment of at least 2024-05-31"),
+        (clvq.MaxChange("inc", 1300), "a change of net income by at most 1,300 EUR"),
+        (clvq.MinChange("paid", 14), "a change of day of payment by at least 14 days, or none"),
+        (clvq.OneOf("home", ["rent", "own"]), "housing as rent or a house"),
+        (clvq.OneOf("late", [0, 2000]), "late payments as 0 or 2,000"),
+        ("inc <= 3500", "net income of at most 3,500 EUR"),
+        ("-2 * inc <= -3000", "net income of at least 1,500 EUR"),
+        ("home != 'own'", "housing other than a house"),
+        ("guar == True", "with a guarantor"),
+        ("inc <= 2 * original(inc) + age", "net income <= 2 * original(net income) + age"),
+        (
+            "if inc changes then by at least 50",
+            "a change of net income by at least 50 EUR, or none",
+        ),
+        ("if inc > 2000 then guar == True", "with net income above 2,000 EUR, with a guarantor"),
+        (
+            clvq.If(clvq.OneOf("home", ["own"]), then="late <= 2"),
+            "with housing as a house, late payments of at most 2",
+        ),
+        (
+            clvq.If("paid < '2024-05-31'", then=clvq.Freeze("late")),
+            "with day of payment below 2024-05-31, no change of late payments",
+        ),
+        ("age <= 3", None),
+        (clvq.Freeze("age"), None),
+        (clvq.Linear({"inc": 1}, "<=", 3), None),
+    ],
+)
+def test_constraints_are_said_by_labels(
+    constraint: clvq.Constraint | str, words: str | None
+) -> None:
+    features = clvq.Features([INCOME, LATE, HOME, GUARANTOR, YEAR, PAID, PLAIN_ONE])
+
+    def write(feature: clvq.Feature, value: Any) -> str:
+        if isinstance(value, date):
+            return value.isoformat()
+        return PLAIN.number(exact_text(value, feature), grouped=feature.groups(value))
+
+    assert labelled_words(constraint, features, write) == words
+
+
+def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> None:
+    pay = clvq.Feature("pay", unit="EUR", label="your pay")
+    clash = [clvq.Freeze("pay"), "age <= 5"]
+    cf = explained(pay, clvq.Feature("age"), target=3, constraints=clash)
+    assert cf.text() == (
+        'There is no counterfactual for good: "no change of your pay" leaves no room for it.'
+    )
+    assert cf.to_dict()["conflict"] == ["Freeze('pay')"]
+    said = {"subject": "Your loan", "outcome": {"good": "granted"}}
+    assert cf.text(**said, rules={clvq.Freeze("pay"): "pay is what it is"}) == (
+        'Your loan would not have been granted by any change: "pay is what it is" leaves no room '
+        "for it."
+    )
+    cf = explained(pay, clvq.Feature("age"), target=3, constraints=["pay >= 1"])
+    assert cf.text(**said).startswith('Your loan breaks "your pay of at least 1 EUR" as it is')
+    assert " It would have been granted if your pay were " in cf.text(**said)
+    own = cf.text(**said, template="Dear you, {changes}. {broken}")
+    assert own.startswith("Dear you, your pay were")
+    assert own.rstrip().endswith("to mend.")
+    with pytest.raises(clvq.InvalidInputError, match="rules is 'x'"):
+        cf.text(rules="x")  # type: ignore[arg-type]
+
+
+def test_places_that_stay_empty_leave_no_room_behind() -> None:
+    cf = explained(clvq.Feature("pay"), target=3)
+    assert cf.text(template="A {missing} b.{others}\n{missing}\n\nYours").endswith("A b.\n\nYours")

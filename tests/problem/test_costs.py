@@ -178,21 +178,34 @@ def test_mad_weights_follow_the_units_and_ignore_the_origin() -> None:
     np.testing.assert_allclose(clvq.mad_weights(X + 4.0), plain, rtol=1e-9)
 
 
-def test_mad_of_zero_falls_back_on_the_mean_deviation() -> None:
-    # Mostly 0: the median deviation is 0 and the mean deviation 12 / 6 = 2.
+def test_mad_of_zero_falls_back_on_the_standard_deviation() -> None:
+    # Mostly 0: the median deviation is 0, the mean 2 and the mean square (16 + 64) / 6.
     X = np.column_stack([[0.0, 0.0, 0.0, 0.0, 4.0, 8.0], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]])
     weights = clvq.mad_weights(X)
-    assert weights[0] == pytest.approx(1 / (0.845348 * 2), rel=1e-5)
+    assert weights[0] == pytest.approx((80 / 6 - 4) ** -0.5)
     assert weights[1] == pytest.approx(1 / 1.5)
 
 
-def test_fallback_continues_what_normal_data_would_give() -> None:
-    """The factor is median over mean absolute deviation of a normal distribution."""
-    sample = np.random.default_rng(2).normal(size=400_000)
-    mean = np.abs(sample - np.median(sample)).mean()
-    mostly_still = np.concatenate([np.zeros(3), [-1.0, 1.0]])
-    fallback = clvq.mad_weights(mostly_still[:, None])[0] * (2 / 5)
-    assert clvq.mad_weights(sample[:, None])[0] * mean == pytest.approx(fallback, rel=5e-3)
+def test_where_squares_are_too_large_the_range_is_the_unit() -> None:
+    X = np.array([[0.0], [0.0], [0.0], [4e200]])
+    assert clvq.mad_weights(X).tolist() == [1 / 4e200]
+
+
+def test_weights_in_python_are_those_of_the_shell() -> None:
+    """One meaning of a typical deviation, whether the table is there or its summary."""
+    rng = np.random.default_rng(5)
+    numbers = rng.normal(size=(60, 2)).round(2)
+    table = pd.DataFrame({"a": numbers[:, 0], "b": rng.poisson(0.3, 60), "c": ["x", "y"] * 30})
+    summary = clvq.Reference.of(table)
+    features = clvq.Features.from_frame(table, ranges=None)
+    assert (table["b"] == table["b"].median()).mean() > 0.5
+    assert clvq.mad_weights(table).tolist() == summary.weights(features).tolist()
+
+
+def test_weights_by_name_keep_the_default_price() -> None:
+    cost = clvq.Manhattan({"a": 2.0}, {"c": {("x", "y"): 1.0}}, default=4.0, unit="EUR")
+    ordered = cost.for_columns(["c", "a"])
+    assert (ordered.default, ordered.unit, ordered.weights.tolist()) == (4.0, "EUR", [1.0, 2.0])
 
 
 def test_feature_that_never_varies_needs_a_weight_of_its_own() -> None:

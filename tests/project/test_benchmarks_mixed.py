@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from benchmarks import mixed_batches
 from benchmarks.baselines.milp import cheapest_by_milp
 from benchmarks.mixed import FULL, Sizes, frame_overhead, markdown, run
 from benchmarks.mixed_problems import drawn_problem, lifted_from_pca
@@ -23,6 +25,15 @@ def test_plain_milps_find_the_same_optima(discrete: int) -> None:
     assert found.proved == 3
     assert len(found.milp_seconds) == 3
     assert found.worse_than_milp < 1e-6
+
+
+def test_batches_are_measured_beside_milps() -> None:
+    found = mixed_batches.run(drawn_problem(5, 2, "L1", "shared", 8))
+    assert (found.rows, found.proved, found.left_over) == (8, 8, 0)
+    assert found.worse_than_milp < 1e-6
+    where = {"date": "", "python": "", "platform": "", "cores": 2, "load_before": [0.0]}
+    text = mixed_batches.markdown({"environment": where, "runs": [asdict(found)]})
+    assert text.count("| drawn | L1 |") == 1
 
 
 def test_milp_by_hand() -> None:

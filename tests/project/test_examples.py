@@ -21,6 +21,7 @@ SAYS = {
         "Counterfactual (optimal)",
     ],
     "explain_pipeline.py": ["100.0% optimal", "calls every one of these answers benign"],
+    "lender.py": ["GMLVQ: ", "MRSLVQ: ", "--- 30", "It would have been accepted if"],
     "million_rows.py": ["1,000,000 answers in", "1,000,000 rows: 100.0% optimal"],
     "prove_optimality.py": ['method="ccp"', "Counterfactual (optimal)", "The picture of it"],
     "someone_elses_model.py": ["1,797 prototypes", "10 prototypes", "no less will do"],

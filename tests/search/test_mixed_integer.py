@@ -21,7 +21,7 @@ from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.lvq import GLVQ
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.search import mixed_integer
+from counterlvq.search import mixed_integer, strategies
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
 from tests.support.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
@@ -551,6 +551,7 @@ def lies(problem: NonconvexProgram, box: Box, outcome: Outcome, size: float) -> 
 def test_a_relaxation_that_lies_is_not_believed(
     monkeypatch: pytest.MonkeyPatch, outcome: Outcome, size: float
 ) -> None:
+    monkeypatch.setattr(strategies, "compiled_boxes_find", lambda *_: None)
     monkeypatch.setattr(mixed_integer, "relax_flat", lambda p, box, _: lies(p, box, outcome, size))
     for seed, real in ((0, 1), (1, 0)):
         question, prices, x = drawn(seed, real)
@@ -597,6 +598,7 @@ def test_a_solver_that_lies_is_not_believed(
     monkeypatch: pytest.MonkeyPatch, solver: Callable[[Program], Solution]
 ) -> None:
     """Neither about the rest of a point on the grid, nor about a box."""
+    monkeypatch.setattr(strategies, "compiled_boxes_find", lambda *_: None)
     monkeypatch.setattr(solvers, "select", lambda program: solvers.Choice(solver, "a liar"))
     for seed, real in ((0, 1), (1, 0)):
         question, prices, x = drawn(seed, real)

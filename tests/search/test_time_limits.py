@@ -70,7 +70,7 @@ def test_bound_that_is_cut_short_is_a_bound(cost: clvq.Cost) -> None:
         explainer = clvq.Explainer(model, cost)
         cf = explainer.explain(x, target=1)
         wished = wished_prototypes(model, 1, -1)
-        question = explainer._view().answers.question(x, wished)
+        question = explainer.prepared_for().answers.question(x, wished)
         bounds = [
             cf.certificate.lower_bound(question, cf.cost, stop=stop_after(looks))
             for looks in range(12)
@@ -90,7 +90,7 @@ def test_cells_that_are_not_looked_at_are_not_excluded() -> None:
             continue
         seen += 1
         wished = wished_prototypes(model, 1, -1)
-        question = explainer._view().answers.question(x, wished)
+        question = explainer.prepared_for().answers.question(x, wished)
         shown = [cf.certificate.excludes_all(question, stop=stop_after(n)) for n in range(4)]
         assert shown == [False, False, False, True]
     assert seen >= 5
@@ -173,7 +173,7 @@ def test_solvers_stop_at_the_deadline(cost: clvq.Cost) -> None:
     rng = np.random.default_rng(0)
     model = clvq.PrototypeModel(rng.normal(size=(30, 200)), np.arange(30) % 2)
     explainer = clvq.Explainer(model, cost)
-    question = explainer._view().answers.question(rng.normal(size=200), model.labels == 1)
+    question = explainer.prepared_for().answers.question(rng.normal(size=200), model.labels == 1)
     program = question.program(1)
     solver = exact.solvers.select(program).solver
 

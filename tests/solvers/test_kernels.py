@@ -8,6 +8,7 @@ not, which happens with badly scaled numbers, the kernel's prices are added up w
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -335,7 +336,7 @@ each_kind = pytest.mark.parametrize("kind", draws.KINDS)
 each_cost = pytest.mark.parametrize("cost", draws.COSTS)
 
 
-def run_through(kind: str, cost: str, seeds: range) -> Counter[str]:
+def run_through(kind: str, cost: str, seeds: Sequence[int]) -> Counter[str]:
     """Check every draw; count how it went."""
     seen: Counter[str] = Counter()
     for seed in seeds:
@@ -388,7 +389,7 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
 @each_cost
 @each_kind
 def test_kernel_agrees_with_the_engines(kind: str, cost: str) -> None:
-    seeds = range(42)
+    seeds = range(42 if kind in ROUGH else 20)  # shares of few draws vary more where it is rough
     assert_worth_something(kind, len(seeds), run_through(kind, cost, seeds))
 
 
@@ -396,7 +397,7 @@ def test_kernel_agrees_with_the_engines(kind: str, cost: str) -> None:
 @each_cost
 @each_kind
 def test_kernel_agrees_with_the_engines_at_length(kind: str, cost: str) -> None:
-    seeds = range(1000, 1240)
+    seeds = [*range(20, 42), *range(1000, 1240)]
     assert_worth_something(kind, len(seeds), run_through(kind, cost, seeds))
 
 

@@ -13,7 +13,7 @@ from counterlvq.search.strategies import Exact
 
 
 def family(model: clvq.PrototypeModel, cost: clvq.Cost, rules: list[clvq.Constraint]) -> KernelData:
-    answers = clvq.Explainer(model, cost, rules)._view().answers
+    answers = clvq.Explainer(model, cost, rules).prepared_for().answers
     assert isinstance(answers, Exact)
     found = answers.prepared(wished_prototypes(model, 1, -1))[1]
     assert found is not None

@@ -303,69 +303,45 @@ def in_a_plane_other_costs() -> Iterator[Problem]:
         yield Problem(f"plane-{name}", PLANE, PLANE_LABELS, x, "b", price, rules, optimum=optimum)
 
 
-def in_words() -> Iterator[Problem]:
-    """Rules as sentences over named features."""
-    yield from _floors()
-    yield from _garage()
-    yield from _income()
-
-
-def _floors() -> Iterator[Problem]:
+# What is tried in words: names, prototypes, input, rule, labels, and the optimum in either cost.
+_IN_WORDS: dict[str, tuple[list[str], Array, Array, Rule, list[str], tuple[float, float]]] = {
     # Change (u, v) from (100, 80) is 'high' where 40u + 80v >= 4000; v <= u + 10 as well gives
     # u = 80/3 and v = 110/3.
-    names = ["first_floor", "second_floor"]
-    W, x = _array([100, 80], [140, 160]), _array(100, 80)
-    rule = text("second_floor <= first_floor - 10", row(2, {1: 1, 0: -1}, "<=", -10))
-    for (cost, price), optimum in zip([L1, L2], [190 / 3, 18500 / 9], strict=True):
-        yield Problem(
-            f"words-floors-{cost}",
-            W,
-            ["low", "high"],
-            x,
-            "high",
-            price(2),
-            (rule,),
-            feature_names=names,
-            optimum=optimum,
-        )
-
-
-def _garage() -> Iterator[Problem]:
+    "floors": (
+        ["first_floor", "second_floor"],
+        _array([100, 80], [140, 160]),
+        _array(100, 80),
+        text("second_floor <= first_floor - 10", row(2, {1: 1, 0: -1}, "<=", -10)),
+        ["low", "high"],
+        (190 / 3, 18500 / 9),
+    ),
     # u + v >= 60 and u + 2v = 100: both costs fall as v grows until v = 40, u = 20.
-    names = ["1st floor", "garage"]
-    W, x = _array([100, 50], [160, 110]), _array(100, 50)
-    rule = text("`1st floor` + 2 * garage == 300", row(2, {0: 1, 1: 2}, "==", 300))
-    for (cost, price), optimum in zip([L1, L2], [60.0, 2000.0], strict=True):
-        yield Problem(
-            f"words-garage-{cost}",
-            W,
-            ["low", "high"],
-            x,
-            "high",
-            price(2),
-            (rule,),
-            feature_names=names,
-            optimum=optimum,
-        )
-
-
-def _income() -> Iterator[Problem]:
+    "garage": (
+        ["1st floor", "garage"],
+        _array([100, 50], [160, 110]),
+        _array(100, 50),
+        text("`1st floor` + 2 * garage == 300", row(2, {0: 1, 1: 2}, "==", 300)),
+        ["low", "high"],
+        (60.0, 2000.0),
+    ),
     # Change (u, v) from (25, 12) is granted where 20u - 5v >= 122.5; u <= 5 leaves v = -4.5.
-    names = ["income", "debt"]
-    W, x = _array([20, 10], [40, 5]), _array(25, 12)
-    rule = text("income <= 1.2 * original(income)", Row(_array(1, 0), "<=", 30.0))
-    for (cost, price), optimum in zip([L1, L2], [9.5, 45.25], strict=True):
-        yield Problem(
-            f"words-income-{cost}",
-            W,
-            ["deny", "grant"],
-            x,
-            "grant",
-            price(2),
-            (rule,),
-            feature_names=names,
-            optimum=optimum,
-        )
+    "income": (
+        ["income", "debt"],
+        _array([20, 10], [40, 5]),
+        _array(25, 12),
+        text("income <= 1.2 * original(income)", Row(_array(1, 0), "<=", 30.0)),
+        ["deny", "grant"],
+        (9.5, 45.25),
+    ),
+}
+
+
+def in_words() -> Iterator[Problem]:
+    """Rules as sentences over named features."""
+    for name, (names, W, x, rule, labels, optima) in _IN_WORDS.items():
+        for (cost, price), optimum in zip([L1, L2], optima, strict=True):
+            full, rules = f"words-{name}-{cost}", (rule,)
+            yield Problem(full, W, labels, x, labels[1], price(2), rules, None, names, optimum)
 
 
 # --- costs x constraints x kinds of label, on one model of three classes ------------------------

@@ -15,8 +15,12 @@ KINDS = (
     "shared infeasible", "shared flat cost", "shared margin", "grid absolute", "grid squared",
     "grid mahalanobis", "grid infeasible", "levels", "levels implied", "local absolute",
     "local squared", "local mahalanobis", "local infeasible", "local grid", "pipeline numbers",
-    "pipeline projection", "pipeline levels", "foreign", "pipeline ties",
+    "pipeline projection", "pipeline levels", "foreign", "pipeline ties", "kept values",
+    "steps of change", "dates", "least changes", "listed values", "conditions on numbers",
+    "ranges as seen", "local steps of change", "local least changes", "local listed values",
+    "local conditions on numbers", "local ranges as seen", "priced levels", "missing values",
 )  # fmt: skip
+MEANINGS = KINDS[KINDS.index("kept values") : KINDS.index("priced levels")]
 # Seconds for one answer.
 TIME_LIMIT = 5.0
 
@@ -39,6 +43,10 @@ def draw(kind: str, seed: int, rows: int = 6) -> Drawn:
         return _fitted(kind, rng, rows)
     if word == "levels":
         return _levels(kind, rng, rows)
+    if kind in MEANINGS:
+        return _meanings(kind, rng, rows)
+    if kind in ("priced levels", "missing values"):
+        return _priced_levels(kind, rng, rows) if "levels" in kind else _gaps(kind, rng, rows)
     return _numbers(kind, rng, rows)
 
 
@@ -241,3 +249,91 @@ def _fitted(kind: str, rng: np.random.Generator, n: int) -> Drawn:
     }[kind]
     fitted = make_pipeline(*steps, last).fit(T, y) if steps else last.fit(T, y)
     return Drawn(kind, clvq.Explainer(fitted, cost, constraints), T[:n])
+
+
+def _meanings(kind: str, rng: np.random.Generator, n: int) -> Drawn:
+    """What columns and constraints mean beyond linear rules: see `docs/howto/constraints.md`."""
+    names, word = ("u", "v", "w"), kind.removeprefix("local ")
+    p = int(rng.integers(2, 5))
+    is_grid = word in ("kept values", "steps of change", "dates") or rng.random() < 0.4
+    W, X = rng.integers(0, 37, (p, 3)) / 4.0, rng.uniform(0, 9, (n, 3)).round(2)
+    omegas: Any = None
+    if kind.startswith("local"):
+        omegas = [np.diag(rng.integers(2, 5, 3) / 3.0) for _ in range(p)]
+    elif rng.random() < 0.5:
+        omegas = rng.integers(-2, 3, (2, 3)) + np.eye(2, 3)
+    model = clvq.PrototypeModel(W, ["a", "b", *rng.choice(["a", "b"], p - 2)], omegas, names)
+    j, k = (int(i) for i in rng.choice(3, 2, replace=False))
+    columns: list[dict[str, Any]] = [{"lower": -20, "upper": 20} for _ in names]
+    if is_grid:
+        X, least = np.rint(X), 2 if word == "kept values" else 1
+        columns = [{"step": int(rng.integers(least, 4)), "lower": -4, "upper": 14} for _ in names]
+    constraints: list[Any] = ["u + v <= 20"]
+    if word == "steps of change":
+        columns[j] |= {"steps": "of change"}
+        columns[k] = {"decimals": 1, "steps": "of change", "lower": -4, "upper": 14}
+        X[:, k] += rng.uniform(0, 1, n).round(3)
+    elif word == "dates":
+        columns[j] = {"kind": "date", "lower": "1969-12-20", "upper": "1970-01-30"}
+    elif word == "least changes":
+        constraints.append(clvq.MinChange(names[j], round(float(rng.uniform(0.5, 4)), 2)))
+        constraints.append(f"if {names[k]} changes then by at least 2")
+    elif word == "listed values":
+        constraints.append(clvq.OneOf(names[j], rng.integers(-4, 14, 4).tolist()))
+        constraints.append(f"{names[k]} != {int(rng.integers(0, 9))}")
+    elif word == "conditions on numbers":
+        sense = str(rng.choice([">=", "<=", ">", "<"]))
+        constraints.append(f"if {names[j]} {sense} {rng.integers(0, 9)} then {names[k]} >= 4.5")
+        constraints.append(f"if {names[k]} > original({names[k]}) then {names[j]} <= 6")
+    elif word == "ranges as seen":
+        for name, column in zip(names, columns, strict=True):
+            column["seen"] = (2.0, 6.0)
+            column.pop("lower" if rng.random() < 0.5 else "upper")
+            del name
+    features = Features(Feature(name, **told) for name, told in zip(names, columns, strict=True))
+    cost = [clvq.Manhattan(), clvq.Manhattan([1, 2, 0.5]), clvq.Euclidean()][int(rng.integers(3))]
+    explainer = clvq.Explainer(model, cost, constraints, features=features, time_limit=TIME_LIMIT)
+    return Drawn(kind, explainer, X, "b")
+
+
+def _priced_levels(kind: str, rng: np.random.Generator, n: int) -> Drawn:
+    """Levels in order, levels that are numbers, and prices of pairs that nobody listed."""
+    features = Features(
+        [Feature("a", "whole", lower=0, upper=9), Feature("r", levels=[0, 1, 2], ordered=True),
+         Feature("m", levels=[12.0, 24.0, 36.0]), Feature("g", levels=[0, 1, 2])]
+    )  # fmt: skip
+    p = int(rng.integers(3, 7))
+
+    def rows(count: int) -> np.ndarray:
+        return np.column_stack([rng.integers(0, 10, count), rng.integers(0, 3, count),
+                                12.0 * rng.integers(1, 4, count), rng.integers(0, 3, count)]
+                               )  # fmt: skip
+
+    scales = np.array([1.0, 2.0, 0.1, 1.0]) * rng.uniform(0.5, 2, 4)
+    model = clvq.PrototypeModel(rows(p), [0, 1, *rng.integers(0, 2, p - 2)], scales, list("armg"))
+    cost = clvq.Manhattan([1.0, 0.5, 0.1, 0.7], switches={"g": {(0, 1): 0.3}}, default=2.0)
+    constraints: list[Any] = ["if a >= 5 then r == 2"] if rng.random() < 0.5 else []
+    return Drawn(kind, clvq.Explainer(model, cost, constraints, features=features,
+                                      time_limit=TIME_LIMIT), rows(n))  # fmt: skip
+
+
+def _gaps(kind: str, rng: np.random.Generator, n: int) -> Drawn:
+    """Rows of which values are missing, behind an imputer; or columns seen by their logarithms."""
+    import pandas as pd
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+    T = rng.lognormal(size=(40, 3))
+    y = np.where(T @ [1.0, -0.5, 0.7] + 0.2 * rng.normal(size=40) > 1.2, "yes", "no")
+    y[:2] = "no", "yes"
+    table = pd.DataFrame(T, columns=["pay", "age", "debt"])
+    if kind == "scales":
+        steps = [FunctionTransformer(np.log1p), StandardScaler()]
+    else:
+        table = table.mask(rng.random(T.shape) < 0.3)
+        steps = [SimpleImputer(strategy="median"), StandardScaler()]
+    pipe = make_pipeline(*steps, LogisticRegression()).fit(table, y)
+    constraints = [clvq.Bounds("pay", upper=9.0)] if rng.random() < 0.5 else []
+    return Drawn(kind, clvq.Explainer(pipe, constraints=constraints), table.iloc[:n])

@@ -72,8 +72,15 @@ def test_dates_come_back_as_they_were_given(name: str) -> None:
 def test_dates_are_shown_as_dates() -> None:
     cf = asked().explain(TABLES["pandas"].iloc[0], target="yes")
     assert cf.text() == (
-        "The answer would have been yes if opened were 2024-03-12 instead of 2024-02-20."
+        "The answer would have been yes if opened were 21 days later (2024-03-12 instead of "
+        "2024-02-20)."
     )
+    assert "opened were 21 days later (12 March 2024 instead of 20 February 2024)" in cf.text(
+        dates="31 May 2024"
+    )
+    assert "  opened   2024-02-20  2024-03-12  +21 days" in str(cf)
+    (change,) = cf.changes
+    assert (change.difference, change.is_number, change.is_date) == (21, False, True)
     assert cf.cost == (NEEDED - BEFORE).days == cf.delta[0]
     assert cf.x.tolist() == [NEEDED, 1.0]
     assert cf.to_dict()["changes"][0]["after"] == "2024-03-12"

@@ -23,7 +23,8 @@ In both forms N = 2 d + r + 16 exceeds the number of roundings on the way to any
 does d + 16 where there is no omega: d for a sum of products, twice that where projections are
 multiplied, and fewer than 16 for three terms added up, a division of both sides by scales, a
 root that is taken and squared again, a weight of a class that is added, and a root that is
-compared instead of its square, which blurs by 4 u of the score. An input that is off by s moves a
+compared instead of its square, which blurs by 4 u of the score. Where a library is known not to do
+some of this, its adapter says how many of the 16 are left. An input that is off by s moves a
 score by at most ``sum (2 t + |omega| s) (|omega| s)``.
 """
 
@@ -31,7 +32,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,7 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
 from counterlvq.vicinity import competing, lengths_within
 
-__all__ = ["Arithmetic", "radii_of", "unit_of"]
+__all__ = ["Arithmetic", "radii_of", "tangent_arithmetic", "unit_of"]
 
 # Roundings that no sum of d or r terms explains, see above.
 _OTHER_ROUNDINGS = 16
@@ -79,6 +80,17 @@ class Arithmetic:
     # distance may be off.
     radii: Floats | None = None
     condition: float = 1.0
+    # Roundings on the way to any term besides the sums of d and r terms, where they are known.
+    other_roundings: int = _OTHER_ROUNDINGS
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether `predict` rounds so much more than doubles do that these count as exact."""
+        return self.unit > EPSILON
+
+    def certain_lead(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
+        """Lead, computed in doubles, with which `predict` gives a label for certain, (n,)."""
+        return (SAFE if self.is_coarse else 2.0) * self.blur(rows, slip)
 
     def blur(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
         """Bound the rounding of the difference of any two competing scores at each row, (n,).
@@ -169,8 +181,9 @@ class Arithmetic:
     def _terms_count(self) -> int:
         d = self.model.n_features
         if self._is_plain:
-            return d + _OTHER_ROUNDINGS
-        return 2 * d + max(len(factor) for factor in self._sizes_of_factors) + _OTHER_ROUNDINGS
+            return d + self.other_roundings
+        most = max(len(factor) for factor in self._sizes_of_factors)
+        return 2 * d + most + self.other_roundings
 
     @cached_property
     def _gamma(self) -> float:
@@ -249,6 +262,54 @@ class Arithmetic:
                 continue
             out[i] = np.einsum("ki,ij,kj->k", away, self.form, away, optimize=True)
         return out
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _TangentArithmetic(Arithmetic):
+    """Distances outside the spans of bases of s columns, by projections I - basis basis'.
+
+    Much may cancel in a projection, so that it is small beside the sizes t of what meets in it:
+    each of its entries y_j is off by ``e_j = gamma_m t_j``, m = d + s + 4, and by what the input is
+    off. The sum of squares is then off by ``sum (2 |y| + v) v`` and ``gamma_n sum (|y| + v)^2``,
+    with v the sum of both and n = d + 8 roundings of squares, sums and a root.
+    """
+
+    columns: int = 0  # s
+
+    def _terms(self, rows: Floats, slip: Floats, reach: Floats) -> tuple[Floats, Floats]:
+        """``sum (|y| + v)^2`` and ``sum (2 |y| + v) v`` of each pair, (n, p)."""
+        squares, moved = (np.empty((len(rows), self.model.n_prototypes)) for _ in range(2))
+        roundings = (self.model.n_features + self.columns + 4) * self.unit
+        off = roundings / (1.0 - roundings) if roundings < 0.5 else np.inf
+        for k, (factor, size) in enumerate(
+            zip(self.model.factors, self._sizes_of_factors, strict=True)
+        ):
+            t = _times(self._meeting(rows, k) + reach, size)
+            v = off * t + _times(slip, size)
+            # An image that is computed here has a rounding as well, which v is more than.
+            y = np.abs(_times(rows - self.model.prototypes[k], factor)) + _times(reach, size) + v
+            squares[:, k], moved[:, k] = ((y + v) ** 2).sum(axis=1), ((2 * y + v) * v).sum(axis=1)
+        return squares, moved
+
+    @cached_property
+    def _terms_count(self) -> int:
+        return self.model.n_features + 8
+
+
+def tangent_arithmetic(
+    model: PrototypeModel, unit: float, bases: Floats, by_products: bool = True
+) -> Arithmetic:
+    """Describe distances outside the spans of bases (p, d, s)."""
+    each = [np.abs(basis) for basis in np.asarray(bases, dtype=np.float64)]
+    return _TangentArithmetic(
+        model,
+        unit,
+        by_products,
+        casts=unit > EPSILON,
+        factor_sizes=tuple(np.eye(len(basis)) + basis @ basis.T for basis in each),
+        columns=each[0].shape[1],
+    )
 
 
 def _times(rows: Floats, factor: Floats) -> Floats:

@@ -141,14 +141,16 @@ LIBRARIES = (
 )
 
 
-def as_prototype_model(fitted: Any, probe: ArrayLike | None = None) -> PrototypeModel:
+def as_prototype_model(
+    fitted: Any, probe: ArrayLike | None = None, threshold: float | None = None
+) -> PrototypeModel:
     """Read a fitted classifier as labelled prototypes with a metric.
 
-    Supported are the estimators of this package, scikit-learn's `NearestCentroid` and
-    `KNeighborsClassifier(n_neighbors=1)`, and the models of sklearn-lvq, sklvq and
-    prototorch-models whose nearest prototype decides. None of these libraries is imported. A
-    model that cannot be loaded here because it needs an older environment can be exported
-    there, see `counterlvq.adapters.load_exported`.
+    Supported are the estimators of this package, the linear, Gaussian and nearest-neighbour
+    classifiers and the clusterings of scikit-learn, and the models of sklearn-lvq, sklvq,
+    prosemble and prototorch-models whose nearest prototype decides; docs/adapters.md lists
+    them. None of these libraries is imported. A model that cannot be loaded here because it
+    needs an older environment can be exported there, see `counterlvq.adapters.load_exported`.
 
     Parameters
     ----------
@@ -157,6 +159,9 @@ def as_prototype_model(fitted: Any, probe: ArrayLike | None = None) -> Prototype
     probe : array-like of shape (n, d), optional
         Rows on which the classifier's own `predict` and the result are compared. Where they
         differ, other than by a tie within rounding, the classifier is refused.
+    threshold : float, optional
+        The probability, score or predicted number from which a binary classifier says its second
+        class, or a regressor the upper side: short for ``Thresholded(fitted, threshold)``.
 
     Returns
     -------
@@ -175,7 +180,14 @@ def as_prototype_model(fitted: Any, probe: ArrayLike | None = None) -> Prototype
     >>> X, y = [[0.0, 0.0], [1.0, 2.0], [4.0, 0.0], [5.0, 2.0]], ["no", "no", "yes", "yes"]
     >>> as_prototype_model(NearestCentroid().fit(X, y), probe=X)
     PrototypeModel(2 prototypes, 2 features, 2 classes, shared metric)
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> as_prototype_model(
+    ...     LogisticRegression().fit(X, y), threshold=0.08
+    ... ).meaning.response.threshold
+    0.08
     """
+    if threshold is not None:
+        fitted = thresholds.Thresholded(fitted, threshold)
     if isinstance(fitted, PrototypeModel):
         return fitted
     library, kind = recognised(fitted)
@@ -208,7 +220,8 @@ def _unknown(fitted: Any) -> str:
     if any(cls.__name__ in linear.REGRESSORS for cls in type(fitted).__mro__):
         return (
             f"a {type(fitted).__name__} predicts a number and no class; expected one with a "
-            f"threshold. Write Thresholded(model, threshold=...), with the two sides as classes."
+            f"threshold. Write Thresholded(model, threshold=...), or give `threshold`, with the "
+            f"two sides as classes."
         )
     *most, last = dict.fromkeys(library.name for library in LIBRARIES)
     return (

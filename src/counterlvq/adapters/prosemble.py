@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic, tangent_arithmetic
 from counterlvq.adapters.attributes import fitted_array, fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -98,6 +98,12 @@ _EUCLIDEAN = ("squared_euclidean_distance_matrix", "euclidean_distance_matrix")
 _LEAST_VARIANCE = 1e-6
 # Roundings of a logarithm, an exponential and a softmax, in single precision.
 _ROUNDINGS_OF_LOGS = 32
+# Roundings on the way to any term of a distance besides those of sums of d and r terms: three terms
+# and an offset that are added up, or a difference that is taken and squared. A root that is
+# compared in place of its square counts for four more.
+_OTHER_ROUNDINGS = 4
+_WITH_ROOT = 8
+_WITH_SOFTMAX = 16
 
 
 def model_from_prosemble(fitted: Any, kind: str) -> PrototypeModel:
@@ -128,19 +134,28 @@ def arithmetic_of_prosemble(fitted: Any, kind: str, model: PrototypeModel) -> Ar
     of rows and prototypes otherwise.
     """
     by_products = kind in _PLAIN or kind in ("WGLVQ", "WGMLVQ")
-    sizes = None
     if kind in _TANGENT:
-        # Projections I - omega omega', in which much may cancel.
-        each = (np.abs(omega) for omega in _doubles(fitted, "omegas_"))
-        sizes = tuple(np.eye(len(omega)) + omega @ omega.T for omega in each)
+        return tangent_arithmetic(model, SINGLE_EPSILON, _doubles(fitted, "omegas_"), by_products)
+    if kind in _KERNEL:
+        return _KernelArithmetic(model, SINGLE_EPSILON, by_products, casts=True)
     offsets: Floats | float = 0.0
     if model.offsets is not None:
         offsets = (_ROUNDINGS_OF_LOGS + model.n_features) * SINGLE_EPSILON * model.offsets
-    if kind in _KERNEL:
-        return _KernelArithmetic(model, SINGLE_EPSILON, by_products, casts=True)
     return Arithmetic(
-        model, SINGLE_EPSILON, by_products, casts=True, factor_sizes=sizes, offsets=offsets
+        model,
+        SINGLE_EPSILON,
+        by_products,
+        casts=True,
+        offsets=offsets,
+        other_roundings=_other_roundings(fitted, kind),
     )
+
+
+def _other_roundings(fitted: Any, kind: str) -> int:
+    if kind == "WGRLVQ":
+        return _WITH_SOFTMAX
+    distance = getattr(getattr(fitted, "distance_fn", None), "__name__", None)
+    return _WITH_ROOT if kind in _PLAIN and distance != _EUCLIDEAN[0] else _OTHER_ROUNDINGS
 
 
 @final

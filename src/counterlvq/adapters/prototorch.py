@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import Arithmetic, unit_of
+from counterlvq.adapters.arithmetic import Arithmetic, tangent_arithmetic, unit_of
 from counterlvq.adapters.attributes import fitted_attribute
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -47,6 +47,7 @@ KINDS = (*_PLAIN, *_SIAMESE, *_MATRIX, *_LOCAL, *REFUSED)
 
 # The distances that each can be read with; a root keeps the order.
 _EUCLIDEAN = ("euclidean_distance", "squared_euclidean_distance", "euclidean_distance_v2")
+_SQUARES = ("squared_euclidean_distance", "omega_distance", "lomega_distance")
 _DISTANCES = (
     dict.fromkeys((*_PLAIN, *_SIAMESE), _EUCLIDEAN)
     | dict.fromkeys(_MATRIX, ("omega_distance",))
@@ -56,6 +57,12 @@ _DISTANCES = (
         "ImageGTLVQ": ("ltangent_distance",),
     }
 )
+
+
+# Roundings on the way to any term besides those of sums of d and r terms: a difference that is
+# taken and squared; and four more of a root that may be compared in its place.
+_OF_SQUARES = 4
+_OF_ROOTS = 8
 
 
 def model_from_prototorch(fitted: Any, kind: str) -> PrototypeModel:
@@ -84,12 +91,16 @@ def arithmetic_of_prototorch(fitted: Any, kind: str, model: PrototypeModel) -> A
     version or a device chooses is not known: the worse of the two is assumed.
     """
     unit = unit_of(_array(fitted.proto_layer.components), *_parameters(fitted))
-    sizes = None
     if kind in ("GTLVQ", "ImageGTLVQ"):
-        # Projections I - omega omega', in which much may cancel.
-        each = (np.abs(omega) for omega in _array(fitted_attribute(fitted, "_omega")))
-        sizes = tuple(np.eye(omega.shape[0]) + omega @ omega.T for omega in each)
-    return Arithmetic(model, unit, casts=unit != EPSILON, factor_sizes=sizes)
+        return tangent_arithmetic(model, unit, _array(fitted_attribute(fitted, "_omega")))
+    function = getattr(getattr(fitted, "distance_layer", None), "fn", None)
+    is_square = getattr(function, "__name__", "") in _SQUARES
+    return Arithmetic(
+        model,
+        unit,
+        casts=unit != EPSILON,
+        other_roundings=_OF_SQUARES if is_square else _OF_ROOTS,
+    )
 
 
 def _parameters(fitted: Any) -> list[NDArray[Any]]:

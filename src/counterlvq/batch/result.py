@@ -15,7 +15,9 @@ from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.numbers import cost_text
-from counterlvq.results import Counterfactual, Respond, RowCheck, difference
+from counterlvq.presentation.replies import Respond
+from counterlvq.presentation.values import difference
+from counterlvq.results import Counterfactual, RowCheck
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, TableView, new_frame

@@ -12,7 +12,12 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, MARGIN_ROUNDING, SAFE
+from counterlvq.numeric.tolerances import (
+    CLOSE_CALL,
+    INEQUALITY_ROUNDING,
+    MARGIN_ROUNDING,
+    SAFE,
+)
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.vicinity import competing
@@ -24,8 +29,10 @@ __all__ = ["MOST_PUSHES", "Acceptance", "Accepted", "Judged", "Leads", "Verdict"
 # last rows of a block differently.
 _COMPANIES = (2, 3, 5, 9, 17)
 # What is asked for beyond the lead that makes the label of the input certain: the answer lies
-# elsewhere, usually not far away. It moves the answer, never a bound.
+# elsewhere, usually not far away. It moves the answer, never a bound. Where rounding is so coarse
+# that a lead costs something, less is asked for, at the price of looking again more often.
 _AMPLE = 1.5
+_SCARCE = 1.0625
 
 
 # Prototypes up to so many times as far, squared, as the second nearest may decide around a row.
@@ -42,6 +49,10 @@ class Leads(Protocol):
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,)."""
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether that lead is large enough to be seen in the cost."""
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
@@ -159,6 +170,8 @@ class Acceptance:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
         if not self.template.is_continuous:
+            out.good[out.good] = self.template.grid.on_lattice(Y[out.good], X[out.good])
+        if not self.template.is_continuous and not self.template.is_plain_lattice:
             for i in np.flatnonzero(out.good):
                 out.good[i] = self._is_on_grid(Y[i], X[i], give)
         return out
@@ -193,24 +206,42 @@ class Acceptance:
             won = won & (kept | (Y == X).all(axis=1))
         return won
 
+    def nearest_wished(self, rows: Floats, target_mask: NDArray[np.bool_]) -> NDArray[np.intp]:
+        """Nearest prototype of rows whose label is wished for, as `is_assured` says, (n,).
+
+        The model has the last word only where two of the wished-for ones are about as near.
+        """
+        if not len(rows):
+            return np.zeros(0, dtype=np.intp)
+        scores = np.where(target_mask, self.model.distances(rows), np.inf)
+        nearest: NDArray[np.intp] = scores.argmin(axis=1)
+        if target_mask.sum() == 1:
+            return nearest
+        two = np.partition(scores, 1, axis=1)
+        close = ~(two[:, 1] - two[:, 0] > CLOSE_CALL * two[:, 1])
+        nearest[close] = self.model.nearest_of_checked(rows[close])
+        return nearest
+
     def verdict(
         self,
         rows: Floats,
         target_mask: NDArray[np.bool_] | None = None,
         nearest: NDArray[np.intp] | None = None,
         assured: NDArray[np.bool_] | None = None,
+        told: NDArray[Any] | None = None,
     ) -> Verdict:
         """Ask the user's model about rows, all at once.
 
         It is asked again, about one row alone and in company, where rounding in its `predict`
-        may decide: between labels, or between what is wished for and what is not. The last two
-        are the nearest prototypes, and what `is_assured` says, where they are known already.
+        may decide: between labels, or between what is wished for and what is not. The last three
+        are the nearest prototypes, what `is_assured` says and what the model said of the rows
+        among others, where they are known already.
         """
         nearest = self.model.nearest_of_checked(rows) if nearest is None else nearest.copy()
         steady = np.ones(len(rows), dtype=bool)
         if self.says is None:
             return Verdict(nearest, steady, steady)
-        told = np.array(self.says(rows))
+        told = np.array(self.says(rows) if told is None else told)
         assured = self.is_assured(rows, target_mask) if assured is None else assured
         for i in np.flatnonzero(~assured):
             alone = self.says(rows[i : i + 1])[0]
@@ -259,7 +290,8 @@ class Acceptance:
         """Lead to ask for so that the label is certain at rows and around them, (n,)."""
         if self.doubt is None:
             return np.zeros(len(rows))
-        least = _AMPLE * self.doubt.least_margin(rows)
+        ample = _SCARCE if self.doubt.is_coarse else _AMPLE
+        least = ample * self.doubt.least_margin(rows)
         return np.where(np.isfinite(least), least, 0.0)
 
     def blur(self, rows: Floats) -> Floats:
@@ -309,7 +341,8 @@ class Acceptance:
 
     def pushed(self, least: Floats, Y: Floats) -> Floats:
         """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
-        return np.maximum(2.0 * least, self.least_margin(Y))
+        there = self.least_margin(Y)
+        return np.where(there > least, there, 2.0 * least)
 
     def open_share(self, X: Floats, target_mask: NDArray[np.bool_], least: Floats) -> Floats:
         """Share of the cost that asking for a lead may leave open, about, (n,).

@@ -18,9 +18,11 @@ from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
+from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
+from counterlvq.programs.box_trees import PackedTrees
 from counterlvq.programs.grids import Ticks
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
@@ -49,6 +51,8 @@ class BoxQuestion:
     blur: float = 0.0
     # The same at any change within limits (d,).
     blur_within: Callable[[Floats], float] | None = None
+    # What compiled proofs rest on, of the same template; None where there are none.
+    flat: FlatGrounds | None = None
     _programs: dict[tuple[bool, ...], Program] = field(init=False, default_factory=dict, repr=False)
     _problems: dict[tuple[int, tuple[bool, ...]], NonconvexProgram] = field(
         init=False, default_factory=dict, repr=False
@@ -287,6 +291,21 @@ class BoxQuestion:
             found = 0.0 if root.is_empty else self.blur_within(root.most) - self.blur
             known = self._blurs[cap] = 0.0 if np.isinf(found) and np.isinf(cap) else found
         return known
+
+    def packed_bound(self, trees: PackedTrees, cap: float, margin: float = 0.0) -> float:
+        """Cost that no counterfactual undercuts by packed trees, at most `cap`; 0 if not proved.
+
+        With an infinite `cap`, infinite where they show that there is none.
+        """
+        flat, cells = self.flat, self.cells
+        if flat is None or not isinstance(cells, SharedCells):
+            return 0.0
+        X, caps, within = self.x[None, :], np.array([cap]), np.array([self.blur])
+        if self.blur_within is not None:
+            within = np.array([self.blur_within(reach_at(flat.stated, X, caps)[0])])
+        leads = leads_asked(margin, np.array([self.blur]), within, caps)
+        targets = Targets.of(cells.targets, cells.rivals, cells.model.n_prototypes)
+        return float(flat.bounds(X, caps, leads, targets, trees)[0])
 
     def _covering(self, box: Box) -> Box:
         """Cover the changes that a box on the grid stands for: their sides are rounded."""

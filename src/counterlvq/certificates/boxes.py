@@ -8,18 +8,21 @@ with `lifted`. No solver is imported here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.cells import SharedCells
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.certificate import Stop, never
 from counterlvq.certificates.duality import Proof
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import CLOSED_GAP
+from counterlvq.programs.box_trees import PackedTrees, blank_trees
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
@@ -189,11 +192,15 @@ class BoxCertificate:
         if not question.cells.targets.size:
             return cap if self.excludes_all(question) else 0.0
         trees = self._covering(question, stop)
+        # Compiled first: what that leaves open, the code below may know more about.
+        quick = _compiled_bound(question, trees, cap, margin)
+        if quick >= (1.0 - CLOSED_GAP) * cap:
+            return quick
         found = min((tree.lower_bound(question, cap, margin, stop) for tree in trees), default=0.0)
         if question.blur_within is not None and cap == np.inf and 0.0 < found < np.inf:
             # What `predict` overlooks far away is known only below some cost: any will do.
             return self.lower_bound(question, found, margin, stop=stop)
-        return found
+        return max(found, quick)
 
     def excludes_all(self, question: object, margin: float = 0.0, *, stop: Stop = never) -> bool:
         """Whether no cell holds an answer, by the margin; not known once `stop` says so."""
@@ -203,6 +210,8 @@ class BoxCertificate:
             # Each of them lies on an earlier rival; whether that wins, only our model can tell.
             return question.says is None
         trees = self._covering(question, stop)
+        if _compiled_bound(question, trees, np.inf, margin) == np.inf:
+            return True
         return bool(trees) and all(tree.is_empty(question, margin, stop) for tree in trees)
 
     def _covering(self, question: BoxQuestion, stop: Stop) -> tuple[BoxTree, ...]:
@@ -222,6 +231,47 @@ class BoxCertificate:
         if type(trees) is not tuple:
             return []
         return [tree for tree in trees if type(tree) is BoxTree and type(tree.prototype) is int]
+
+
+def _compiled_bound(
+    question: BoxQuestion, trees: tuple[BoxTree, ...], cap: float, margin: float
+) -> float:
+    """Bound by compiled code; 0 where it has nothing to say."""
+    if question.flat is None or not trees or not isinstance(question.cells, SharedCells):
+        return 0.0
+    has_tangents = bool(question.convex.L.shape[0])
+    return question.packed_bound(_packed(trees, question.cells.rivals, has_tangents), cap, margin)
+
+
+def _packed(trees: Sequence[BoxTree], rivals: NDArray[np.intp], has_tangents: bool) -> PackedTrees:
+    """Write trees as compiled code takes them; those of one row."""
+    nodes = sum(tree.feature.size for tree in trees)
+    width = trees[0].prices[0].point.size
+    found: list[tuple[NDArray[np.int64], Floats]] = []
+    for tree in trees:
+        for prices in tree.prices:
+            on_rows = np.concatenate([prices.linear.y, prices.linear.z])
+            k, c = np.flatnonzero(prices.forms), np.flatnonzero(on_rows)
+            index = np.concatenate([rivals[k].astype(np.int64), -1 - c.astype(np.int64)])
+            found.append((index, np.concatenate([prices.forms[k], on_rows[c]])))
+    counts = np.array([part[0].size for part in found], dtype=np.int64)
+    out = blank_trees(1, nodes, int(counts.sum()), len(trees), width, has_tangents)
+    out.counts[:] = counts
+    out.start[1:] = np.cumsum(counts)[:-1]
+    out.indices[:] = np.concatenate([part[0] for part in found])
+    out.value[:] = np.concatenate([part[1] for part in found])
+    at = 0
+    for number, tree in enumerate(trees):
+        part = slice(at, at + tree.feature.size)
+        out.feature[part], out.at[part] = tree.feature, tree.at
+        out.low[part], out.high[part] = tree.low, tree.high
+        if has_tangents:
+            out.point[part] = np.stack([prices.point for prices in tree.prices])
+        out.prototype[number], out.root[number] = tree.prototype, at
+        out.size[number] = tree.feature.size
+        at = part.stop
+    out.row_count[0] = len(trees)
+    return out
 
 
 def plain_copy(part: Any) -> Any:

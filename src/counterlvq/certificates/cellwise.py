@@ -27,15 +27,15 @@ __all__ = ["CellCertificate", "Exclusion", "Singles", "proof_of"]
 _MOST_PRODUCTS = 1 << 18
 
 
-def proof_of(question: Question, prototype: int, prices: Multipliers, point: Floats) -> Proof:
+def proof_of(question: Question, prototype: int, multipliers: Multipliers, point: Floats) -> Proof:
     """Keep what is charged of the multipliers of a cell's program."""
     count = question.cells.rivals.size
-    charged = np.flatnonzero(prices.y[:count] > 0)
+    charged = np.flatnonzero(multipliers.y[:count] > 0)
     return Proof(
         prototype,
         question.cells.rivals[charged],
-        prices.y[charged],
-        Multipliers(prices.y[count:], prices.z, prices.nu),
+        multipliers.y[charged],
+        Multipliers(multipliers.y[count:], multipliers.z, multipliers.nu),
         point,
     )
 
@@ -196,16 +196,16 @@ class CellCertificate:
 def _fits(proof: Any, question: Question) -> bool:
     if type(proof) is not Proof or type(proof.constraint_prices) is not Multipliers:
         return False
-    template, prices = question.template, proof.constraint_prices
+    template, multipliers = question.template, proof.constraint_prices
     return (
         type(proof.prototype) is int
         and 0 <= proof.prototype < question.is_target.size
         and bool(question.is_target[proof.prototype])
         and _are_rivals(proof.rivals, question)
         and _are_floats(proof.rival_prices, proof.rivals.shape)
-        and _are_floats(prices.y, template.inequalities.v.shape)
-        and _are_floats(prices.z, template.equalities.v.shape)
-        and _are_floats(prices.nu, (len(template.quadrics),))
+        and _are_floats(multipliers.y, template.inequalities.v.shape)
+        and _are_floats(multipliers.z, template.equalities.v.shape)
+        and _are_floats(multipliers.nu, (len(template.quadrics),))
         and _are_floats(proof.point, question.x.shape)
     )
 

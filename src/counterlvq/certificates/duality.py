@@ -51,9 +51,9 @@ class Proof:
     point: Floats  # (d,) where convex terms are replaced by tangents
 
     @classmethod
-    def without_rivals(cls, prices: Multipliers, point: Floats) -> Proof:
+    def without_rivals(cls, multipliers: Multipliers, point: Floats) -> Proof:
         """Charge for constraints alone."""
-        return cls(0, np.zeros(0, dtype=np.intp), np.zeros(0), prices, point)
+        return cls(0, np.zeros(0, dtype=np.intp), np.zeros(0), multipliers, point)
 
 
 class Value(NamedTuple):
@@ -149,20 +149,20 @@ class Grounds:
         """Sum the charged quadrics, by their tangents: slope, its error, constant, its error."""
         d = self.x.size
         slope, error, constant, constant_error = np.zeros(d), np.zeros(d), 0.0, 0.0
-        for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
-            if not 0.0 < price < HUGE:
+        for multiplier, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
+            if not 0.0 < multiplier < HUGE:
                 continue
             G, h = quadric.G, quadric.h
             n = G.shape[0] + d + 8
             v = self._touching(quadric, proof.point)
             # |G y - g|^2 >= 2 v'(G y - g) - |v|^2 for any v, and y = x + delta.
-            slope += price * (2.0 * v @ G + h)
-            error += n * UNIT * price * (2.0 * np.abs(v) @ np.abs(G) + np.abs(h))
+            slope += multiplier * (2.0 * v @ G + h)
+            error += n * UNIT * multiplier * (2.0 * np.abs(v) @ np.abs(G) + np.abs(h))
             there = G @ self.x - quadric.g
             sizes = np.abs(G) @ np.abs(self.x) + np.abs(quadric.g)
-            constant += price * float(2.0 * v @ there - v @ v + h @ self.x - quadric.c)
+            constant += multiplier * float(2.0 * v @ there - v @ v + h @ self.x - quadric.c)
             size = 2.0 * np.abs(v) @ sizes + v @ v + np.abs(h) @ np.abs(self.x) + abs(quadric.c)
-            constant_error += 2.0 * n * UNIT * price * float(size)
+            constant_error += 2.0 * n * UNIT * multiplier * float(size)
         return slope, error, constant, constant_error
 
     def _touching(self, quadric: QuadraticCondition, point: Floats) -> Floats:
@@ -191,11 +191,11 @@ class Grounds:
         )
         if with_cost:
             self._add_exact_tangent(total, proof.point)
-        for price, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
-            if price > 0.0 and quadric.stated is not None and quadric.h.any():
+        for multiplier, quadric in zip(proof.constraint_prices.nu, self.quadrics, strict=True):
+            if multiplier > 0.0 and quadric.stated is not None and quadric.h.any():
                 return None  # its slopes stand for what was stated up to rounding only
-            if 0.0 < price < HUGE:
-                self._add_exact_quadric(total, quadric, float(price), proof.point)
+            if 0.0 < multiplier < HUGE:
+                self._add_exact_quadric(total, quadric, float(multiplier), proof.point)
         total.charged += self._exact_rivals(proof, Fraction(float(margin)))
         total.charged += self._exact_rows(proof)
         return total.least()
@@ -215,9 +215,9 @@ class Grounds:
             total.charged.append(Charged(row, Fraction(0), t, is_free=True, is_tangent=True))
 
     def _add_exact_quadric(
-        self, total: ExactSum, quadric: QuadraticCondition, price: float, point: Floats
+        self, total: ExactSum, quadric: QuadraticCondition, multiplier: float, point: Floats
     ) -> None:
-        y = Fraction(price)
+        y = Fraction(multiplier)
         v = self._touching(quadric, point)
         for c in range(v.size):
             t = Fraction(float(v[c]))
@@ -256,13 +256,13 @@ class Grounds:
         return out
 
     def _exact_rows(self, proof: Proof) -> list[Charged]:
-        data, prices, out = self.stated, _linear(proof), []
-        for c in np.flatnonzero(prices):
+        data, multipliers, out = self.stated, _linear(proof), []
+        for c in np.flatnonzero(multipliers):
             row, free = fractions_of(data.A[c]), bool(data.equality[c])
-            if not abs(prices[c]) < HUGE or (prices[c] < 0 and not free):
+            if not abs(multipliers[c]) < HUGE or (multipliers[c] < 0 and not free):
                 continue
             right = Fraction(float(data.v[c])) - dot(data.A[c], self.x) - dot(data.R[c], self.x)
-            out.append(Charged(row, right, Fraction(float(prices[c])), free))
+            out.append(Charged(row, right, Fraction(float(multipliers[c])), free))
         return out
 
 

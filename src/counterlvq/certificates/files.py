@@ -205,7 +205,8 @@ class _Nodes:
             return at
         ticks = self.question.ticks
         below = ticks.below(np.full(self.question.x.size, at))
-        return float(0.5 * (below[feature] + ticks.next_above(below)[feature]))
+        middle = float(0.5 * (below[feature] + ticks.next_above(below)[feature]))
+        return middle if np.isfinite(middle) else at
 
     def _charges(
         self, told: tuple[int, LiftedMultipliers, Box, float, float], *, with_cost: bool
@@ -241,8 +242,10 @@ class _Nodes:
         at = self.question.ticks.columns.tolist()
         one, other = self.question.template.grid.together
         names: list[list[Any]] = [["first", c] for c in at] + [["last", c] for c in at]
-        names += [["pair", int(a), int(b)] for a, b in zip(one, other, strict=True)]
-        return {"grid": [[*names[n], float(charges[n])] for n in np.flatnonzero(charges)]}
+        names += [[int(a), int(b)] for a, b in zip(one, other, strict=True)]
+        told = [[*names[n], float(charges[n])] for n in np.flatnonzero(charges)]
+        sides = [item for item in told if isinstance(item[0], str)]
+        return {"neighbours": sides, "pairs": [item for item in told if item not in sides]}
 
 
 def certificate_of(
@@ -345,10 +348,9 @@ def _put_grid(charges: Floats, told: Values, question: BoxQuestion) -> None:
     """Put the charges for products on a grid in their places."""
     at = question.ticks.columns.tolist()
     one, other = question.template.grid.together
-    names = [("first", c) for c in at] + [("last", c) for c in at]
+    names: list[tuple[Any, int]] = [("first", c) for c in at] + [("last", c) for c in at]
+    names += zip(one.tolist(), other.tolist(), strict=True)
     places: dict[tuple[Any, ...], int] = {name: n for n, name in enumerate(names)}
-    for n, (a, b) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
-        places["pair", a, b] = 2 * len(at) + n
-    for *name, y in told.get("grid", []):
+    for *name, y in told.get("neighbours", []) + told.get("pairs", []):
         if tuple(name) in places and charges.size:
             charges[places[tuple(name)]] = y

@@ -23,6 +23,8 @@ __all__ = ["CellFile", "NotExpressible", "cell_files"]
 _ZERO = Fraction(0)
 # How often rows narrow the sides of a box.
 _SWEEPS = 4
+# Constraints that part what is allowed, and what they do.
+_PARTING = {"values": "allows some values only", "implies": "holds under a condition"}
 # A side of a real number that moves by less than this share of its size is not worth a step.
 _WORTH = Fraction(1, 2**20)
 
@@ -43,17 +45,10 @@ class CellFile:
 
 def cell_files(certificate: checker.Certificate, line: Any) -> Iterator[CellFile]:
     """Write the file of each target prototype; copies of earlier ones have none."""
-    question = certificate.question
-    _refuse_others(question)
-    target = set(line["target"])
-    clock = checker.Clock(certificate.seconds)
-    asked = checker.Asked(question, question.row(line["input"], "input"), target, clock)
+    _refuse_others(certificate.question)
+    told, asked = certificate.read(line)
     _refuse_strays(asked)
-    cost = line["answer"]["cost"]
-    cap = None if cost is None else Fraction(cost)
-    entries: dict[int, list[dict[str, Any]]] = {}
-    for item in line["proof"]["cells"]:
-        entries.setdefault(item["prototype"], []).append(item)
+    cap, entries = told["answer"]["cost"], asked.cells(told["proof"])
     for i in asked.targets if asked.rivals else asked.targets[:1]:
         if i not in entries and any(asked.model.is_copy(i, k) for k in range(i)):
             continue
@@ -66,21 +61,26 @@ def _refuse_others(question: checker.Question) -> None:
     """Refuse what is not linear in real and whole numbers."""
     if question.model.is_local:
         raise NotExpressible("the model has local metrics")
-    if question.form.matrix:
+    if question.curves:
         raise NotExpressible("the cost has squares")
-    if any(isinstance(item, checker.Form) for item in question.constraints):
+    if question.forms:
         raise NotExpressible("a constraint is quadratic")
+    for kind, words in _PARTING.items():
+        if any(item["kind"] == kind for item in question.constraints):
+            raise NotExpressible(f"a constraint {words}")
     for j, column in enumerate(question.columns):
         if column.levels:
             raise NotExpressible(f"column {j} has levels")
+        if column.from_input:
+            raise NotExpressible(f"column {j} has steps of change")
         if column.step.denominator != 1:
             raise NotExpressible(f"column {j} has decimals")
 
 
 def _refuse_strays(asked: checker.Asked) -> None:
     """Refuse an input off its grid, which may stay there: no whole number says so."""
-    for c, column in enumerate(asked.seen.grids):
-        if column is not None and column.nearest(asked.seen.start[c]) is None:
+    for c, allowed in enumerate(asked.seen.allowed):
+        if allowed is not None and allowed.nearest(_ZERO) is None:
             raise NotExpressible(f"column {c} of the input is off its grid")
 
 
@@ -130,10 +130,9 @@ class _Problem:
             if not row.new:
                 continue
             self.at_row[n] = len(self.rows)
-            right = seen.right(row) + sum(a * seen.start[c] for c, a in row.new.items())
             sense = "E" if row.equality else "L"
             terms = {c: a * self.unit[c] for c, a in row.new.items()}
-            self.rows.append(_Row(f"r{n}", sense, right, terms))
+            self.rows.append(_Row(f"r{n}", sense, row.value, terms))
             if len(row.new) == 1:
                 self._take_side(len(self.rows) - 1)
         self.bounds = sum(len(row.terms) == 1 for row in self.rows)
@@ -144,7 +143,7 @@ class _Problem:
             self.rows.append(_Row(f"n{c}", "G", x, {u: one, c: self.unit[c]}))
         for k in self.asked.rivals:
             slope = seen.slope(self.i, k)
-            lead = seen.distances[k] - seen.distances[self.i] - self.asked.margin
+            lead = seen.scores[k] - seen.scores[self.i] - self.asked.margin
             right = lead + sum((a * b for a, b in zip(slope, seen.start, strict=True)), _ZERO)
             self.at_rival[k] = len(self.rows)
             terms = {c: a * self.unit[c] for c, a in enumerate(slope) if a}
@@ -221,7 +220,7 @@ class _Derivation:
         elif item["kind"] == "tree":
             shown = self._around(item["nodes"], sides)
         elif item["kind"] == "single":
-            shown = self._leaf({"rivals": [[item["rival"], self._price(item["rival"])]]}, sides)
+            shown = self._leaf({"rivals": {item["rival"]: self._price(item["rival"])}}, sides)
         else:
             shown = self._leaf(item, sides, is_empty=item["kind"] == "empty")
         bound = shown.bound
@@ -327,11 +326,11 @@ class _Derivation:
         """Add up what is charged for, corrected so that it is exactly dual feasible."""
         told = self._corrected(told, sides, is_empty)
         charges: dict[int, Fraction] = {}
-        for k, y in told.get("rivals", []):
-            charges[self.problem.at_rival[k]] = Fraction(y)
-        for n, y in told.get("rows", []):
+        for k, y in told.get("rivals", {}).items():
+            charges[self.problem.at_rival[k]] = y
+        for n, y in told.get("rows", {}).items():
             if n in self.problem.at_row:
-                charges[self.problem.at_row[n]] = Fraction(y)
+                charges[self.problem.at_row[n]] = y
         if is_empty:
             shown = self._added(charges, sides, priced=False)
             if shown is not None:
@@ -358,21 +357,16 @@ class _Derivation:
         problem, asked = self.problem, self.problem.asked
         if not told.get("rivals") and not told.get("rows"):
             return told
-        cap = None if is_empty else self.cap
-        low: list[Fraction | None] = []
-        high: list[Fraction | None] = []
+        cap = checker.INF if is_empty or self.cap is None else self.cap
+        low: list[checker.End] = []
+        high: list[checker.End] = []
         for c in range(problem.width):
             x, unit, weight = asked.seen.start[c], problem.unit[c], asked.seen.w[c]
-            far = None if cap is None or not weight else cap / weight
-            for ends, upper in ((low, False), (high, True)):
-                side = sides.get((c, upper))
-                end = None if side is None else unit * side.value - x
-                if far is not None:
-                    reach = far if upper else -far
-                    end = reach if end is None else min(end, reach) if upper else max(end, reach)
-                ends.append(end)
-            first, last = low[-1], high[-1]
-            if first is not None and last is not None and first > last:
+            far = cap / weight if weight else checker.INF
+            first, last = sides.get((c, False)), sides.get((c, True))
+            low.append(-far if first is None else max(unit * first.value - x, -far))
+            high.append(far if last is None else min(unit * last.value - x, far))
+            if low[-1] > high[-1]:
                 return told
         box = (low, high)
         return asked.bound(problem.i, told, box, cap, with_cost=not is_empty)[1]

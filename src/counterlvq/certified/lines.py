@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Protocol, final
 
 import numpy as np
@@ -88,50 +89,38 @@ class Writer:
         """Write one answer."""
         self._refuse_gaps(cf)
         view = self.explainer.prepared_for(cf.original_values)
-        if view.outside:
-            names = [str(view.asked.constraints[k]) for k in view.outside]
-            raise NotSupportedError(
-                f"answer {self._written + 1} is about a row outside of {'; '.join(names)}, which "
-                f"may keep its value: another question than that of the file. Write such rows to a "
-                f"file of their own, without ranges: features with ranges=None, or --anywhere."
-            )
         out = self._claimed(cf, view)
         self._written += 1
         is_tree = any(cell["kind"] == "tree" for cell in out["proof"]["cells"])
-        if not is_tree and view.rules.says is None:
+        bound = out["answer"]["lower_bound"]
+        is_more = (np.inf if bound is None else bound) > cf.lower_bound
+        if not is_tree and not is_more and view.rules.says is None:
             return out
         return self._proved(out, view)
 
     def _refuse_gaps(self, cf: Counterfactual) -> None:
-        """Refuse inputs that the file has no way to state."""
-        which = f"answer {self._written + 1}"
+        """Refuse inputs of which nothing is claimed."""
         if cf.status is Status.INVALID:
             raise NotSupportedError(
-                f"{which} is about a row that cannot be read ({cf.reason.rstrip('.')}), so that "
-                f"nothing is claimed of it; expected rows that were answered. Leave it out."
-            )
-        if cf.missing.any():
-            names = [repr(cf.feature_names[j]) for j in np.flatnonzero(cf.missing)]
-            raise NotSupportedError(
-                f"{which} is about a row without a value in {', '.join(names)}, and the file can "
-                f"state complete rows only; expected a value in each column. Fill in what the "
-                f"pipeline puts there, in a table that holds no gaps, and ask again."
+                f"answer {self._written + 1} is about a row that cannot be read "
+                f"({cf.reason.rstrip('.')}), so that nothing is claimed of it; expected rows that "
+                f"were answered. Leave it out."
             )
 
     def _claimed(self, cf: Counterfactual, view: Prepared) -> Values:
         has_answer = cf.status.has_answer
         targets = {key_of(plain(label)) for label in cf.target}
         classes = view.model.classes.tolist()
-        goal = cf.lower_bound
-        if cf.status is Status.INFEASIBLE:
-            goal = np.inf
+        mask = wished_prototypes(view.model, cf.target, -1)
+        question = view.answers.question(view.inner(cf.original_values), mask)
+        margin, cap = view.asked.margin or 0.0, cf.cost if has_answer else np.inf
+        goal = np.inf if cf.status is Status.INFEASIBLE else cf.lower_bound
+        if goal == 0.0 < cap:
+            # A search that ran out of time has no time to add its proof up; a file has.
+            goal = cf.certificate.lower_bound(question, cap, margin)
         proof: Values = {"cells": []}
         if goal > 0.0:
-            mask = wished_prototypes(view.model, cf.target, -1)
-            question = view.answers.question(view.inner(cf.original_values), mask)
             numbering = numbering_of(view)
-            margin = view.asked.margin or 0.0
-            cap = cf.cost if has_answer else np.inf
             proof = proof_values(cf.certificate, question, numbering, cap, goal, margin)
         return {
             "input": self._row(cf.original_values, view),
@@ -139,12 +128,13 @@ class Writer:
             "answer": {
                 "row": self._row(cf.values, view) if has_answer else None,
                 "cost": float(cf.cost) if has_answer else None,
-                "lower_bound": None if cf.status is Status.INFEASIBLE else float(goal),
-                "status": str(cf.status),
+                "lower_bound": float(goal) if np.isfinite(goal) else None,
+                "status": str(cf.status if np.isfinite(goal) else Status.INFEASIBLE),
             },
             "proof": proof,
             "hashes": self.hashes,
             "made_by": self.made_by,
+            **({"missing": np.flatnonzero(cf.missing).tolist()} if cf.missing.any() else {}),
         }
 
     def _row(self, row: Floats, view: Prepared) -> list[Any]:
@@ -161,10 +151,9 @@ class Writer:
             if told is not None and (found is None or told.is_closed):
                 found, line = told, {**line, "told": True}
         if found is None:
-            status = "unknown" if answer["row"] is None else "feasible"
             self.lowered.append(self._written)
-            return {**line, "answer": {**answer, "status": status, "lower_bound": 0.0}}
-        if answer["status"] == "infeasible" or found.bound is None:
+            return self._less(line)
+        if answer["status"] == "infeasible" or not isinstance(found.bound, Fraction):
             return line
         bound = min(answer["lower_bound"], rounded_down(found.bound))
         status = answer["status"]
@@ -172,6 +161,14 @@ class Writer:
             self.lowered.append(self._written)
             status = "feasible"
         return {**line, "answer": {**answer, "lower_bound": bound, "status": status}}
+
+    def _less(self, line: Values) -> Values:
+        """Claim an answer without a bound; or nothing, where it is none in exact arithmetic."""
+        less = {**line["answer"], "status": "feasible", "lower_bound": 0.0}
+        out = {**line, "proof": {"cells": []}, "answer": less}
+        if less["row"] is None or self._shown(out) is None:
+            out["answer"] = {"row": None, "cost": None, "lower_bound": 0.0, "status": "unknown"}
+        return out
 
     def _shown(self, line: Values) -> exactly.Verdict | None:
         try:

@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
+from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
@@ -14,6 +15,7 @@ from counterlvq.pipelines.source import source_of
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Condition, Constraint
 from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
     Implication,
     LevelRule,
@@ -21,6 +23,8 @@ from counterlvq.programs.conditions import (
     QuadraticCondition,
     StatedQuadratic,
 )
+from counterlvq.programs.intervals import Interval, ValueRule
+from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Method
 
@@ -60,7 +64,7 @@ def view_of(model: Values, question: Values) -> Prepared:
     read = _model(model, features)
     source = source_of(read, features)
     asked = _Asked(
-        tuple(Stated((_condition(item, features),)) for item in question["constraints"]),
+        tuple(_constraint(item, features) for item in question["constraints"]),
         source.features,
         _prices(question["cost"], features),
         question["margin"] or None,
@@ -74,14 +78,21 @@ def _feature(column: Values) -> Feature:
     name = column["name"]
     if column["kind"] == "levels":
         return Feature(name, levels=column["levels"])
-    lower = -np.inf if column["lower"] is None else column["lower"]
-    upper = np.inf if column["upper"] is None else column["upper"]
+    lower, upper = _ends(column)
     if column["kind"] == "real":
         return Feature(name, lower=lower, upper=upper)
-    if column["parts"] == 1:
-        return Feature(name, step=int(column["step"]), lower=lower, upper=upper)
+    steps = STEPS[column["kind"] == "steps"]
+    if column["parts"] == 1 and column["step"] == int(column["step"]):
+        return Feature(name, step=int(column["step"]), steps=steps, lower=lower, upper=upper)
     decimals = round(np.log10(column["parts"]))
-    return Feature(name, decimals=decimals, lower=lower, upper=upper)
+    if column["step"] != 1 or column["parts"] != 10.0**decimals:
+        raise NotSupportedError(f"column {name!r} has steps that are neither whole nor decimals")
+    return Feature(name, decimals=decimals, steps=steps, lower=lower, upper=upper)
+
+
+def _ends(told: Values) -> tuple[float, float]:
+    lower = -np.inf if told["lower"] is None else told["lower"]
+    return lower, np.inf if told["upper"] is None else told["upper"]
 
 
 def _model(values: Values, features: Features) -> PrototypeModel | TableModel:
@@ -98,11 +109,18 @@ def _model(values: Values, features: Features) -> PrototypeModel | TableModel:
         return model
     parts: list[NumericPart | LevelsPart] = []
     for feature, part in zip(features, values["map"]["parts"], strict=True):
-        weights = np.array(part["weights"], dtype=np.float64)
+        rows = part["weights"] if part["kind"] == "levels" else [part["weights"]]
+        weights = np.zeros((len(rows), model.n_features))
+        for row, entries in zip(weights, rows, strict=True):
+            for c, slope in entries:
+                row[c] = slope
         if part["kind"] == "levels":
             parts.append(LevelsPart(feature.name, feature.levels, weights))
+        elif len(rows[0]) == 1:
+            ((c, slope),) = rows[0]
+            parts.append(NumericPart(feature.name, np.array([slope]), part["base"], at=c))
         else:
-            parts.append(NumericPart(feature.name, weights, part["base"], at=part.get("at")))
+            parts.append(NumericPart(feature.name, weights[0], part["base"]))
     offset = np.array(values["map"]["offset"], dtype=np.float64)
     return TableModel(TableMap(features.names, tuple(parts), offset, named=True), model, features)
 
@@ -127,38 +145,49 @@ def _form(stated: Values, width: int) -> QuadraticForm:
     return QuadraticForm.of_factor("a factor", values.reshape(-1, width), width)
 
 
+def _constraint(item: Values, features: Features) -> Constraint:
+    if item["kind"] == "seen":
+        return AsSeen(features.names[item["column"]], *_ends(item))
+    return Stated((_condition(item, features),))
+
+
 def _condition(item: Values, features: Features) -> Condition:
     width = len(features)
-    if item["kind"] == "linear":
+    if item["kind"] in ("linear", "stays"):
         return _rows([item], width)
-    if item["kind"] in ("levels", "stays"):
+    if item["kind"] in ("levels", "values"):
         return _rule(item, width)
     if item["kind"] == "implies":
-        when = LevelRule(item["when"]["column"], frozenset(item["when"]["allowed"]))
         then = item["then"]
-        return Implication(
-            when,
-            LevelRule(then[0]["column"], frozenset(then[0]["allowed"]))
-            if then[0]["kind"] == "levels"
-            else _rows(then, width),
-        )
-    told = item["form"]
-    columns = np.array(told["columns"], dtype=np.intp)
-    stated = StatedQuadratic(
-        _form(told, columns.size),
+        is_rule = then[0]["kind"] == "levels"
+        stated = _level_rule(then[0]) if is_rule else _rows(then, width)
+        return Implication(_rule(item["when"], width), stated)
+    columns = np.array(item["columns"], dtype=np.intp)
+    form = StatedQuadratic(
+        _form(item["square"], columns.size),
         columns,
-        np.array(told["center"], dtype=np.float64),
-        np.array(told["linear"], dtype=np.float64),
-        float(told["value"]),
+        np.array(item["center"], dtype=np.float64),
+        np.array(item["linear"], dtype=np.float64),
+        float(item["value"]),
     )
-    return QuadraticCondition.of(stated, width)
+    return QuadraticCondition.of(form, width)
 
 
-def _rule(item: Values, width: int) -> Condition:
-    j = item["column"]
-    if item["kind"] == "stays":
-        return LinearConditions.on_features([j], width, new=1, old=-1, value=0, equality=True)
-    return LevelRule(j, frozenset(item["allowed"]))
+def _level_rule(item: Values) -> LevelRule:
+    return LevelRule(item["column"], frozenset(item["allowed"]))
+
+
+def _rule(item: Values, width: int) -> LevelRule | ValueRule:
+    if item["kind"] == "levels":
+        return _level_rule(item)
+    parts = [
+        Interval(*_ends(part), part.get("above", False), part.get("below", False))
+        for part in item["parts"]
+    ]
+    old = np.zeros(width)
+    for j, factor in item["old"]:
+        old[j] = factor
+    return ValueRule(item["column"], tuple(sorted(parts)), old if item["old"] else None)
 
 
 def _rows(items: list[Values], width: int) -> LinearConditions:

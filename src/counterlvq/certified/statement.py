@@ -14,7 +14,9 @@ from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap
 from counterlvq.prepared import Prepared
+from counterlvq.problem.constraints import Condition, Constraint
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
     Conditional,
     Implication,
@@ -22,6 +24,7 @@ from counterlvq.programs.conditions import (
     LinearConditions,
     QuadraticCondition,
 )
+from counterlvq.programs.intervals import Interval, ValueRule
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind, Scores
@@ -35,8 +38,9 @@ def model_values(view: Prepared) -> Values:
     """Say what the model computes: prototypes, labels, metrics, offsets, and the map in front."""
     if view.source.scales:
         raise NotSupportedError(
-            f"the pipeline sees columns through {', '.join(view.source.scales)}, and certificate "
-            f"files have no kind for that yet. Verify such answers with `explainer.verify`."
+            f"the pipeline sees columns through {', '.join(view.source.scales)}, so that costs are "
+            f"differences of numbers that are not rational, and no file states them exactly. "
+            f"Verify such answers with `explainer.verify`."
         )
     table_map, model = _behind(view)
     return {
@@ -81,10 +85,12 @@ def _map(table_map: TableMap) -> Values:
     parts: list[Values] = []
     for part in table_map.parts:
         if isinstance(part, LevelsPart):
-            parts.append({"kind": "levels", "weights": part.weights.tolist()})
+            parts.append({"kind": "levels", "weights": [_entries(row) for row in part.weights]})
         elif isinstance(part, NumericPart):
-            told = {"kind": "number", "base": float(part.base), "weights": part.weights.tolist()}
-            parts.append(told if part.at is None else {**told, "at": part.at})
+            weights = _entries(part.weights)
+            if part.at is not None:
+                weights = [[part.at, slope] for _, slope in weights]
+            parts.append({"kind": "number", "base": float(part.base), "weights": weights})
     return {"offset": table_map.offset.tolist(), "parts": parts}
 
 
@@ -104,8 +110,7 @@ def question_values(view: Prepared) -> Values:
         "constraints": [
             part
             for item in asked.constraints
-            for condition in as_constraint(item).conditions(features)
-            for part in _conditions(condition, features)
+            for part in _constraint(as_constraint(item), features)
         ],
         "margin": float(asked.margin or 0.0),
         "tolerance": float(view.answers.closing_gap),
@@ -113,24 +118,21 @@ def question_values(view: Prepared) -> Values:
 
 
 def _column(feature: Feature) -> Values:
-    out: Values = {"name": feature.name, "kind": "real", "lower": None, "upper": None}
-    lower, upper = feature.range
-    if np.isfinite(lower):
-        out["lower"] = float(lower)
-    if np.isfinite(upper):
-        out["upper"] = float(upper)
-    if feature.steps != STEPS[0]:
-        raise NotSupportedError(
-            f"feature {feature.name!r} has steps of change, which certificate files have no kind "
-            f"for. Verify such answers with `explainer.verify`."
-        )
     if not feature.is_number:
-        return {**out, "kind": "levels", "levels": [_word(level) for level in feature.levels]}
+        levels = [_word(level) for level in feature.levels]
+        return {"name": feature.name, "kind": "levels", "levels": levels}
+    out = {"name": feature.name, "kind": "real", **_ends(*feature.range)}
+    kind = "grid" if feature.steps == STEPS[0] else "steps"
     if feature.kind in (Kind.WHOLE, Kind.DATE):
-        return {**out, "kind": "grid", "step": float(feature.step), "parts": 1.0}
+        return {**out, "kind": kind, "step": float(feature.step), "parts": 1.0}
     if feature.decimals is not None:
-        return {**out, "kind": "grid", "step": 1.0, "parts": 10.0**feature.decimals}
+        return {**out, "kind": kind, "step": 1.0, "parts": 10.0**feature.decimals}
     return out
+
+
+def _ends(lower: float, upper: float) -> Values:
+    ends = {"lower": float(lower), "upper": float(upper)}
+    return {key: end if np.isfinite(end) else None for key, end in ends.items()}
 
 
 def _form(form: QuadraticForm) -> Values:
@@ -142,22 +144,33 @@ def _form(form: QuadraticForm) -> Values:
     return {"kind": "factor", "values": form.root.tolist()}
 
 
-def _conditions(condition: Any, features: Features) -> list[Values]:
+def _constraint(item: Constraint, features: Features) -> list[Values]:
+    """State a constraint; ranges as seen in the data stretch to the inputs outside of them."""
+    if isinstance(item, AsSeen):
+        at = features.number(item.feature, "AsSeen")
+        return [{"kind": "seen", "column": at, **_ends(item.lower, item.upper)}]
+    parts = item.conditions(features)
+    return [stated for part in parts for stated in _conditions(part, features)]
+
+
+def _conditions(condition: Condition, features: Features) -> list[Values]:
     if isinstance(condition, LinearConditions):
         return _rows(condition, features)
-    if isinstance(condition, LevelRule):
+    if isinstance(condition, LevelRule | ValueRule):
         return [_rule(condition)]
-    if isinstance(condition, Implication) and isinstance(condition.when, LevelRule):
+    if isinstance(condition, Implication):
         then = condition.then
         stated = [_rule(then)] if isinstance(then, LevelRule) else _rows(then, features)
         return [{"kind": "implies", "when": _rule(condition.when), "then": stated}]
     if isinstance(condition, QuadraticCondition):
         return [_quadratic(condition)]
-    what = condition.when if isinstance(condition, Implication) else condition
-    raise NotSupportedError(
-        f"a constraint states a {type(what).__name__}, which certificate files have no kind "
-        f"for. Verify such answers with `explainer.verify`."
-    )
+    if condition.by == 0:
+        return []
+    # Changes are values counted from the input: by so much less, by nothing, or by so much more.
+    parts = [Interval(-np.inf, -condition.by), Interval(0.0, 0.0), Interval(condition.by, np.inf)]
+    own = np.zeros(len(features))
+    own[condition.column] = 1.0
+    return [_rule(ValueRule(condition.column, tuple(parts), own))]
 
 
 def _rows(rows: LinearConditions, features: Features) -> list[Values]:
@@ -184,8 +197,17 @@ def _entries(row: Floats) -> list[list[Any]]:
     return [[int(j), float(row[j])] for j in np.flatnonzero(row)]
 
 
-def _rule(rule: LevelRule) -> Values:
-    return {"kind": "levels", "column": int(rule.column), "allowed": sorted(map(int, rule.codes))}
+def _rule(rule: LevelRule | ValueRule) -> Values:
+    column = int(rule.column)
+    if isinstance(rule, LevelRule):
+        return {"kind": "levels", "column": column, "allowed": sorted(map(int, rule.codes))}
+    parts = []
+    for part in rule.parts:
+        flags = {"above": part.is_above, "below": part.is_below}
+        is_left_out = {key: True for key, flag in flags.items() if flag}
+        parts.append({**_ends(part.lower, part.upper), **is_left_out})
+    old = [] if rule.old is None else _entries(rule.old)
+    return {"kind": "values", "column": column, "parts": parts, "old": old}
 
 
 def _quadratic(condition: QuadraticCondition) -> Values:
@@ -213,13 +235,11 @@ def _written(
 ) -> Values:
     return {
         "kind": "quadratic",
-        "form": {
-            **form,
-            "columns": [int(j) for j in columns],
-            "center": center.tolist(),
-            "linear": linear.tolist(),
-            "value": float(value),
-        },
+        "columns": [int(j) for j in columns],
+        "square": form,
+        "center": center.tolist(),
+        "linear": linear.tolist(),
+        "value": float(value),
     }
 
 

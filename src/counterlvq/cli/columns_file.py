@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import date
 from itertools import combinations
 from math import inf, isfinite
 from pathlib import Path
@@ -21,20 +22,24 @@ __all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns"]
 MOST_LEVELS = 64
 # Larger files are no list of columns that somebody has edited.
 _MOST_BYTES = 16 << 20
+# The day that dates are counted from, as Python counts days.
+_EPOCH = date(1970, 1, 1).toordinal()
 
 _HEAD = """\
 # What the columns are. Edit this file, and hand it to `counterlvq train` with --columns; the model
 # file then knows it, and `counterlvq explain` and `report` need it no more. Either of them takes
 # --columns too. Lines that begin with # say nothing yet: take the # away to say it.
 #
-#   kind     "real", "whole", "categorical" or "boolean"
+#   kind     "real", "whole", "categorical", "boolean" or "date"
 #   label    what people read instead of the name
-#   unit     what is read behind a number
-#   decimals of a real number; step = 50 for every so many of a whole one
+#   unit     what is read behind a number; thousands = false for years and the like
+#   decimals of a real number; step = 50 for every so many of a whole one, or days of a date
+#   steps    "of change": from the value of a row, and not from 0
 #   range    the allowed values, [0, inf] for no upper end; without it, those that were seen
 #   change   "increase", "decrease" or "freeze", where it may not change in any way
-#   levels   in order
-#   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions
+#   levels   in order; ordered = true if each step along the list counts
+#   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions, and
+#            default = 5 for the others
 """
 
 
@@ -64,6 +69,8 @@ class Said(NamedTuple):
         prices = {**others, **some.pop("prices", {})}
         try:
             found = features.refined(**some)
+            for name in sorted(prices.keys() - others.keys()):
+                _refuse_unpriced(found[name], prices[name])
             full = {
                 name: _for_all_pairs(found[name].levels, price, others[name])
                 for name, price in prices.items()
@@ -72,6 +79,20 @@ class Said(NamedTuple):
             return found.refined(prices={**prices, **full})
         except clvq.InvalidInputError as error:
             raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _refuse_unpriced(feature: clvq.Feature, listed: tuple[tuple[Any, Any, float], ...]) -> None:
+    """Refuse a list that leaves out pairs of levels which may come up."""
+    known = {frozenset((str(before), str(after))) for before, after, _ in listed}
+    left = [
+        pair for pair in combinations(feature.levels, 2) if frozenset(map(str, pair)) not in known
+    ]
+    if left and feature.change != "freeze":
+        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        raise clvq.InvalidInputError(
+            f"[{shown_text(feature.name)}] prices has no price for {shown_repr(left[0])}{more}; "
+            f"expected one for each pair of levels. Give the others one with default = ..."
+        )
 
 
 def _for_all_pairs(
@@ -122,13 +143,19 @@ def _arguments(where: str, entry: dict[str, Any]) -> dict[str, Any]:
             words[key == "true"] = value
         elif key in _KEYS:
             argument, read = _KEYS[key]
-            out[argument] = read(f"{where} {key}", value)
+            found = read(f"{where} {key}", value)
+            if found is not None:
+                out[argument] = found
         else:
             raise clvq.InvalidInputError(
                 f"{where} has {shown_text(key)}; expected one of: {', '.join(_KEYS)}, true, false."
             )
     if words:
         out["level_labels"] = words
+    if "default" in entry and "prices" not in entry:
+        raise clvq.InvalidInputError(
+            f"{where} has a default and no prices; expected both, or price = ... for all pairs."
+        )
     if "level_labels" in out and "levels" in out:
         # Keys of TOML are text, and levels may be numbers.
         by_text = {str(level): level for level in out["levels"]}
@@ -145,14 +172,29 @@ def _of(kind: type | tuple[type, ...], words: str) -> Callable[[str, Any], Any]:
     return read
 
 
-def _range(where: str, value: Any) -> tuple[float, float]:
+def _range(where: str, value: Any) -> tuple[Any, Any]:
     ends: list[Any] = value if isinstance(value, list) else []
-    numbers = [end for end in ends if isinstance(end, int | float) and not isinstance(end, bool)]
-    if len(ends) != 2 or len(numbers) != 2:
+    is_bool = any(isinstance(end, bool) for end in ends)
+    known = [end for end in ends if isinstance(end, int | float | date)]
+    if len(ends) != 2 or len(known) != 2 or is_bool:
         raise clvq.InvalidInputError(
-            f"{where} is {shown_repr(value)}; expected two numbers, such as [0, 5000] or [0, inf]."
+            f"{where} is {shown_repr(value)}; expected two numbers or dates, such as [0, 5000], "
+            f"[0, inf] or [2024-01-01, inf]."
         )
-    return numbers[0], numbers[1]
+    return known[0], known[1]
+
+
+def _steps(where: str, value: Any) -> bool | None:
+    """Read what steps are of; None for what is usual."""
+    if value not in ("of value", "of change"):
+        raise clvq.InvalidInputError(
+            f'{where} is {shown_repr(value)}; expected "of value" or "of change".'
+        )
+    return True if value == "of change" else None
+
+
+def _ordered(where: str, value: Any) -> bool | None:
+    return _of(bool, "true or false")(where, value) or None
 
 
 def _prices(where: str, value: Any) -> tuple[tuple[Any, Any, float], ...]:
@@ -176,7 +218,11 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "change": ("changes", _TEXT),
     "levels": ("levels", _of(list, "a list")),
     "labels": ("level_labels", _of(dict, "a table from level to text")),
+    "steps": ("of_change", _steps),
+    "ordered": ("ordered", _ordered),
+    "thousands": ("thousands", _of(bool, "true or false")),
     "price": ("other_prices", _of((int, float), "a number")),
+    "default": ("other_prices", _of((int, float), "a number")),
     "prices": ("prices", _prices),
 }
 
@@ -196,6 +242,8 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
         feature = clvq.Features.from_frame(frame, only=[name])[name]
     except clvq.NotSupportedError:
         return ["# neither numbers nor levels: leave it out of training with --drop"]
+    if feature.kind == "date":
+        return _date_lines(feature)
     if feature.is_number:
         return _number_lines(frame, feature)
     if len(feature.levels) > MOST_LEVELS:
@@ -213,9 +261,19 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
     ]
     if len(feature.levels) > 1:
         before, after = (_value(level) for level in feature.levels[:2])
-        lines.append(f"#prices = [[{before}, {after}, 1]]")
+        lines.append(f"#prices = [[{before}, {after}, 1]]  # and default = 1 for other pairs")
+    if len(feature.levels) > 2:
+        lines.append("#ordered = true")
     level = feature.levels[0]
     return [*lines, f'#labels = {{ {_key(str(level))} = "" }}', '#change = "freeze"']
+
+
+def _date_lines(feature: clvq.Feature) -> list[str]:
+    lines = ['kind = "date"', '#label = ""', "#step = 7", '#steps = "of change"']
+    if feature.seen is not None:
+        low, high = (date.fromordinal(_EPOCH + round(end)) for end in feature.seen)
+        lines.append(f"#range = [{low}, {high}]  # as seen in the table")
+    return [*lines, '#change = "increase"']
 
 
 def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:

@@ -10,7 +10,7 @@ import click
 
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
-from counterlvq.presentation.wording import NUMBERS, Wording
+from counterlvq.presentation.wording import DATES, NUMBERS, Wording
 
 __all__ = ["wording_from", "wording_options"]
 
@@ -68,6 +68,14 @@ _OPTIONS = (
         callback=_keep,
         expose_value=False,
         help="How numbers are written: 1,234.5 or 1.234,5 or 1 234,5 ...",
+    ),
+    click.option(
+        "--dates",
+        type=click.Choice(list(DATES)),
+        metavar="SAMPLE",
+        callback=_keep,
+        expose_value=False,
+        help="How dates are written: 2024-05-31 or 31.05.2024 or '31 May 2024' ...",
     ),
     click.option(
         "--template",

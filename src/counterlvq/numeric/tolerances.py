@@ -75,9 +75,6 @@ LEAST_THRESHOLD = 2.0**-960
 FACTOR_TRADE = 2.0**-36
 # What OPTIMAL means for shared metrics. The gap itself is reported, so that this changes a word.
 EXACT_GAP = 1e-6
-# What the rounding of floats may hide of a bound in a certificate file, as a share of the cost: a
-# line may claim so much more than is recomputed in floats. The exact checker allows nothing.
-HIDDEN_BOUND = 1e-7
 
 # --- What is looked at again: a quick decision becomes a slow one that is the same or better ------
 
@@ -218,6 +215,10 @@ BROKEN_RIVAL = 1e-6
 SLIGHTLY_LESS = 1.0 - 2.0**-30
 # A relaxed value this near to the grid, in steps, counts as on it.
 ON_GRID = 1e-6
+# This near, in steps, it is on the grid but for the rounding of a solver.
+HELD = 1e-12
+# A box that costs this share of the best answer is not worth searching. No bound rests on it.
+AS_GOOD = 1.0 - 1e-9
 # A point this near to a threshold, as a share of its size, may be meant to be at it.
 AT_THRESHOLD = 1e-5
 # How much a condition may be broken, as a share of its terms, before a box is cut for it.
@@ -241,5 +242,8 @@ DUST = 1e-9
 # a point is drawn as lying in the plane if it is off by less than this share.
 DRAWN_ROUNDING = 2.0**-36
 IN_PLANE = 1e-9
+# Probabilities that differ by less are equal: answers lie on the boundary between two labels, where
+# `predict_proba` is one half but for rounding, in single precision for some libraries.
+CHANCE_TIE = 1e-4
 
 __all__ = [name for name in dir() if name.isupper()]

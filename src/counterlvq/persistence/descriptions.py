@@ -30,7 +30,7 @@ __all__ = [
 # Python reads no whole number of more than 4,300 digits.
 _MOST_BITS = 1 << 12
 # What is said of a feature from version 3 on, where it is not the default.
-_LATER = ("label", "level_labels", "change", "price", "steps", "ordered")
+_LATER = ("label", "level_labels", "change", "price", "steps", "ordered", "thousands")
 _FIGURES = ("median", "mad", "deviation")
 
 
@@ -89,6 +89,8 @@ def _said(feature: Feature) -> dict[str, Any]:
         out["level_labels"] = list(feature.level_labels)
     if feature.change != "any":
         out["change"] = feature.change
+    if feature.thousands is not None:
+        out["thousands"] = feature.thousands
     return out
 
 
@@ -179,6 +181,7 @@ def _said_later(fields: Fields, levels: list[Any]) -> dict[str, Any]:
         "price": fields.take_if_there("price", float),
         "steps": fields.take_if_there("steps", str),
         "ordered": fields.take_if_there("ordered", bool),
+        "thousands": fields.take_if_there("thousands", bool),
     }
     if "level_labels" in fields:
         texts = fields.items("level_labels", str)

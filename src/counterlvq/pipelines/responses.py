@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
 
@@ -12,15 +12,24 @@ from counterlvq.adapters import Thresholded
 from counterlvq.adapters.turns import in_turn
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of
+from counterlvq.numeric.tolerances import CHANCE_TIE
 from counterlvq.types import Scores
 
-__all__ = ["Responses"]
+__all__ = ["Favoured", "Responses"]
 
 
 class _Value(NamedTuple):
     name: str
     value: float
     threshold: float | None
+
+
+class Favoured(NamedTuple):
+    """The label that `predict_proba` favours, its probability, and that of what `predict` says."""
+
+    label: Any
+    probability: float
+    own: float
 
 
 @final
@@ -49,20 +58,40 @@ class Responses:
             with in_turn():
                 found = float(fitted.values(self.table(row[None, :]))[0])
             return _Value(fitted.response, found, fitted.threshold)
-        if self.model.meaning.scores is not Scores.SHIFTED or not hasattr(fitted, "predict_proba"):
+        if self.model.meaning.scores is not Scores.SHIFTED:
             return None
+        chances = self._chances(row)
+        if key_of(label) not in chances:
+            return None
+        return _Value("probability", chances[key_of(label)][1], None)
+
+    def favoured(self, row: Floats, label: Any) -> Favoured | None:
+        """Say which label `predict_proba` favours at a row that `predict` gives another one.
+
+        None where both agree, and where the model has one of them alone.
+        """
+        chances = {} if isinstance(self.fitted, Thresholded) else self._chances(row)
+        if key_of(label) not in chances:
+            return None
+        own = chances[key_of(label)][1]
+        best, most = max(chances.values(), key=lambda pair: pair[1])
+        return Favoured(best, most, own) if most > own + CHANCE_TIE else None
+
+    def _chances(self, row: Floats) -> dict[Hashable, tuple[Any, float]]:
+        """Labels and what `predict_proba` gives each of them, by key; empty without it."""
+        fitted = self.fitted
+        if fitted is None or self.table is None or not hasattr(fitted, "predict_proba"):
+            return {}
         if type(fitted).__name__ == "Pipeline" and not hasattr(fitted, "classes_"):
             labels = list(range(self.model.n_prototypes))  # of a mixture
         else:
             labels = [*np.asarray(getattr(fitted, "classes_", self.model.labels)).tolist()]
-        keys = [key_of(known) for known in labels]
-        if key_of(label) not in keys:
-            return None
         with in_turn():
             chances = np.asarray(fitted.predict_proba(self.table(row[None, :])))[0]
-        if len(chances) != len(keys):
-            return None
-        return _Value("probability", float(chances[keys.index(key_of(label))]), None)
+        if len(chances) != len(labels):
+            return {}
+        pairs = zip(labels, map(float, chances), strict=True)
+        return {key_of(known): (known, chance) for known, chance in pairs}
 
     def _computed(self, row: Floats, label: Any) -> _Value | None:
         response = self.model.meaning.response

@@ -15,6 +15,7 @@ from counterlvq.pipelines.table_map import TableMap
 from counterlvq.tables.encoding import like
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, new_frame
+from counterlvq.types import Kind
 
 __all__ = ["PipelineRows", "PredictWithGaps"]
 
@@ -122,14 +123,22 @@ class PredictWithGaps:
         shown = like(table, written, self._features, table_map.columns)
         kind = type(shown).__module__.partition(".")[0]
         if table_map.named and kind == "pandas" and set(table_map.columns) <= set(table.names):
-            return shown[list(table_map.columns)]
-        if not table_map.named and isinstance(shown, np.ndarray) and shown.ndim == 2:
+            return _in_days(shown[list(table_map.columns)], written, self._features)
+        has_dates = any(feature.kind is Kind.DATE for feature in self._features)
+        is_array = isinstance(shown, np.ndarray) and shown.ndim == 2
+        if not table_map.named and is_array and not has_dates:
             return shown
         return self.rows.table(values, gaps)
 
     def _labels(self, shown: Any) -> NDArray[Any]:
         with in_turn():
             return np.asarray(self.rows.pipeline.predict(shown)).reshape(-1)
+
+
+def _in_days(frame: Any, rows: Floats, features: Features) -> Any:
+    """Put days in the place of dates, as models take them."""
+    dates = {f.name: rows[:, j] for j, f in enumerate(features) if f.kind is Kind.DATE}
+    return frame.assign(**dates) if dates else frame
 
 
 def _named(codes: Floats, feature: Feature) -> NDArray[Any]:

@@ -14,7 +14,13 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters import Arithmetic, arithmetic_of, as_prototype_model, predictor_of
+from counterlvq.adapters import (
+    Arithmetic,
+    Thresholded,
+    arithmetic_of,
+    as_prototype_model,
+    predictor_of,
+)
 from counterlvq.adapters.attributes import named_rows
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
@@ -69,10 +75,15 @@ class Doubt:
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,).
 
-        Twice the blur: the lead that it is compared with is a computed one.
+        The lead that it is compared with is a computed one, in doubles.
         """
         slip = 0.0 if self.slip is None else self.slip.of(self._sizes(self._outer(rows)))
-        return 2.0 * self.arithmetic.blur(self.images(rows), slip)
+        return self.arithmetic.certain_lead(self.images(rows), slip)
+
+    @property
+    def is_coarse(self) -> bool:
+        """Whether the lead is large enough to be seen in the cost."""
+        return self.arithmetic.is_coarse
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
@@ -225,6 +236,17 @@ class ExplainedModel:
             raise InvalidInputError(f"{table.row(int(at[i]))}: {words}")
         return reading.with_problems({int(at[i]): words for i, words in wrong.items()})
 
+    def rejected(
+        self, given: TableView | None, values: Floats, gaps: NDArray[np.bool_], labels: NDArray[Any]
+    ) -> list[int]:
+        """Rows that the user's own `predict` does not label so where values are missing."""
+        at = np.flatnonzero(gaps.any(axis=1))
+        if not at.size or self.with_gaps is None:
+            return []
+        table = None if given is None else given.taking(at)
+        found = self.with_gaps.disagrees(table, values[at], gaps[at], labels[at])
+        return [int(at[k]) for k in found]
+
     def _taken(self, reading: Reading, *, report: bool = False) -> Reading:
         """Refuse rows that the model makes nothing of, though each value is one of its column."""
         for find in (self._without_images, self._without_angles):
@@ -302,13 +324,18 @@ class ExplainedModel:
         return self.columns == self.features.names and all(f.is_real for f in self.features)
 
 
-def source_of(model: Any, features: Any = None, cost: Cost | None = None) -> ExplainedModel:
+def source_of(
+    model: Any, features: Any = None, cost: Cost | None = None, threshold: float | None = None
+) -> ExplainedModel:
     """Read a model, an estimator, or a pipeline that ends in one.
 
     `features` describes the columns: `Features`, a DataFrame or an Arrow table whose dtypes do,
     or None. Columns that the model ignores are among the features where `cost` ties them to
-    others, and in arrays of numbers, whose rows come back as wide as they were.
+    others, and in arrays of numbers, whose rows come back as wide as they were. `threshold` is put
+    on the number that the model decides by.
     """
+    if threshold is not None:
+        model = Thresholded(model, threshold)
     if is_pipeline(model):
         table_map, last = read_pipeline(model)
         table_map = _described(table_map, features, cost)

@@ -10,8 +10,9 @@ from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.plots import style
 from counterlvq.plots.plane_geometry import change_weights
+from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import cost_text
-from counterlvq.results import Change, Counterfactual
+from counterlvq.results import Counterfactual
 from counterlvq.visible import shown_repr
 
 if TYPE_CHECKING:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from string import Formatter
 from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
+from counterlvq.presentation.numbers import exact_text
+from counterlvq.tables.features import Feature
 from counterlvq.visible import shown_text
 
-__all__ = ["NUMBERS", "PLACES", "PLAIN", "Wording", "listed"]
+__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Wording", "listed", "plural"]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
 # space is narrow and does not let a number break in two.
@@ -24,8 +27,21 @@ NUMBERS: Mapping[str, tuple[str, str]] = {
     "1234.5": ("", "."),
     "1234,5": ("", ","),
 }
+# How dates may be written, by example.
+DATES: Mapping[str, str] = {
+    "2024-05-31": "{year:04}-{month:02}-{day:02}",
+    "31.05.2024": "{day:02}.{month:02}.{year:04}",
+    "31/05/2024": "{day:02}/{month:02}/{year:04}",
+    "05/31/2024": "{month:02}/{day:02}/{year:04}",
+    "31 May 2024": "{day} {name} {year}",
+    "May 31, 2024": "{name} {day}, {year}",
+}
+_MONTHS = (
+    "January", "February", "March", "April", "May", "June", "July", "August", "September",
+    "October", "November", "December",
+)  # fmt: skip
 # What a template may have between braces.
-PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "cost")
+PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "broken", "cost")
 
 
 @final
@@ -40,6 +56,8 @@ class Wording:
     ('accepted', 'bad')
     >>> Wording(numbers="1.234,5").number("2,931.5")
     '2.931,5'
+    >>> Wording(dates="31 May 2024").date(date(2026, 3, 2))
+    '2 March 2026'
     """
 
     subject: str = "The answer"
@@ -47,6 +65,8 @@ class Wording:
     most: int | None = None
     numbers: str = "1,234.5"
     template: str | None = None
+    dates: str = "2024-05-31"
+    rules: Mapping[Any, str] = field(default_factory=dict)  # words for constraints
 
     def __post_init__(self) -> None:
         is_text = isinstance(self.subject, str)
@@ -69,26 +89,64 @@ class Wording:
                 f"numbers is {told(self.numbers)}; expected one of: "
                 f"{', '.join(map(repr, NUMBERS))}."
             )
+        if not isinstance(self.rules, Mapping):
+            raise InvalidInputError(
+                f"rules is {told(self.rules)}; expected a mapping from constraint to text, such as "
+                f"{{'income <= 3500': 'incomes above 3,500 EUR are not insured'}}."
+            )
+        if self.dates not in DATES:
+            raise InvalidInputError(
+                f"dates is {told(self.dates)}; expected one of: {', '.join(map(repr, DATES))}."
+            )
         if self.template is not None:
             self._parts()
+
+    def value(self, feature: Feature, value: Any) -> str:
+        """Write a number or a date of a feature."""
+        if isinstance(value, date):
+            return self.date(value)
+        return self.number(exact_text(value, feature), grouped=feature.groups(value))
+
+    def rule(self, constraint: Any) -> str | None:
+        """Return the words for a constraint, if there are some."""
+        return next((words for key, words in self.rules.items() if key == constraint), None)
 
     def called(self, label: Any) -> str:
         """Return the word for a label."""
         return shown_text(self.outcome.get(label, label))
 
-    def number(self, text: str) -> str:
-        """Write a number, which comes as 1,234.5, as it was asked for."""
+    def number(self, text: str, *, grouped: bool = True) -> str:
+        """Write a number, which comes as 1,234.5, as it was asked for; years are not grouped."""
         thousands, decimal = NUMBERS[self.numbers]
-        return text.translate({ord(","): thousands, ord("."): decimal})
+        return text.translate({ord(","): thousands if grouped else "", ord("."): decimal})
 
-    @property
-    def parts_others(self) -> bool:
-        """Whether changes beyond the first `most` have a place of their own."""
-        return self.template is None or any(name == "others" for _, name in self._parts())
+    def date(self, value: date) -> str:
+        """Write a date as it was asked for."""
+        name = _MONTHS[value.month - 1]
+        return DATES[self.dates].format(
+            year=value.year, month=value.month, day=value.day, name=name
+        )
+
+    def has_place(self, place: str) -> bool:
+        """Whether something has a place of its own; without a template everything has."""
+        return self.template is None or any(name == place for _, name in self._parts())
 
     def filled(self, places: Mapping[str, str]) -> str:
-        """Fill the template."""
-        return "".join(text + (places[name] if name else "") for text, name in self._parts())
+        """Fill the template; what stays empty takes its space, or its line, along.
+
+        Examples
+        --------
+        >>> Wording(template="{changes}. {missing}").filled({"changes": "a", "missing": ""})
+        'a.'
+        """
+        out, was_empty = "", False
+        for text, name in self._parts():
+            stood_alone = was_empty and out.endswith("\n") and text.startswith("\n")
+            out += text[1:] if stood_alone else text
+            filling = places[name] if name else ""
+            was_empty = bool(name) and not filling
+            out = out.removesuffix(" ") if was_empty else out + filling
+        return out
 
     def _parts(self) -> Sequence[tuple[str, str]]:
         """Text, and the place behind it, "" for none; nothing in a template is run."""
@@ -123,3 +181,14 @@ def listed(parts: Sequence[str]) -> str:
     'a, b and c'
     """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def plural(word: str, count: int) -> str:
+    """End a noun as its number asks for.
+
+    Examples
+    --------
+    >>> [f"class{plural('class', count)}" for count in (1, 2)]
+    ['class', 'classes']
+    """
+    return "" if count == 1 else "es" if word.endswith("s") else "s"

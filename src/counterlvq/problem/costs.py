@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Self, final
 
 import numpy as np
@@ -15,10 +14,8 @@ from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
+from counterlvq.problem.weights import is_positive
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
-from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
-from counterlvq.types import Kind
 
 __all__ = [
     "Cost",
@@ -26,14 +23,9 @@ __all__ = [
     "Mahalanobis",
     "Manhattan",
     "Switches",
-    "mad_weights",
     "stated_form",
     "stated_weights",
 ]
-
-# Median over mean absolute deviation for normal data: 0.674490 / 0.797885.
-_MEDIAN_TO_MEAN_DEVIATION = 0.845348
-
 
 # Prices of switches: by feature, one for all pairs of levels or one for each pair.
 Switches = Mapping[str, float | Mapping[tuple[Any, Any], float]]
@@ -254,15 +246,15 @@ class Manhattan(Cost):
         if isinstance(weights, Mapping):
             object.__setattr__(self, "weights", _checked_by_name(weights))
             return
-        prices = None if weights is None else finite_vector("weights", weights)
-        if prices is not None and not (prices > 0).all():
-            j = int((prices <= 0).argmax())
+        checked = None if weights is None else finite_vector("weights", weights)
+        if checked is not None and not (checked > 0).all():
+            j = int((checked <= 0).argmax())
             raise InvalidInputError(
-                f"weights[{j}] is {prices[j]:g}; expected a positive weight for each feature. "
+                f"weights[{j}] is {checked[j]:g}; expected a positive weight for each feature. "
                 f"Use Freeze to keep a feature as it is; a free feature would make any "
                 f"change of it cost nothing."
             )
-        object.__setattr__(self, "weights", prices)
+        object.__setattr__(self, "weights", checked)
 
     def __repr__(self) -> str:
         shown = [str(self.weights.tolist())] if isinstance(self.weights, np.ndarray) else []
@@ -279,7 +271,7 @@ class Manhattan(Cost):
         weights = np.ones(len(columns))
         for name, weight in self.weights.items():
             weights[names.position(name)] = weight
-        return Manhattan(weights, self.switches, unit=self.unit)
+        return Manhattan(weights, self.switches, self.default, unit=self.unit)
 
     def l1_weights(self, width: int) -> Floats:
         """Weights of the absolute changes, (d,)."""
@@ -452,92 +444,12 @@ def _checked_by_name(weights: Mapping[str, float]) -> Mapping[str, float]:
                 f"weights has the key {name!r} of type {type(name).__name__}; expected names of "
                 f"features. Weights by position are an array."
             )
-        if not _is_positive(weight):
+        if not is_positive(weight):
             raise InvalidInputError(
                 f"weights[{name!r}] is {weight!r}; expected a positive weight. Use Freeze to keep "
                 f"a feature as it is."
             )
     return {name: float(weight) for name, weight in weights.items()}
-
-
-def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
-    """Weights for `Manhattan`: one over the median absolute deviation of each feature.
-
-    A change then counts in units of how much the feature usually varies, so that euros and
-    years can be compared.
-
-    Where more than half of the values are equal (a pool area that is mostly 0), the median
-    absolute deviation is 0 and its inverse is of no use. Such a feature takes the mean
-    absolute deviation from the median instead, times 0.8453, which is what the median
-    absolute deviation would be for normal data of that mean deviation. A feature that never
-    varies has no natural unit: it gets the weight `constant` if that is given, else an error.
-
-    Missing values are passed over, column by column; a warning says how many.
-
-    Parameters
-    ----------
-    X : array-like of shape (n, d), or DataFrame
-        Typically the training rows. Columns of a frame that are no numbers get the weight 1,
-        the price of a switch.
-    constant : float, optional
-        Positive weight of features that never vary.
-
-    Returns
-    -------
-    ndarray of shape (d,)
-
-    Examples
-    --------
-    >>> mad_weights([[1.0, 0.0], [2.0, 10.0], [3.0, 40.0]])
-    array([1. , 0.1])
-    """
-    frame = as_frame(settled(X))
-    if frame is not None:
-        return _frame_weights(frame, constant)
-    rows = matrix_with_gaps("X", X)
-    called = [f"column {j} of X" for j in range(rows.shape[1])]
-    return read_only(_weights(rows, called, constant))
-
-
-def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Floats:
-    if constant is not None and not _is_positive(constant):
-        raise InvalidInputError(f"constant is {constant!r}; expected a positive weight or None.")
-    gaps = np.isnan(rows)
-    counts = dict(zip(called, gaps.sum(axis=0).tolist(), strict=True))
-    warn_of_gaps("mad_weights", counts, len(rows))
-    unit = np.array([_typical(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
-    still = np.flatnonzero(unit == 0)
-    if still.size and constant is None:
-        first = rows[~gaps[:, still[0]], still[0]]
-        value = f"is {first[0]:g} in every row" if first.size else "has no value"
-        raise InvalidInputError(
-            f"{called[still[0]]} {value} ({still.size} such column(s) in all), so it has no "
-            f"deviation to weigh by; expected features that vary. Freeze or drop it, or "
-            f"pass constant=1.0 to give it a weight of its own."
-        )
-    weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
-    np.divide(1.0, unit, out=weights, where=unit > 0)
-    return weights
-
-
-def _typical(values: Floats) -> float:
-    """Median absolute deviation, else the mean one as it would be for normal data, else 0."""
-    if not values.size:
-        return 0.0
-    deviations = np.abs(values - np.median(values))
-    unit = float(np.median(deviations))
-    return unit if unit > 0 else _MEDIAN_TO_MEAN_DEVIATION * float(deviations.mean())
-
-
-def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
-    weights = np.ones(len(frame.names))
-    numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
-    if any(numeric):
-        chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
-        rows = np.stack([_column(frame, name) for name in chosen], axis=1)
-        called = [f"column {name!r}" for name in chosen]
-        weights[numeric] = _weights(rows, called, constant)
-    return read_only(weights)
 
 
 def _checked_switches(switches: Switches | None) -> Switches:
@@ -555,7 +467,7 @@ def _checked_switches(switches: Switches | None) -> Switches:
             where = f"switches[{feature!r}]" + ("" if pair is None else f"[{pair!r}]")
             if pair is not None and (not isinstance(pair, tuple) or len(pair) != 2):
                 raise InvalidInputError(f"{where}: expected a pair of levels (before, after).")
-            if not _is_positive(one):
+            if not is_positive(one):
                 raise InvalidInputError(f"{where} is {one!r}; expected a positive price.")
     return dict(switches)
 
@@ -565,7 +477,7 @@ def _set_switches(cost: Cost, switches: Switches | None, default: Default) -> No
     prices = default.items() if isinstance(default, Mapping) else [(None, default)]
     for feature, price in prices if default is not None else []:
         where = "default" if feature is None else f"default[{feature!r}]"
-        if not _is_positive(price):
+        if not is_positive(price):
             raise InvalidInputError(f"{where} is {price!r}; expected a positive price.")
     object.__setattr__(cost, "default", default)
 
@@ -573,21 +485,3 @@ def _set_switches(cost: Cost, switches: Switches | None, default: Default) -> No
 def _shown_switches(cost: Cost) -> list[str]:
     shown = [f"switches={dict(cost.switches)!r}"] if cost.switches else []
     return shown if cost.default is None else [*shown, f"default={cost.default!r}"]
-
-
-def _column(frame: FrameView, name: str) -> Floats:
-    """Read a column of numbers; NaN where values are missing, and nowhere else."""
-    numbers = numbers_or_days(frame, name, frame.kind(name))
-    bad = np.flatnonzero(~np.isfinite(numbers))
-    cells = frame.values(name) if bad.size else []
-    for i in map(int, bad):
-        if not is_missing(cells[i]):
-            raise InvalidInputError(
-                f"column {name!r}, {frame.row(i)} is {cells[i]!r}; expected a finite number in "
-                f"each row that has one. Fill in or remove such rows first."
-            )
-    return numbers
-
-
-def _is_positive(value: object) -> bool:
-    return isinstance(value, Real) and 0 < float(value) < np.inf

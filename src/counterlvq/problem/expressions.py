@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from fractions import Fraction
+from operator import ge, gt, le, lt
 from typing import Any, final
 
 import numpy as np
@@ -19,6 +21,8 @@ from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
 __all__ = ["Expression", "as_constraint"]
+
+_SENSES: Mapping[str, Callable[[Fraction, int], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 
 
 @final
@@ -121,13 +125,25 @@ class Expression(Constraint):
     def _as_levels(
         self, form: grammar.LinearForm, sense: str, features: Features
     ) -> LevelRule | None:
-        """Take ``f == 2`` as a test where f has levels; None where it has none."""
-        if sense != "==" or len(form.new) != 1 or form.old:
+        """Take ``f == 2`` or ``f >= 2`` as a test where f has levels; None where it has none."""
+        if len(form.new) != 1 or form.old:
             return None
         ((name, factor),) = form.new.items()
         if not factor or features.columns[self._position(name, features)].is_number:
             return None
-        found = self._test(name, (-form.constant / factor,), False, features)
+        at = self._position(name, features)
+        feature = features.columns[at]
+        if sense == "==" or not feature.has_numbers:
+            return self._equal_level(name, form, features) if sense == "==" else None
+        # Exactly: a level next to the threshold is on the side where it lies.
+        slope, start = Fraction(factor), Fraction(form.constant)
+        kept = [
+            level for level in feature.levels if _SENSES[sense](slope * Fraction(level) + start, 0)
+        ]
+        return level_rule(feature, at, kept, negated=False, asked=self._asked)
+
+    def _equal_level(self, name: str, form: grammar.LinearForm, features: Features) -> LevelRule:
+        found = self._test(name, (-form.constant / form.new[name],), False, features)
         assert isinstance(found, LevelRule)  # a feature that is no number has levels
         return found
 

@@ -24,7 +24,7 @@ Nothing is ever evaluated as code.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from math import frexp, inf, isfinite, isnan, ldexp, nan
 from typing import NamedTuple, NoReturn, final
@@ -39,9 +39,11 @@ __all__ = [
     "LevelTest",
     "LinearForm",
     "Promise",
+    "names_in",
     "parse",
     "parse_test",
     "quoted",
+    "respoken",
 ]
 
 # Quantifiers take all they can and give nothing back (++): a number that is followed by a letter is
@@ -229,6 +231,37 @@ def quoted(text: str) -> str:
     return f"{text[:_QUOTED]!r}... ({len(text):,} characters)"
 
 
+def names_in(text: str) -> list[str]:
+    """List the words of a text that may be names of features.
+
+    Examples
+    --------
+    >>> names_in("if a > 2 then `b c` <= 1")
+    ['if', 'a', 'then', 'b c']
+    """
+    found = (token["name"] or token["quoted"] for token in _TOKEN.finditer(text))
+    return [name for name in found if name]
+
+
+def respoken(text: str, label: Callable[[str], str]) -> str:
+    """Write labels in the place of names; `label` gives "" for names that have none.
+
+    Examples
+    --------
+    >>> respoken("inc <= 2 * `old inc`", {"inc": "your income", "old inc": ""}.get)
+    'your income <= 2 * `old inc`'
+    """
+
+    def spoken(token: re.Match[str]) -> str:
+        name = token["name"] or token["quoted"]
+        words = label(name) if name else ""
+        if not words:
+            return token[0]
+        return token[0][: len(token[0]) - len(token[0].lstrip())] + words
+
+    return _TOKEN.sub(spoken, text)
+
+
 class _Parser:
     """Recursive descent over the tokens of one constraint."""
 
@@ -291,7 +324,8 @@ class _Parser:
     def _begins_with_if(self) -> bool:
         """Whether "if" is the word here, rather than a feature of that name."""
         here, then = self._tokens[0], self._tokens[min(1, len(self._tokens) - 1)]
-        return (here.kind, here.text) == ("name", "if") and then.kind in ("name", "quoted")
+        begins = then.kind in ("name", "quoted", "number")
+        return (here.kind, here.text) == ("name", "if") and begins
 
     def _condition(self) -> Comparison | LevelTest:
         return self._test() or self._comparison()

@@ -33,13 +33,9 @@ def level_prices(cost: Cost, feature: Feature, weight: float) -> Floats:
         places = np.arange(count, dtype=np.float64)
         price = weight if stated is None else float(stated)
         return np.asarray(price * np.abs(places[:, None] - places[None, :]))
-    if stated is None and _are_numbers(feature.levels):
+    if stated is None and feature.has_numbers:
         return weight * _differences(feature)
     return np.full((count, count), weight if stated is None else float(stated))
-
-
-def _are_numbers(levels: Iterable[Any]) -> bool:
-    return all(isinstance(level, int | float) and not isinstance(level, bool) for level in levels)
 
 
 def _differences(feature: Feature) -> Floats:

@@ -131,6 +131,17 @@ def rows_outside(
     return np.flatnonzero(out)
 
 
+def sides_outside(
+    constraints: Sequence[Constraint | str], features: Features, rows: Floats
+) -> Floats:
+    """Say for each range whether rows lie above it (1), below (-1) or in it, (n, ranges)."""
+    found = [
+        1.0 * (rows[:, j] > item.upper) - 1.0 * (rows[:, j] < item.lower)
+        for _, j, item in _ranges(constraints, features)
+    ]
+    return np.stack(found, axis=1) if found else np.zeros((len(rows), 0))
+
+
 def stated(constraint: Constraint, above: bool | None) -> Constraint:
     """Return a constraint as it is for rows that lie above it, or below; None for all others."""
     if above is None or not isinstance(constraint, AsSeen):

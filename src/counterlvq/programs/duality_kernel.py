@@ -15,6 +15,8 @@ last bit. It sees no solver. Importing this module imports Numba.
 
 from __future__ import annotations
 
+from math import frexp, ldexp
+
 import numpy as np
 
 from counterlvq.numeric.jit import jit
@@ -27,6 +29,7 @@ __all__ = [
     "fastest_gains",
     "lead_over",
     "limits_of",
+    "narrow_to_cost",
     "overtaking_cost",
     "overtaking_costs",
     "project_row",
@@ -94,6 +97,23 @@ def limits_of(x, A, R, v, equality, column, low, high):
             high[j] = min(high[j], outside)
         if slope < 0.0 or equality[b]:
             low[j] = max(low[j], inside)
+
+
+@jit
+def narrow_to_cost(w, stretch, low, high, cap, inner_low, inner_high):
+    """Limit each change to what a cost of `cap` allows; the same as `Grounds.box`."""
+    if cap < _INF:
+        mantissa, exponent = frexp(cap)
+        cap = ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent)  # as `stated.coarse`
+    root = np.sqrt(cap)
+    for j in range(w.size):
+        far = _INF
+        if w[j] > 0.0:
+            far = cap / w[j]
+        if stretch[j] < _INF:
+            far = min(far, root * stretch[j])
+        far *= 1.0 + 8.0 * UNIT
+        inner_low[j], inner_high[j] = max(low[j], -far), min(high[j], far)
 
 
 @jit

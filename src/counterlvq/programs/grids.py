@@ -84,19 +84,28 @@ class Grid:
 
     def holds(self, y: Floats, x: Floats | None = None) -> bool:
         """Whether a point is allowed, as a change of `x`: what is kept lies where it lies."""
-        at, kept = self.lattice, np.zeros(self.lattice.size, dtype=bool)
-        origin = np.zeros(at.size)
-        if x is not None:
-            kept = y[at] == x[at]
-            origin = np.where(self._is_from_input, x[at], 0.0)
-        values = y[at] - origin
-        off = np.abs(values - self._value(np.rint(self._number(values))))
-        if not (kept | (off <= self._slack(np.maximum(np.abs(values), np.abs(origin))))).all():
+        if not self._lies_on(y, x):
             return False
         return x is None or (
             all(rule.holds(y, x) for rule in self.rules)
             and all(_is_ample(float(y[j]), float(x[j]), by) for j, by in self.least.items())
         )
+
+    def on_lattice(self, Y: Floats, X: Floats) -> NDArray[np.bool_]:
+        """Which rows of Y lie on the lattice, as changes of those of X, (n,)."""
+        return self._lies_on(Y, X)
+
+    def _lies_on(self, y: Floats, x: Floats | None) -> NDArray[np.bool_]:
+        """Whether points (..., d) lie on the lattice, (...)."""
+        values = y[..., self.lattice]
+        kept, origin = np.zeros(values.shape, dtype=bool), np.zeros(values.shape)
+        if x is not None:
+            kept = values == x[..., self.lattice]
+            origin = np.where(self._is_from_input, x[..., self.lattice], 0.0)
+        values = values - origin
+        off = np.abs(values - self._value(np.rint(self._number(values))))
+        near_by = off <= self._slack(np.maximum(np.abs(values), np.abs(origin)))
+        return np.asarray((kept | near_by).all(axis=-1))
 
     @cached_property
     def _is_from_input(self) -> NDArray[np.bool_]:
@@ -113,7 +122,7 @@ class Grid:
         return np.asarray(number * self.step[self.lattice] / self.parts[self.lattice])
 
     def _slack(self, values: Floats) -> Floats:
-        sizes = np.maximum(np.abs(values), self._value(np.ones(values.size)))
+        sizes = np.maximum(np.abs(values), self._value(np.ones(self.lattice.size)))
         return np.asarray(GRID_ROUNDING * sizes)
 
 

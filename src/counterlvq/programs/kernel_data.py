@@ -67,11 +67,12 @@ class KernelData(NamedTuple):
 
 
 def family_of(
-    template: ProgramTemplate, cells: SharedCells, stated: ProofData
+    template: ProgramTemplate, cells: SharedCells, stated: ProofData, *, with_gains: bool = True
 ) -> KernelData | None:
     """Gather the programs of all cells, or None if the kernels cannot take them.
 
-    They take absolute costs and definite quadratic ones, under linear constraints.
+    They take absolute costs and definite quadratic ones, under linear constraints. Branch and bound
+    has no use for `gains`.
     """
     is_quadratic = not template.w.any()
     mixed = not is_quadratic and (template.L.shape[0] > 0 or not template.w.all())
@@ -103,7 +104,7 @@ def family_of(
         RN=RN,
         RNT=np.ascontiguousarray(RN.T),
         scale=_scales(TN, RN, is_quadratic),
-        gains=_gains(stated, cells),
+        gains=_gains(stated, cells) if with_gains else np.zeros((1, 0)),
         columns=columns.astype(np.int64),
         prices=np.ones(columns.size) if is_quadratic else template.w[columns],
         B=units.matrix,

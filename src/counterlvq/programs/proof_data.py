@@ -166,7 +166,7 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
     limits = np.full(w.size, np.inf)
     if not 0.0 <= cap < np.inf:
         return limits
-    cap = coarse(cap)
+    cap = float(coarse(cap))
     np.divide(cap, w, out=limits, where=w > 0)
     stretch = (reach_of(L) if reach is None else reach).stretch
     known = np.isfinite(stretch)
@@ -176,9 +176,15 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:
     """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
-    reach = CostReach(stated.stretch, stated.inverse, stated.inverse_blur)
-    every = [cost_limits(stated.w, stated.L, float(cap), reach) for cap in caps]
-    return np.where(stated.movable, np.stack(every), 0.0)
+    w, stretch = stated.w, stated.stretch
+    out = np.full((caps.size, w.size), np.inf)
+    known = (caps >= 0.0) & (caps < np.inf)
+    most = coarse(caps[known])[:, None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = np.where(w > 0, most / w, np.inf)
+        along = np.where(np.isfinite(stretch), np.sqrt(most) * stretch, np.inf)
+    out[known] = np.minimum(part, along) * (1.0 + 8.0 * UNIT)
+    return np.where(stated.movable, out, 0.0)
 
 
 def sides_at(stated: ProofData, X: Floats) -> Floats:
@@ -196,13 +202,13 @@ def sides_at(stated: ProofData, X: Floats) -> Floats:
     return np.asarray(np.maximum(np.abs(low), np.abs(high)))
 
 
-def coarse(cap: float) -> float:
-    """Round a cost up to 16 digits of two: a box for it is no narrower.
+def coarse(caps: Floats | float) -> Floats:
+    """Round costs up to 16 digits of two: a box for them is no narrower.
 
     Costs that differ by rounding alone then have the same box, and bounds the same last bit.
     """
-    mantissa, exponent = np.frexp(cap)
-    return float(np.ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent))
+    mantissa, exponent = np.frexp(caps)
+    return np.asarray(np.ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent))
 
 
 def reach_of(L: Floats) -> CostReach:

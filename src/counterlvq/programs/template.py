@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -107,6 +107,19 @@ class ProgramTemplate:
         """Whether any number will do for each feature, and the same holds of all of them."""
         return self.grid.is_trivial and not self.conditionals
 
+    @property
+    def is_plain_lattice(self) -> bool:
+        """Whether a lattice is all that is asked beyond linear and quadratic conditions."""
+        return not (self.conditionals or self.grid.least or self.grid.rules)
+
+    @property
+    def unconditional(self) -> ProgramTemplate:
+        """Conditional rows among the inequalities, as if they held everywhere."""
+        if not self.conditionals:
+            return self
+        rows = self.rows_holding((True,) * len(self.conditionals))
+        return replace(self, inequalities=rows, conditionals=())
+
     def decided(self, choice: Choice, x: Floats) -> ProgramTemplate:
         """Hold everything that lies on a lattice, and the rest in pieces: these are convex."""
         y, at = choice.y, self.grid.lattice
@@ -124,11 +137,6 @@ class ProgramTemplate:
         put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
         rest: list[Stated] = [*put_in, self.bounds, self.fixed, held, *sides, *self.quadrics]
         return ProgramTemplate.of(self.w, self.L, rest, form=self.form)
-
-    @cached_property
-    def inverse_square(self) -> Floats:
-        """``(L'L)^-1`` (d, d), or the pseudo-inverse where the cost is flat."""
-        return np.asarray(np.linalg.pinv(self.L.T @ self.L, hermitian=True))
 
     def rows_holding(self, applying: tuple[bool, ...] | None) -> LinearConditions:
         """Inequalities on several features, with the conditional ones that apply."""

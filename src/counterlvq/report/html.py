@@ -12,7 +12,8 @@ from html import escape
 from importlib.resources import files
 from typing import final
 
-from counterlvq.report.content import Answer, Fact, FeatureCount, Summary, Value
+from counterlvq.report.content import Answer, Fact, Value
+from counterlvq.report.summary import FeatureCount, Summary
 from counterlvq.types import Status
 from counterlvq.visible import visible
 

@@ -20,9 +20,10 @@ from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.presentation.wording import Wording
-from counterlvq.report.content import read_answer, read_summary
+from counterlvq.report.content import read_answer
 from counterlvq.report.html import Picture, Section, page
 from counterlvq.report.naming import row_names
+from counterlvq.report.summary import read_summary
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 

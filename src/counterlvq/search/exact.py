@@ -30,7 +30,15 @@ from counterlvq.search.repair import settle
 from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers import Outcome, Solution, compiled
 
-__all__ = ["Search", "compiled_find", "default_margin", "elastic_prices", "refutation"]
+__all__ = [
+    "KERNEL_SHARE",
+    "Search",
+    "compiled_find",
+    "default_margin",
+    "elastic_multipliers",
+    "refutation",
+    "stopping",
+]
 
 _COMPILED = "compiled kernel"
 
@@ -44,7 +52,7 @@ _MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
 # Share of the time that is left which a kernel may take; the rest is for its proof.
-_KERNEL_SHARE = 0.75
+KERNEL_SHARE = 0.75
 
 
 def compiled_find(
@@ -52,7 +60,7 @@ def compiled_find(
 ) -> SearchResult | None:
     """Ask the compiled kernel; None if its answer does not stand up."""
     scratch = compiled.scratch_for(family)
-    with _stopping(scratch, _KERNEL_SHARE * context.seconds_left()):
+    with stopping(scratch, KERNEL_SHARE * context.seconds_left()):
         answers = compiled.run(
             family,
             question.grounds.stated,
@@ -72,7 +80,7 @@ def compiled_find(
 
 
 @contextmanager
-def _stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
+def stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
     """Tell a kernel to give what it has after so many seconds: it reads no clock itself."""
     if seconds == np.inf:
         yield
@@ -93,12 +101,12 @@ def _certificate(
     inequalities = question.template.inequalities.v.size
     proofs, exclusions = [], []
     for cell in compiled.priced_cells(family, scratch):
-        prices = cell.constraint_prices
+        on_constraints = cell.constraint_prices
         proof = Proof(
             cell.prototype,
             cell.rivals,
             cell.rival_prices,
-            Multipliers(prices[:inequalities], prices[inequalities:], np.zeros(0)),
+            Multipliers(on_constraints[:inequalities], on_constraints[inequalities:], np.zeros(0)),
             cell.delta,
         )
         if cell.empty:
@@ -215,9 +223,9 @@ class Search:
                 continue
             program = question.program(i).within(question.grounds.box(enough))
             asked = program.tightened(self._asked, question.cells.rivals.size)
-            prices = elastic_prices(replace(asked, deadline=self.context.deadline))
-            if prices is not None:
-                proof = proof_of(question, i, prices.multipliers, prices.point)
+            dual = elastic_multipliers(replace(asked, deadline=self.context.deadline))
+            if dual is not None:
+                proof = proof_of(question, i, dual.multipliers, dual.point)
                 more.append(Exclusion(proof, self._asked))
         if not more:
             return checked
@@ -280,9 +288,9 @@ class Search:
         """Keep multipliers that may show the cell to be empty; whoever checks them decides."""
         if self.context.out_of_time():
             return
-        prices = elastic_prices(replace(asked, deadline=self.context.deadline))
-        if prices is not None:
-            proof = proof_of(self.question, prototype, prices.multipliers, prices.point)
+        found = elastic_multipliers(replace(asked, deadline=self.context.deadline))
+        if found is not None:
+            proof = proof_of(self.question, prototype, found.multipliers, found.point)
             self._exclusions.append(Exclusion(proof, margin))
 
 
@@ -291,7 +299,7 @@ def default_margin(behind: float, least: float) -> float:
     return float(np.clip(SHARE_OF_LEAD * behind, least, MOST_BLURS * least))
 
 
-def elastic_prices(program: Program) -> DualPoint | None:
+def elastic_multipliers(program: Program) -> DualPoint | None:
     """Look for multipliers that show a program to have no solution. Nothing is verified here."""
     if program.has_empty_box():
         return DualPoint(Multipliers.none(program), np.zeros(program.width))
@@ -304,14 +312,14 @@ def elastic_prices(program: Program) -> DualPoint | None:
 
 def refutation(template: ProgramTemplate, x: Floats, program: Program) -> DualPoint | None:
     """Look for verified multipliers that show constraints to clash at an input."""
-    prices = elastic_prices(program)
-    if prices is None:
+    found = elastic_multipliers(program)
+    if found is None:
         return None
     count = template.inequalities.v.size
-    linear = replace(prices.multipliers, y=prices.multipliers.y[:count])
-    proof = Proof.without_rivals(linear, prices.point)
+    linear = replace(found.multipliers, y=found.multipliers.y[:count])
+    proof = Proof.without_rivals(linear, found.point)
     grounds = Grounds(constraints_alone(template), None, template.quadrics, x)
     if grounds.contradicts(proof):
-        return prices
+        return found
     least = grounds.exact_least(proof, 0.0, np.inf, with_cost=False)
-    return prices if least is not None and least.value > 0 else None
+    return found if least is not None and least.value > 0 else None

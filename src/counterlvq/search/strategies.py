@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,15 +17,18 @@ from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.certificates.packed_boxes import FlatGrounds, flat_grounds
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
+from counterlvq.programs.box_trees import with_squared_prices
 from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.proof_data import ProofData, proof_data_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.search.branch_and_bound import Branching, Progress
+from counterlvq.search.compiled_boxes import CompiledBoxes, compiled_boxes_find
 from counterlvq.search.conflicts import Reason, conflict_of
 from counterlvq.search.exact import Search, compiled_find, refutation
 from counterlvq.search.mixed_integer import MixedBranching
@@ -195,6 +198,14 @@ def _stands(find: SearchResult, context: SearchContext) -> bool:
     return find.answer.gap(find.bound) <= max(CLOSED_GAP, context.open_share)
 
 
+class _PreparedCells(NamedTuple):
+    """What branch and bound needs for one target."""
+
+    cells: LocalCells | SharedCells
+    frames: Frames | None  # of local metrics
+    kernel: CompiledBoxes | None
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class BranchAndBound:
@@ -206,7 +217,7 @@ class BranchAndBound:
     rules: Acceptance
     method: Method
     gap: float
-    _targets: Kept[bytes, tuple[LocalCells | SharedCells, Frames | None]] = field(
+    _targets: Kept[bytes, _PreparedCells] = field(
         init=False, default_factory=lambda: Kept(_MOST_PREPARED)
     )
 
@@ -221,27 +232,48 @@ class BranchAndBound:
 
     def question(self, x: Floats, target_mask: NDArray[np.bool_]) -> BoxQuestion:
         """State what is asked, with the user's own `predict` and what it may overlook."""
-        rules, cells = self.rules, self._prepared(target_mask)[0]
+        rules, cells = self.rules, self.prepared(target_mask).cells
         says, labels = rules.says, rules.model.labels[target_mask]
         if says is None:
-            return BoxQuestion(rules.template, cells, x)
+            return BoxQuestion(rules.template, cells, x, flat=self.flat)
         blurs = _blurs(rules, x)
         return BoxQuestion(
-            rules.template, cells, x, lambda y: bool(np.isin(says(y[None, :]), labels)[0]), *blurs
+            rules.template,
+            cells,
+            x,
+            lambda y: bool(np.isin(says(y[None, :]), labels)[0]),
+            *blurs,
+            flat=self.flat,
         )
 
-    def _prepared(
-        self, target_mask: NDArray[np.bool_]
-    ) -> tuple[LocalCells | SharedCells, Frames | None]:
+    @cached_property
+    def flat(self) -> FlatGrounds | None:
+        """What compiled proofs rest on, for any target; None where there are none."""
+        if self._is_local:
+            return None
+        return flat_grounds(self.rules.template, self.rules.model)
+
+    def prepared(self, target_mask: NDArray[np.bool_]) -> _PreparedCells:
         """Prepare once what depends on model and target alone."""
 
-        def made() -> tuple[tuple[LocalCells | SharedCells, Frames | None], int]:
+        def made() -> tuple[_PreparedCells, int]:
             rules, kind = self.rules, LocalCells if self._is_local else SharedCells
             cells = kind.of(rules.model, target_mask, ties_count=rules.ties_count)
-            frames = Frames(cells.rival_metrics) if isinstance(cells, LocalCells) else None
-            return (cells, frames), cells.nbytes
+            if isinstance(cells, LocalCells):
+                return _PreparedCells(cells, Frames(cells.rival_metrics), None), cells.nbytes
+            kernel = self._kernel(cells)
+            size = cells.nbytes + (0 if kernel is None else kernel.nbytes)
+            return _PreparedCells(cells, None, kernel), size
 
         return self._targets.get(target_mask.tobytes(), made)
+
+    def _kernel(self, cells: SharedCells) -> CompiledBoxes | None:
+        """Prepare the compiled branch and bound; None where it cannot take the question."""
+        if self.flat is None or not cells.targets.size:
+            return None
+        template = with_squared_prices(self.rules.template.unconditional)
+        family = family_of(template, cells, self.flat.stated, with_gains=False)
+        return None if family is None else CompiledBoxes(family, self.flat)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -257,10 +289,15 @@ class BranchAndBound:
     ) -> SearchResult:
         """Search by the chosen method; under a shared metric there is the exact one only."""
         assert isinstance(question, BoxQuestion)
+        kernel = self.prepared(context.target_mask).kernel
+        if kernel is not None and not context.out_of_time():
+            find = compiled_boxes_find(question, kernel, context)
+            if find is not None:
+                return find
         gap = self.gap if self._is_local else 0.5 * EXACT_GAP
         budget = budget_for(question.x.size) if self._is_local else _GRID_BUDGET
         most = None if self.method is Method.GLOBAL else budget
-        frames = self._prepared(context.target_mask)[1]
+        frames = self.prepared(context.target_mask).frames
         run = self._branching(question, context, gap, most, report, frames)
         return run.run_local() if self._is_local and self.method is Method.CCP else run.run()
 
@@ -274,7 +311,7 @@ class BranchAndBound:
         Branch and bound may take `budget` boxes.
         """
         assert isinstance(question, BoxQuestion)
-        question = replace(question, template=context.rules.template)
+        question = replace(question, template=context.rules.template, flat=None)
         # Any answer closes the search: there is room, whatever it costs.
         find = self._branching(question, context, np.inf, budget).run()
         return _room(question, find, context)

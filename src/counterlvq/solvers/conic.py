@@ -44,9 +44,9 @@ def solve(program: Program) -> Solution:
             return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
         if solution.status == clarabel.SolverStatus.Solved:
             u = np.array(solution.x)[: unit.width]
-            u, prices = polish(unit, u, _multipliers(unit, np.array(solution.z)))
-            prices = way_back.multipliers(prices)
-            return Solution(Outcome.SOLVED, way_back.delta(u), prices, ENGINE)
+            u, multipliers = polish(unit, u, _multipliers(unit, np.array(solution.z)))
+            multipliers = way_back.multipliers(multipliers)
+            return Solution(Outcome.SOLVED, way_back.delta(u), multipliers, ENGINE)
     return Solution.without_point(program, Outcome.FAILED, ENGINE)
 
 

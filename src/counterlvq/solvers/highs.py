@@ -48,9 +48,9 @@ def solve(program: Program) -> Solution:
     split = np.array(found.col_value)
     duals = -np.array(found.row_dual)
     m = unit.b.shape[0]
-    prices = Multipliers(duals[:m], duals[m:], np.zeros(0))
+    multipliers = Multipliers(duals[:m], duals[m:], np.zeros(0))
     delta = way_back.delta(split[: unit.width] - split[unit.width :])
-    return Solution(Outcome.SOLVED, delta, way_back.multipliers(prices), ENGINE)
+    return Solution(Outcome.SOLVED, delta, way_back.multipliers(multipliers), ENGINE)
 
 
 def _linear_program(unit: Program) -> highspy.HighsLp:

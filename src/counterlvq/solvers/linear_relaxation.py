@@ -46,11 +46,11 @@ def _over_box(problem: NonconvexProgram, box: Box) -> Program:
 
 
 def _relaxed(
-    problem: NonconvexProgram, outcome: Outcome, prices: Multipliers, point: Floats
+    problem: NonconvexProgram, outcome: Outcome, multipliers: Multipliers, point: Floats
 ) -> Relaxed:
     rivals, d = problem.forms.r.size, problem.convex.width
-    linear = Multipliers(prices.y[rivals:], prices.z, prices.nu)
+    linear = Multipliers(multipliers.y[rivals:], multipliers.z, multipliers.nu)
     charged = replace(
-        LiftedMultipliers.none(problem), forms=prices.y[:rivals], linear=linear, point=point
+        LiftedMultipliers.none(problem), forms=multipliers.y[:rivals], linear=linear, point=point
     )
     return Relaxed(outcome, charged, np.zeros((d, d)))

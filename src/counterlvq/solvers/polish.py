@@ -64,14 +64,14 @@ def _newton(
     P = 2.0 * program.L.T @ program.L
     rows = np.concatenate([program.A[active], program.E])
     right = np.concatenate([program.b[active], program.e])
-    prices = np.concatenate([multipliers.y[active], multipliers.z])
+    duals = np.concatenate([multipliers.y[active], multipliers.z])
     for _ in range(_STEPS):
         tangents = np.array([program.quadrics[k].gradient(delta) for k in curved])
         tangents = tangents.reshape(len(curved), program.width)
         bend = P + sum(2.0 * nu[k] * program.quadrics[k].G.T @ program.quadrics[k].G
                        for k in curved)  # fmt: skip
         J = np.concatenate([rows, tangents])[:, free]
-        slope = program.w * sign + P @ delta + rows.T @ prices + tangents.T @ nu[curved]
+        slope = program.w * sign + P @ delta + rows.T @ duals + tangents.T @ nu[curved]
         miss = np.concatenate(
             [rows @ delta - right, [program.quadrics[k].excess(delta) for k in curved]]
         )
@@ -80,18 +80,18 @@ def _newton(
         if step is None:
             return None
         delta[free] += step[: free.size]
-        prices = prices + step[free.size : free.size + rows.shape[0]]
+        duals = duals + step[free.size : free.size + rows.shape[0]]
         nu[curved] += step[free.size + rows.shape[0] :]
     y = np.zeros(program.b.shape[0])
-    y[active] = prices[: active.size]
-    return delta, Multipliers(y, prices[active.size :], nu)
+    y[active] = duals[: active.size]
+    return delta, Multipliers(y, duals[active.size :], nu)
 
 
 def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> bool:
     slope = program.w * np.sign(delta) + 2.0 * program.L.T @ (program.L @ delta)
     slope = slope + program.A.T @ multipliers.y + program.E.T @ multipliers.z
-    for price, quadric in zip(multipliers.nu, program.quadrics, strict=True):
-        slope = slope + price * quadric.gradient(delta)
+    for multiplier, quadric in zip(multipliers.nu, program.quadrics, strict=True):
+        slope = slope + multiplier * quadric.gradient(delta)
     # At an end, or at the kink of its cost, a feature may be pushed on, never back.
     kink = np.where(delta == 0, program.w, 0.0)
     falls = np.where(delta >= program.upper, 0.0, -slope - kink)

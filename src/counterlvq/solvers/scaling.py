@@ -40,12 +40,12 @@ class Scaling:
         """Change in the units of the program."""
         return self.columns * u
 
-    def multipliers(self, prices: Multipliers) -> Multipliers:
+    def multipliers(self, scaled: Multipliers) -> Multipliers:
         """Multipliers of the conditions of the program."""
         return Multipliers(
-            self.objective * prices.y / self.inequalities,
-            self.objective * prices.z / self.equalities,
-            self.objective * prices.nu / self.quadrics,
+            self.objective * scaled.y / self.inequalities,
+            self.objective * scaled.z / self.equalities,
+            self.objective * scaled.nu / self.quadrics,
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
 from typing import Any
@@ -18,6 +19,8 @@ __all__ = [
     "checked_level_labels",
     "checked_price",
     "checked_seen",
+    "checked_thousands",
+    "speaks_of_year",
 ]
 
 # Which way a feature may change.
@@ -27,6 +30,9 @@ CHANGES = ("any", "increase", "decrease", "freeze")
 Pairs = tuple[tuple[Any, Any, float], ...]
 
 Code = Callable[[Any], int]
+
+# Words of a name, be they parted by signs or by capitals.
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 
 
 def checked_label(name: str, what: str, label: str) -> str:
@@ -138,3 +144,23 @@ def checked_seen(
             f"a feature that is a number."
         )
     return lower, upper
+
+
+def checked_thousands(name: str, thousands: bool | None) -> bool | None:
+    """Take whether thousands are set off; None for what is usual."""
+    if thousands is not None and not isinstance(thousands, bool):
+        raise InvalidInputError(
+            f"feature {name!r} has thousands={told(thousands)}; expected True, False or None."
+        )
+    return thousands
+
+
+def speaks_of_year(text: str) -> bool:
+    """Whether a name or a label has a word for a year.
+
+    Examples
+    --------
+    >>> [speaks_of_year(text) for text in ("year_built", "YrSold", "yearly income")]
+    [True, True, False]
+    """
+    return any(word.lower() in ("year", "yr") for word in _WORD.findall(text))

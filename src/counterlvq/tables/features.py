@@ -25,6 +25,8 @@ from counterlvq.tables.declarations import (
     checked_level_labels,
     checked_price,
     checked_seen,
+    checked_thousands,
+    speaks_of_year,
 )
 from counterlvq.tables.feature_checks import (
     MOST_DECIMALS,
@@ -95,6 +97,10 @@ class Feature:
     seen : pair of float, optional
         The range that was seen in data. A number changes to a value in it only; one that lies
         outside may stay. Where `lower` or `upper` is given, that end is not used.
+    thousands : bool, optional
+        Whether thousands are set off where people read a number. By default they are, but for
+        years: numbers of four digits, without a unit, of which the name or the label speaks of a
+        year.
 
     Attributes
     ----------
@@ -124,6 +130,7 @@ class Feature:
     change: str
     price: float | Pairs | None
     seen: tuple[float, float] | None
+    thousands: bool | None
 
     def __init__(
         self,
@@ -145,6 +152,7 @@ class Feature:
         change: str = "any",
         price: float | Mapping[tuple[Any, Any], float] | Pairs | None = None,
         seen: tuple[float, float] | None = None,
+        thousands: bool | None = None,
     ) -> None:
         if not isinstance(name, str):
             raise InvalidInputError(
@@ -173,6 +181,7 @@ class Feature:
         object.__setattr__(self, "change", checked_change(name, self.is_number, change))
         object.__setattr__(self, "price", checked_price(name, self.is_number, self.code, price))
         object.__setattr__(self, "seen", checked_seen(name, self.is_number, seen))
+        object.__setattr__(self, "thousands", checked_thousands(name, thousands))
 
     @property
     def spoken(self) -> str:
@@ -192,10 +201,31 @@ class Feature:
         at = self.code(level) if self.level_labels else -1
         return (self.level_labels[at] if at >= 0 else "") or str(level)
 
+    def groups(self, value: float) -> bool:
+        """Whether thousands of a value are set off where people read it; of years they are not.
+
+        Examples
+        --------
+        >>> Feature("year_built").groups(1973), Feature("income").groups(1973)
+        (False, True)
+        """
+        if self.thousands is not None:
+            return self.thousands
+        is_year = not self.unit and 1000 <= value < 3000
+        return not (is_year and (speaks_of_year(self.name) or speaks_of_year(self.label)))
+
     @property
     def is_number(self) -> bool:
         """Whether values are numbers that a change is measured in: real, whole or days."""
         return self.kind in (Kind.REAL, Kind.WHOLE, Kind.DATE)
+
+    @property
+    def has_numbers(self) -> bool:
+        """Whether these are levels that are finite numbers, such as 12, 24 and 60 months."""
+        return self.kind is Kind.CATEGORICAL and all(
+            isinstance(level, int | float) and not isinstance(level, bool) and abs(level) < inf
+            for level in self.levels
+        )
 
     @property
     def is_real(self) -> bool:
@@ -274,6 +304,8 @@ class Feature:
         if self.seen is not None:
             seen = tuple(int(end) if float(end).is_integer() else end for end in self.seen)
             shown.append(f"seen={seen!r}")
+        if self.thousands is not None:
+            shown.append(f"thousands={self.thousands}")
         return f"Feature({', '.join(shown)})"
 
     def _shown_words(self) -> list[str]:
@@ -475,6 +507,7 @@ class Features:
         changes: Mapping[str, str] | None = None,
         prices: Mapping[str, float | Mapping[tuple[Any, Any], float] | Pairs] | None = None,
         seen: Mapping[str, tuple[float, float]] | None = None,
+        thousands: Mapping[str, bool] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
     ) -> Features:
@@ -483,7 +516,7 @@ class Features:
         Parameters
         ----------
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
-        labels, level_labels, changes, prices, seen : mapping from name to value, optional
+        labels, level_labels, changes, prices, seen, thousands : mapping, optional
             As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
             end.
         of_change, ordered : iterable of names, optional
@@ -505,6 +538,7 @@ class Features:
             "change": changes,
             "price": prices,
             "seen": seen,
+            "thousands": thousands,
         }
         more: list[dict[str, Any]] = [{} for _ in self.columns]
         for argument, values in said.items():
@@ -673,6 +707,7 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
         kind = Kind.WHOLE
     known = checked_kind(feature.name, kind)
     kept: dict[str, Any] = {"kind": known, "unit": feature.unit, "label": feature.label}
+    kept["thousands"] = feature.thousands
     if known is feature.kind or (known in (Kind.REAL, Kind.WHOLE) and feature.is_number):
         kept |= {"lower": feature.lower, "upper": feature.upper, "seen": feature.seen}
         kept["change"] = feature.change

@@ -23,7 +23,7 @@ from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settl
 from counterlvq.tables.values import is_missing, matrix_with_gaps
 from counterlvq.types import Kind
 
-__all__ = ["PROBABILITIES", "ColumnSummary", "Reference"]
+__all__ = ["PROBABILITIES", "ColumnSummary", "Reference", "typical_deviation"]
 
 # Of the quantiles that are kept; the ends stand for the lowest and the highest that may be told.
 PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
@@ -76,8 +76,7 @@ class ColumnSummary:
     def unit(self) -> float:
         """A typical deviation: the MAD, else the standard deviation, else the range, else 0."""
         ends = self.seen or (0.0, 0.0)
-        units = (self.mad, self.deviation, ends[1] - ends[0])
-        return next((unit for unit in units if unit is not None and 0 < unit < inf), 0.0)
+        return _first_above_zero(self.mad, self.deviation, ends[1] - ends[0])
 
 
 @final
@@ -192,9 +191,7 @@ def _of_numbers(feature: Feature, values: Floats) -> ColumnSummary:
     count = len(there)
     if not count:
         return ColumnSummary(name, kind, 0, len(values))
-    median = float(np.median(there))
-    with np.errstate(over="ignore"):
-        mad, deviation = float(np.median(np.abs(there - median))), float(there.std())
+    median, mad, deviation = _figures(there)
     if not (isfinite(median) and isfinite(mad) and isfinite(deviation)):
         raise NotSupportedError(
             f"reference: the values of column {name!r} are too large for a standard deviation; "
@@ -203,6 +200,34 @@ def _of_numbers(feature: Feature, values: Floats) -> ColumnSummary:
     return ColumnSummary(
         name, kind, count, len(values) - count, median, mad, deviation, _quantiles(there)
     )
+
+
+def _figures(values: Floats) -> tuple[float, float, float]:
+    """Median, median absolute deviation and standard deviation."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        median = float(np.median(values))
+        return median, float(np.median(np.abs(values - median))), float(values.std())
+
+
+def _first_above_zero(*units: float | None) -> float:
+    return next((unit for unit in units if unit is not None and 0 < unit < inf), 0.0)
+
+
+def typical_deviation(values: Floats) -> float:
+    """By how much numbers usually vary: MAD, else standard deviation, else range, else 0.
+
+    It is what `mad_weights` and the defaults at the shell weigh changes by.
+
+    Examples
+    --------
+    >>> typical_deviation(np.array([1.0, 2.0, 4.0])), typical_deviation(np.array([0.0, 0, 0, 4]))
+    (1.0, 1.7320508075688772)
+    """
+    if not values.size:
+        return 0.0
+    # In order, so that sums do not depend on that of the rows.
+    _, mad, deviation = _figures(np.sort(values))
+    return _first_above_zero(mad, deviation, float(values.max()) - float(values.min()))
 
 
 def _quantiles(ordered: Floats) -> tuple[float, ...]:

@@ -174,7 +174,7 @@ def resume(
         row = most_violated(
             u, scores, score, TNi, RN, RNT, scale, C, lengths, equality, h, tight, margin, g, listed
         )
-        over = 0.0
+        over, right_side = 0.0, 0.0
         if row >= 0:
             right_side = _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, normal)
             over = -right_side
@@ -189,7 +189,8 @@ def resume(
                 over += normal[j] * u[j]
         binds = False
         for a in range(count):
-            binds = binds or rows[a] == row
+            # A bound that was moved inwards does not bind where it was.
+            binds = binds or (rows[a] == row and rights[a] == signs[a] * right_side)
         if binds and not fresh:
             # A point that has drifted off a row that binds is put right, and looked at again.
             _refine(N, count, rights, K, right, prices, u)

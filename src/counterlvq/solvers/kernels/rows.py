@@ -3,119 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import frexp, ldexp
 
 import numpy as np
 
 from counterlvq.numeric.jit import borrowed, jit
-from counterlvq.numeric.tolerances import (
-    CLEARLY,
-    CLOSED_GAP,
-    CROSSING,
-    MOST_BLURS,
-    SHARE_OF_LEAD,
-    UNIT,
-)
+from counterlvq.numeric.tolerances import CLEARLY, CLOSED_GAP
 from counterlvq.programs.duality_kernel import (
     cell_value,
     cost_of,
     fastest_gain,
     lead_over,
     limits_of,
+    narrow_to_cost,
     overtaking_cost,
     project_row,
 )
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
+from counterlvq.solvers.kernels.row_setup import (
+    default_margin,
+    delta_of,
+    fill_box,
+    fill_right_sides,
+    place_point,
+    project,
+    scores_of,
+)
 
 __all__ = ["answer_absolute", "answer_quadratic"]
 
 # In `used`: a target prototype that was skipped, and one whose cell is empty; the latter is
 # lowered further by how many rows the contradiction charges for.
 _SKIPPED, _EMPTY = -1, -2
-
-
-@jit
-def _project(x, center, F_diagonal, F, plain, z0):
-    for c in range(z0.size):
-        if plain:
-            z0[c] = x[c] - center[c]
-        elif F_diagonal.size:
-            # One coordinate more is that of offsets, in which no input moves.
-            z0[c] = F_diagonal[c] * (x[c] - center[c]) if c < x.size else 0.0
-        else:
-            total = 0.0
-            for j in range(x.size):
-                total += F[c, j] * (x[j] - center[j])
-            z0[c] = total
-
-
-@jit
-def _fill_box(x, columns, column, slope, old, value, fixes, unit, least, most,
-              lower, upper, lo, hi, spread):  # fmt: skip
-    """Bounds of each feature, absolute and in units of u; False if some leave no room."""
-    for j in range(columns.size):
-        lower[j], upper[j] = -INF, INF
-    for b in range(column.size):
-        given = 0.0
-        for j in range(x.size):
-            if old[b, j] != 0.0:
-                given += old[b, j] * x[j]
-        end = (value[b] - given) / slope[b]
-        if not fixes[b] and slope[b] * end + given - value[b] > 0:
-            # The end is itself rounded; step inside where the row would show it.
-            end = np.nextafter(end, -INF if slope[b] > 0 else INF)
-        j = column[b]
-        if slope[b] > 0 or fixes[b]:
-            upper[j] = min(upper[j], end)
-        if slope[b] < 0 or fixes[b]:
-            lower[j] = max(lower[j], end)
-    for j in range(columns.size):
-        here = x[columns[j]]
-        if lower[j] > upper[j]:
-            if lower[j] - upper[j] > CROSSING * max(abs(lower[j]), abs(upper[j])):
-                return False
-            lower[j] = upper[j]
-        lo[j], hi[j] = (lower[j] - here) * unit[j], (upper[j] - here) * unit[j]
-        far = max(abs(least[j] - here), abs(most[j] - here))
-        if lower[j] > -INF:
-            far = max(far, abs(lower[j] - here))
-        if upper[j] < INF:
-            far = max(far, abs(upper[j] - here))
-        spread[j] = far
-    return True
-
-
-@jit
-def _fill_right_sides(x, columns, spread, A, R, v, equality, h, tight, far):
-    """Right-hand sides of the linear constraints, tightened by what rounding can blur.
-
-    `far` becomes how far the data, or a constraint on its own, could make a feature go.
-    """
-    for j in range(columns.size):
-        far[j] = spread[j]
-    for c in range(v.size):
-        right, size = v[c], abs(v[c])
-        for j in range(x.size):
-            right -= (A[c, j] + R[c, j]) * x[j]
-            size += (abs(A[c, j]) + abs(R[c, j])) * abs(x[j])
-        for j in range(columns.size):
-            weight = abs(A[c, columns[j]])
-            size += weight * spread[j]
-            if weight > 0.0:
-                far[j] = max(far[j], abs(right) / weight)
-        tight[c] = CROSSING * size
-        h[c] = right if equality[c] else right - tight[c]
-
-
-@jit
-def _scores(z0, anchors, out):
-    for k in range(anchors.shape[0]):
-        total = 0.0
-        for c in range(z0.size):
-            gap = z0[c] - anchors[k, c]
-            total += gap * gap
-        out[k] = total
 
 
 @jit
@@ -129,29 +48,6 @@ def _worst_rival(scale, t, score, scores, nearest):
         if far > worst:
             worst, at = far, k
     return at
-
-
-@jit
-def _place(delta, x, columns, lower, upper, y, change):
-    """Turn a change into a point within the bounds exactly, and say what has changed."""
-    for j in range(x.size):
-        y[j] = x[j]
-        change[j] = 0.0
-    for j in range(columns.size):
-        at = columns[j]
-        y[at] = min(max(x[at] + delta[at], lower[j]), upper[j])
-        change[at] = y[at] - x[at]
-
-
-@jit
-def _default_margin(behind, score, error, terms):
-    """Least lead that rounding in `predict` respects and a proof does not notice.
-
-    `error` is the length of the rounding of what is squared in the score of the prototype that
-    is to win; its rival is as far away where the two meet.
-    """
-    least = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * UNIT * score)
-    return min(max(SHARE_OF_LEAD * behind, least), MOST_BLURS * least)
 
 
 @jit
@@ -177,37 +73,6 @@ def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on
         elif rows[n] < m + c:
             on_constraints[rows[n] - m] = unit * prices[n]
     return found
-
-
-@jit
-def _delta_of(is_quadratic, u, columns, prices, B, delta):
-    """Write a change in the user's units, for all features."""
-    delta[:] = 0.0
-    for j in range(columns.size):
-        move = 0.0
-        if is_quadratic:
-            for c in range(columns.size):
-                move += B[j, c] * u[c]
-        else:
-            move = u[j] / prices[j]
-        delta[columns[j]] = move
-
-
-@jit
-def _narrow(w, stretch, low, high, cap, inner_low, inner_high):
-    """Limit each change to what a cost of `cap` allows; the same as `Grounds.box`."""
-    if cap < INF:
-        mantissa, exponent = frexp(cap)
-        cap = ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent)  # as `stated.coarse`
-    root = np.sqrt(cap)
-    for j in range(w.size):
-        far = INF
-        if w[j] > 0.0:
-            far = cap / w[j]
-        if stretch[j] < INF:
-            far = min(far, root * stretch[j])
-        far *= 1.0 + 8.0 * UNIT
-        inner_low[j], inner_high[j] = max(low[j], -far), min(high[j], far)
 
 
 def _kernel(is_quadratic: bool) -> Callable[..., None]:
@@ -373,7 +238,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             limits_of(
                 x, single_new, single_old, single_value, single_equality, single_column, low, high
             )
-            if not _fill_box(
+            if not fill_box(
                 x, family_columns, family_bound_column, family_bound_slope, family_bound_old,
                 family_bound_value, family_bound_fixes, prices_of, family_least, family_most,
                 lower, upper, lo, hi, spread,
@@ -383,12 +248,12 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 if not (low > high).any():
                     codes[n], bounds[n] = FAILED, 0.0
                 continue
-            _fill_right_sides(
+            fill_right_sides(
                 x, family_columns, spread, family_A, family_R, family_v, equality, h, tight, far
             )
-            _project(x, family_center, family_diagonal, family_F, family.plain, z0)
-            _scores(z0, TA, score)
-            _scores(z0, RA, scores)
+            project(x, family_center, family_diagonal, family_F, family.plain, z0)
+            scores_of(z0, TA, score)
+            scores_of(z0, RA, scores)
             k = -1 if m == 0 else np.argmin(scores)
             z_error = project_row(x, center, F_diagonal, F, lengths_F, stated.is_plain, z)
             asked = -blur[n] if np.isnan(margin) else margin - blur[n]
@@ -422,7 +287,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 ask = margin
                 if np.isnan(margin):
                     behind = score[t] - scores[k] if m else 0.0
-                    ask = _default_margin(
+                    ask = default_margin(
                         behind, score[t], 2.0 * (z_error + anchor_errors[targets[t]]),
                         anchors.shape[1] + 8.0,
                     )  # fmt: skip
@@ -461,16 +326,16 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             proved = INF if stopped == 0 else 0.0
             if winner >= 0:
                 codes[n] = SOLVED
-                _delta_of(
+                delta_of(
                     is_quadratic, points[winner], family_columns, prices_of, B, deltas[winner]
                 )  # fmt: skip
-                _place(deltas[winner], x, family_columns, lower, upper, Y[n], scratch_change)
+                place_point(deltas[winner], x, family_columns, lower, upper, Y[n], scratch_change)
                 costs[n] = cost_of(scratch_change, w, cost_start, cost_feature, cost_factor)
-            _narrow(w, stretch, low, high, costs[n], inner_low, inner_high)
+            narrow_to_cost(w, stretch, low, high, costs[n], inner_low, inner_high)
             for t in range(pt):
                 if used[t] == _SKIPPED:
                     continue
-                _delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
+                delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
                 if stopped != 0:
                     continue
                 is_empty = used[t] <= _EMPTY

@@ -1,0 +1,138 @@
+"""Packed trees of boxes as evidence: what they prove of one question, or of many rows at once.
+
+The same compiled code judges a single answer and each row of a batch, so that both say the same to
+the last bit. No solver is imported here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.box_trees import Lattice, PackedTrees, lattice_of
+from counterlvq.programs.proof_data import (
+    ProofData,
+    coarse,
+    limits_at,
+    proof_data_of,
+    sides_at,
+)
+from counterlvq.programs.template import ProgramTemplate
+
+__all__ = ["FlatGrounds", "Targets", "flat_grounds", "leads_asked", "reach_at"]
+
+# How deep boxes may lie in each other.
+_MOST_DEPTH = 512
+
+
+class _Work(NamedTuple):
+    """Memory of the compiled proof."""
+
+    low: Floats
+    high: Floats
+    root_low: Floats
+    root_high: Floats
+    nothing: Floats
+    tangent: Floats
+    slope: Floats
+    slope_error: Floats
+    z: Floats
+    g1: Floats
+    g2: Floats
+    down: Floats
+    up: Floats
+    listed: NDArray[np.int64]
+    charged: Floats
+    multipliers: Floats
+    no_diagonal: Floats
+    no_factor: Floats
+    stack_node: NDArray[np.int64]
+    stack_low: Floats
+    stack_high: Floats
+
+
+class Targets(NamedTuple):
+    """Which prototypes the cells are of, and which they compete with."""
+
+    prototypes: NDArray[np.int64]
+    is_rival: NDArray[np.bool_]  # (p,)
+
+    @classmethod
+    def of(cls, targets: NDArray[np.intp], rivals: NDArray[np.intp], count: int) -> Targets:
+        """State cells of a model with so many prototypes."""
+        is_rival = np.zeros(count, dtype=bool)
+        is_rival[rivals] = True
+        return cls(targets.astype(np.int64), is_rival)
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class FlatGrounds:
+    """What bounds over boxes rest on where every condition is linear, for any input."""
+
+    stated: ProofData
+    lattice: Lattice
+
+    def bounds(
+        self, X: Floats, caps: Floats, margins: Floats, targets: Targets, trees: PackedTrees
+    ) -> Floats:
+        """Cost that no counterfactual of each row undercuts, at most `caps`; 0 if not proved."""
+        # Numba takes a second to import and is not needed before this point.
+        from counterlvq.certificates.box_kernel import prove_rows
+
+        out = np.zeros(len(X))
+        prove_rows(
+            self.stated, self.lattice, np.require(X, requirements=["C", "W"]),
+            np.array(caps, dtype=np.float64), np.array(margins, dtype=np.float64),
+            targets.prototypes, targets.is_rival, trees, self._work(trees), out,
+        )  # fmt: skip
+        return out
+
+    def _work(self, trees: PackedTrees) -> _Work:
+        d, r = self.stated.w.size, self.stated.anchors.shape[1]
+        entries = int(trees.counts.max(initial=0))
+        q = self.lattice.column.size
+
+        def reals(*shape: int) -> Floats:
+            return np.zeros(shape)
+
+        return _Work(
+            low=reals(d), high=reals(d), root_low=reals(d), root_high=reals(d), nothing=reals(d),
+            tangent=reals(d), slope=reals(d), slope_error=reals(d), z=reals(r), g1=reals(r),
+            g2=reals(r), down=reals(q), up=reals(q), listed=np.zeros(entries, dtype=np.int64),
+            charged=reals(entries), multipliers=reals(self.stated.v.size), no_diagonal=reals(0),
+            no_factor=reals(0, d), stack_node=np.zeros(_MOST_DEPTH, dtype=np.int64),
+            stack_low=reals(_MOST_DEPTH, d), stack_high=reals(_MOST_DEPTH, d),
+        )  # fmt: skip
+
+
+def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGrounds | None:
+    """State what compiled proofs over boxes rest on; None where they cannot tell enough."""
+    lattice = lattice_of(template)
+    if lattice is None:
+        return None
+    return FlatGrounds(proof_data_of(template.unconditional, model), lattice)
+
+
+def reach_at(stated: ProofData, X: Floats, caps: Floats) -> Floats:
+    """How far rows may change, by bounds on single features and a cost of at most `caps`, (n, d).
+
+    Infinite where neither limits a change.
+    """
+    return np.asarray(np.minimum(limits_at(stated, caps), sides_at(stated, X)))
+
+
+def leads_asked(margin: float, around: Floats, within: Floats, caps: Floats) -> Floats:
+    """Lead over rivals that bounds are about, (n,), where `predict` may overlook some.
+
+    That is `within` at all changes that matter. Where nothing limits these, and no cost is known,
+    what is overlooked around the input has to do. Rounded up to few digits, so that a row is
+    judged the same alone and among others.
+    """
+    blur = np.where(np.isinf(within) & np.isinf(caps), around, within)
+    return margin - coarse(blur)

@@ -1,0 +1,420 @@
+"""The one thing most people use: ask a model what would change its mind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.batch.bad_rows import checked_on_bad_rows
+from counterlvq.batch.confirmation import withdrawn
+from counterlvq.batch.result import CounterfactualBatch
+from counterlvq.batch.threads import workers
+from counterlvq.certificates.boxes import BoxCertificate, plain_copy
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.errors import InvalidInputError
+from counterlvq.explainer.one_row import OneRow
+from counterlvq.explainer.rows import explain_rows
+from counterlvq.explainer.settings import at_least_zero
+from counterlvq.numeric.arrays import told
+from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.costs import Cost
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.results import Counterfactual
+from counterlvq.search.branch_and_bound import Progress
+from counterlvq.streaming.answers import BatchQuestion, answer_batches
+from counterlvq.tables.frames import TableView
+from counterlvq.types import Status
+
+__all__ = ["Explainer"]
+
+
+@final
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class Explainer(OneRow):
+    """Closest counterfactuals of a prototype model, each with a proof.
+
+    Parameters
+    ----------
+    model : PrototypeModel, fitted estimator or fitted Pipeline
+        With one metric for all prototypes, or one for each. An estimator is read by
+        `as_prototype_model`, and its own `predict` has the last word on every counterfactual.
+        A scikit-learn pipeline that ends in one, of steps that are affine (scalers, PCA,
+        column selection, ...) or encode categories, is explained in the columns and units of
+        the table that it takes: cost, constraints and answers are stated there.
+    cost : Cost, default Manhattan()
+        What a change costs; plain sums of changes by default. ``Manhattan(mad_weights(table))``
+        measures each feature by how much it usually varies.
+    constraints : sequence of Constraint or str
+        What every counterfactual must respect. A string is a linear comparison such as
+        ``"second_floor <= first_floor"``; ``original(f)`` in it is the factual value.
+    margin : float, optional
+        By how much the nearest wished-for prototype has to be nearer than any rival, in
+        squared distance. By default as little as rounding in `predict` allows.
+    method : {"auto", "ccp", "global"}
+        For shared metrics all three are the one exact method; with whole numbers or levels it
+        ends after 5,000 boxes unless it is "global". For local metrics "ccp" is
+        the paper's convex-concave search from the target prototypes, which proves nothing;
+        "global" goes on by branch and bound until `gap` or `time_limit` is reached; "auto"
+        does the same with a small budget, so that most answers are proved and every answer
+        has an honest gap.
+    time_limit : float, optional
+        Seconds per answer, proof and conflict included. An iteration of a cone program that is
+        running is waited for. What is not shown by then is not claimed.
+    gap : float, default 1e-4
+        Relative gap at which an answer counts as OPTIMAL under local metrics; below about
+        1e-8 a search cannot go. Shared metrics reach 1e-6 in any case.
+    features : Features or DataFrame, optional
+        What the columns are: whole numbers, decimals, levels, units, allowed ranges; or a table,
+        typically the training table, whose dtypes say so and whose values say in which ranges
+        numbers may change (``Features.from_frame(table, ranges=None)`` for anywhere). Without it,
+        columns that a pipeline encodes have the levels that the encoder knows, and all others
+        are real numbers.
+    threshold : float, optional
+        The probability, score or predicted number from which a model for two classes says the
+        second one, or a regressor the upper side: short for ``Thresholded(model, threshold)``,
+        which takes the label, the names of the sides and the points of a scorecard as well.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel(
+    ...     [[1.0, 1.0], [3.0, 2.0]], ["rejected", "accepted"], feature_names=["income", "savings"]
+    ... )
+    >>> table = [[1.0, 1.0], [2.0, 1.5], [3.0, 2.0]]
+    >>> explainer = clvq.Explainer(
+    ...     model,
+    ...     cost=clvq.Manhattan(clvq.mad_weights(table)),
+    ...     constraints=["savings <= original(savings)"],
+    ... )
+    >>> cf = explainer.explain([1.0, 1.0], target="accepted")
+    >>> print(cf)
+    Counterfactual (optimal)
+      class   'rejected' -> 'accepted'
+      feature  before  after  change
+      income        1   2.26   +1.26
+      1 feature unchanged
+      cost    1.26 (1.25 before rounding)
+      proof   no counterfactual costs less than 1.24999 (gap ...)
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        cost: Cost | None = None,
+        constraints: Sequence[Constraint | str] = (),
+        margin: float | None = None,
+        method: str = "auto",
+        time_limit: float | None = None,
+        gap: float = 1e-4,
+        features: Any = None,
+        threshold: float | None = None,
+    ) -> None:
+        with told_if_too_large("the question was prepared"), np.errstate(all="ignore"):
+            self._prepare(
+                model, cost, constraints, margin, method, time_limit, gap, features, threshold
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Explainer({self.model!r}, cost={self.cost!r}, constraints={list(self.constraints)!r})"
+        )
+
+    def explain(
+        self,
+        x: ArrayLike | Mapping[str, float],
+        target: Any = None,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> Counterfactual:
+        """Find the closest counterfactual of one input.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The factual input. What has names is read by name: a row of a frame or of an Arrow
+            table, a named tuple, a row of a structured array.
+        target : label, collection of labels, or None
+            What the model should say instead; None for anything but what it says now. An
+            input that has a wished-for label already, and meets the constraints, comes
+            back unchanged at cost 0.
+        progress : bool or callable, default False
+            For the long searches of local metrics: show cost, bound and gap as they close,
+            or hand them to a function, as a `Progress`.
+
+        Returns
+        -------
+        Counterfactual
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> cf = clvq.Explainer(model, cost=clvq.Euclidean()).explain([1.0, 0.0], target="yes")
+        >>> print(cf.text())
+        The answer would have been yes if x0 were 1.001 higher (2.001 instead of 1).
+        """
+        with told_if_too_large("a row was explained"):
+            given = self._source.seen(x, is_row=True)
+            reading = self._source.read_one(given)
+            answer = self._answer(reading.values[0], target, progress=progress)
+            if reading.missing is not None:
+                answer = answer.lacking(reading.missing[0])
+                stays, labels = answer.stays_missing[None, :], np.array([answer.prediction])
+                named = given if isinstance(given, TableView) else None
+                if self._source.rejected(named, answer.values[None, :], stays, labels):
+                    answer = withdrawn(answer)
+            answered = self._source.like(given, answer.values_with_gaps[None, :])
+            return replace(
+                answer, as_given=answered, check=self._check, respond=self._source.responds
+            )
+
+    def explain_batch(
+        self,
+        X: ArrayLike,
+        target: Any = None,
+        n_jobs: int | None = None,
+        progress: bool = False,
+        on_bad_rows: str = "raise",
+    ) -> CounterfactualBatch:
+        """Find the closest counterfactual of each row.
+
+        Row i is what `explain` gives for it. Work is shared by threads, for local metrics by
+        processes; without a `time_limit` the answers do not depend on how many.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d), or table with named columns
+            The factual inputs. Columns that have names are found by name, and the answers come
+            back in a table of the same kind: pandas, polars, Arrow (for other tables that it
+            can read too), structured arrays, lists of mappings, mappings of columns.
+        target : label, set of labels, sequence of n labels, or None
+            One wish for all rows (a label, or a set of labels of which any will do), or one
+            label per row (None in it for any other class).
+        n_jobs : int, optional
+            Number of threads or processes, as in scikit-learn: None is 1, -1 is every core.
+            Processes are started for the batch and end with it.
+        progress : bool, default False
+            Show a progress bar (needs tqdm).
+        on_bad_rows : {"raise", "report"}
+            What to do about rows that cannot be read: a missing value that the pipeline puts
+            nothing in the place of, an unknown level, text among numbers, an infinite number.
+            "report" gives such a row the status INVALID, with the reason, and answers the others
+            as if it was not there.
+
+        Returns
+        -------
+        CounterfactualBatch
+
+        Raises
+        ------
+        WorkerLostError
+            If a process was ended from outside, with the rows that it had in hand.
+        TooLargeError
+            If the question needs more memory than there is.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> batch = clvq.Explainer(model).explain_batch([[1.0, 0.0], [9.0, 1.0]], target="yes")
+        >>> batch.cost
+        array([1., 0.])
+        >>> rows = [[1.0, 0.0], [float("nan"), 1.0]]
+        >>> clvq.Explainer(model).explain_batch(rows, on_bad_rows="report").status.tolist()
+        ['optimal', 'invalid']
+        """
+        bad = checked_on_bad_rows(on_bad_rows)
+        with told_if_too_large("a batch was explained"), np.errstate(all="ignore"):
+            return explain_rows(self, X, target, workers(n_jobs), progress, bad)
+
+    def map_batches(
+        self,
+        batches: Iterable[Any],
+        target: Any = None,
+        *,
+        schema: Any = None,
+        columns: Sequence[str] | None = None,
+        prefix: str = "",
+        on_bad_rows: str = "report",
+        n_jobs: int | None = None,
+    ) -> Any:
+        """Answer Arrow record batches as they come, a batch of answers for each.
+
+        For tables that do not fit into memory, and for engines that hand out batches: it has the
+        shape of Spark's ``mapInArrow``. Rows are answered as by `explain_batch`, to the last bit.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            Columns are found by name; others may stand beside them, of any type.
+        target : label, collection of labels, name of a column, or None
+            One wish for all rows, or the column that holds one for each (empty for any other
+            class). Of a label that is the name of a column too, write a set: ``{"yes"}``.
+        schema : pyarrow.Schema, optional
+            Of the batches; by default their own `schema`, or that of the first of them.
+        columns : sequence of str, optional
+            The columns to give back; all of them by default.
+        prefix : str, optional
+            Put before the names of the columns that are added.
+        on_bad_rows : {"report", "raise"}
+            What to do about rows that cannot be read: "report" gives them the status "invalid"
+            and says why in the column `reason`.
+        n_jobs : int, optional
+            Number of threads or processes, as for `explain_batch`.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            An iterator of record batches, whose `schema` is known at once. Behind the columns
+            that are given back: for each feature f a column ``f_after``; `cost`, `lower_bound`,
+            `gap` and `status` as `explain_batch` has them; `prediction`, `original_prediction`
+            and `prototype`; `changed`, the names of the features that change; `reason`.
+            Integers, decimals on a grid, dates and levels keep their type if it has room for
+            every answer; other numbers are doubles, as they were proved.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+        >>> batch = pa.record_batch({"id": ["a", "b", "c"], "income": [1.0, 3.0, None]})
+        >>> answers = clvq.Explainer(model).map_batches([batch], target="yes")
+        >>> answers.schema.names[:4]
+        ['id', 'income', 'income_after', 'cost']
+        >>> told = answers.read_all()
+        >>> told["income_after"].to_pylist(), told["status"].to_pylist()
+        ([2.0..., 3.0, None], ['optimal', 'optimal', 'invalid'])
+        """
+        return answer_batches(
+            self,
+            batches,
+            target,
+            schema=schema,
+            columns=columns,
+            prefix=prefix,
+            on_bad_rows=on_bad_rows,
+            n_jobs=n_jobs,
+        )
+
+    def output_schema(
+        self,
+        schema: Any,
+        target: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        prefix: str = "",
+    ) -> Any:
+        """Say which schema `map_batches` gives back for batches of a schema.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+        target, columns, prefix
+            As for `map_batches`.
+
+        Returns
+        -------
+        pyarrow.Schema
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], [0, 1], feature_names=["income"])
+        >>> schema = pa.schema([("income", pa.float32())])
+        >>> clvq.Explainer(model).output_schema(schema).field("income_after").type
+        DataType(double)
+        """
+        question = BatchQuestion.of(self, schema, target, columns=columns, prefix=prefix)
+        return question.output_schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that the model takes, whether it sees them or not."""
+        return self._source.columns
+
+    @property
+    def scales(self) -> tuple[str, ...]:
+        """The scales on which the cost measures some columns, such as ``log1p(income)``."""
+        return self._source.scales
+
+    def verify(self, counterfactual: Counterfactual) -> float:
+        """Recompute the lower bound of an answer from its certificate, without any solver.
+
+        Parameters
+        ----------
+        counterfactual : Counterfactual
+            An answer of this explainer, or of one with the same model, cost and constraints.
+
+        Returns
+        -------
+        float
+            The cost that no counterfactual undercuts, as `counterfactual.lower_bound`.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"])
+        >>> explainer = clvq.Explainer(model)
+        >>> cf = explainer.explain([1.0, 0.0])
+        >>> explainer.verify(cf) == cf.lower_bound
+        True
+        """
+        if not isinstance(counterfactual, Counterfactual):
+            raise InvalidInputError(
+                f"counterfactual is {told(counterfactual)}; expected a Counterfactual as "
+                f"`explain` returns it."
+            )
+        if counterfactual.status is Status.INVALID:
+            return 0.0
+        target_mask = wished_prototypes(self.model, counterfactual.target, -1)
+        row = counterfactual.original_values
+        if not self._source.coordinates.holds(row):
+            return 0.0
+        view = self.prepared_for(row)
+        question = view.answers.question(view.inner(row), target_mask)
+        certificate, cost = counterfactual.certificate, counterfactual.cost
+        # Only what this package wrote is asked: an object that looks alike could say anything.
+        if type(certificate) not in (CellCertificate, BoxCertificate) or not isinstance(
+            cost, float
+        ):
+            return 0.0
+        with np.errstate(all="ignore"):
+            return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
+
+    def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
+        """Return an explainer that asks the same but for one constraint, to see what it costs.
+
+        Parameters
+        ----------
+        constraint : int
+            Its position in `constraints`.
+        time_limit : float, optional
+            Seconds per answer; as here by default.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
+        >>> explainer = clvq.Explainer(model, constraints=["x0 <= 1"])
+        >>> freed = explainer.without(0)
+        >>> [round(asked.explain([1.0, 0.0]).cost, 6) for asked in (explainer, freed)]
+        [3.0, 1.5]
+        """
+        if not 0 <= constraint < len(self.constraints):
+            raise InvalidInputError(
+                f"constraint is {constraint!r}; expected a position in the list of "
+                f"{len(self.constraints)} constraints."
+            )
+        changes: dict[str, Any] = {
+            "constraints": self.constraints[:constraint] + self.constraints[constraint + 1 :]
+        }
+        if time_limit is not None:
+            changes["time_limit"] = at_least_zero("time_limit", time_limit)
+        other = self._asking(**changes)
+        other._refuse_unpriced()
+        return other

@@ -1,0 +1,273 @@
+"""What is asked of which model, and how one row that has been read is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.batch.confirmation import confirmed
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.questions import Question
+from counterlvq.explainer.settings import (
+    at_least_zero,
+    checked_constraints,
+    checked_cost,
+    checked_method,
+    with_those_of,
+)
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, plain, read_only
+from counterlvq.numeric.memory import Kept
+from counterlvq.pipelines.source import ExplainedModel, source_of
+from counterlvq.prepared import FeatureCondition, Prepared
+from counterlvq.presentation.numbers import cost_text
+from counterlvq.presentation.progress import reporter
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.level_prices import refuse_unpriced
+from counterlvq.problem.seen import outside_of
+from counterlvq.problem.targets import labels_of, wished_prototypes
+from counterlvq.results import Counterfactual
+from counterlvq.search.branch_and_bound import Progress
+from counterlvq.search.conflicts import Reason
+from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.strategies import conflict
+from counterlvq.tables.features import Features
+from counterlvq.types import Method, Status
+
+__all__ = ["OneRow"]
+
+# Combinations of levels for which everything is kept prepared.
+_MOST_VIEWS = 256
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
+class OneRow:
+    """A question about any one row: model, cost, constraints and limits, prepared once."""
+
+    model: PrototypeModel
+    cost: Cost
+    constraints: tuple[Constraint | str, ...]
+    margin: float | None
+    method: Method
+    time_limit: float | None
+    gap: float
+    features: Features
+    _source: ExplainedModel
+    prices: Prices  # the cost, column by column of `features`
+    _views: Kept[Hashable, Prepared]
+    _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
+
+    def _prepare(
+        self,
+        model: Any,
+        cost: Cost | None,
+        constraints: Sequence[Constraint | str],
+        margin: float | None,
+        method: str,
+        time_limit: float | None,
+        gap: float,
+        features: Any,
+        threshold: float | None,
+    ) -> None:
+        put = partial(object.__setattr__, self)
+        put("cost", checked_cost(cost))
+        put("_source", source_of(model, features, self.cost, threshold))
+        if isinstance(self.cost, Manhattan):
+            put("cost", self.cost.for_columns(self._source.columns))
+        put("model", self._source.model)
+        put("features", self._source.features)
+        put("constraints", with_those_of(self.features, checked_constraints(constraints)))
+        put("margin", None if margin is None else at_least_zero("margin", margin))
+        put("method", checked_method(method))
+        put("time_limit", None if time_limit is None else at_least_zero("time_limit", time_limit))
+        put("gap", at_least_zero("gap", gap))
+        put("prices", Prices.of(self.cost, self.features, self._source.columns))
+        put("_views", Kept(_MOST_VIEWS))
+        put("_read", {})
+        _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
+        self._refuse_unpriced()
+
+    def _refuse_unpriced(self) -> None:
+        """Refuse changes of level that could come up and have no price."""
+        stated = (as_constraint(item).conditions(self.features) for item in self.constraints)
+        parts = [part for conditions in stated for part in conditions]
+        refuse_unpriced(self.prices.missing, self.features, parts)
+
+    def _answer(
+        self,
+        row: Floats,
+        target: Any,
+        push: float = 1.0,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> Counterfactual:
+        """Answer for one input that has been read.
+
+        `push` multiplies the lead that the user's own `predict` is taken to need, where it
+        has rejected an answer among others.
+        """
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+            return self._searched(row, target, push, progress)
+
+    def _searched(
+        self, row: Floats, target: Any, push: float, progress: bool | Callable[[Progress], None]
+    ) -> Counterfactual:
+        view = self.prepared_for(row)
+        factual = view.inner(row)
+        now = view.rules.verdict(factual[None, :])
+        nearest = int(now.prototype[0])
+        target_mask = wished_prototypes(view.model, target, nearest)
+        view.answers.get_ready()
+        context = SearchContext.begun(view.rules, factual, target_mask, self.time_limit)
+        if target_mask[nearest] and now.steady[0] and push == 1.0 and view.holds(factual):
+            return self._unchanged(row, nearest, target_mask)
+        question = view.answers.question(factual, target_mask)
+        with reporter(progress) as report:
+            find, prototype = confirmed(
+                question, context, lambda asked: view.find(question, asked, report), push
+            )
+        return self._result(row, view, question, context, find, prototype, nearest)
+
+    def _asking(self, **changes: Any) -> Self:
+        """Return an explainer that asks something else."""
+        other = copy(self)
+        for name, value in {**changes, "_views": Kept(_MOST_VIEWS), "_read": {}}.items():
+            object.__setattr__(other, name, value)
+        return other
+
+    def _check(
+        self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
+    ) -> tuple[bool, float]:
+        """Whether `shown` is an answer for `row` that costs at most `most`, and what it costs.
+
+        The constraints have to hold to the last digit, and the user's own model is asked.
+        """
+        with np.errstate(all="ignore"):
+            view = self.prepared_for(row)
+            x, y = view.inner(row), view.inner(shown)
+            judged = view.rules.judged(y[None, :], x[None, :])
+            cost = float(judged.cost[0])
+            if not cost <= most:
+                return False, cost
+            target_mask = wished_prototypes(view.model, target, -1)
+            answer = view.rules.accepts(y, x, target_mask, judged=judged)
+            confirms = view.rules.confirms
+            return answer is not None and confirms(answer, target_mask) is not None, cost
+
+    def prepared_for(self, row: Floats | None = None) -> Prepared:
+        """Return what does not depend on a row beyond its levels, prepared once."""
+        source, coordinates = self._source, self._source.coordinates
+        if row is None:
+            here = coordinates.levels, ()
+            return self._views.get(here, lambda: (Prepared(self, source, read=self._read), 1))
+        outside = outside_of(self.constraints, self.features, row)
+        return self._views.get(
+            (coordinates.seen_from(row).levels, outside),
+            lambda: (Prepared(self, source.seen_from(row), dict(outside), self._read), 1),
+        )
+
+    def _without_margin(
+        self, row: Floats, reason: str, context: SearchContext
+    ) -> tuple[float, str]:
+        """Say what there is without the margin that cannot be had: a bound, and words.
+
+        In the time that is left.
+        """
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
+        found = other._answer(row, list(labels_of(self.model, context.target_mask)))
+        if found.status is Status.INFEASIBLE:
+            return np.inf, reason
+        cost = f"; without it one costs {cost_text(found.cost)}" if found.status.has_answer else ""
+        return found.lower_bound, f"none keeps the margin of {self.margin:g}{cost}"
+
+    def _within_rules(self, row: Floats, context: SearchContext) -> Counterfactual | None:
+        """Find the closest row that meets the constraints, whatever the model says of it."""
+        if context.target_mask.all():
+            return None
+        limit = None if self.time_limit is None else max(0.0, context.seconds_left())
+        other = self._asking(margin=None, time_limit=limit)
+        return replace(other._answer(row, self.model.classes.tolist()), check=other._check)
+
+    def _unchanged(
+        self, row: Floats, nearest: int, target_mask: NDArray[np.bool_]
+    ) -> Counterfactual:
+        label = plain(self.model.labels[nearest])
+        return Counterfactual(
+            values=row,
+            original_values=row,
+            status=Status.OPTIMAL,
+            cost=0.0,
+            lower_bound=0.0,
+            gap=0.0,
+            resolution=0.0,
+            prediction=label,
+            original_prediction=label,
+            target=labels_of(self.model, target_mask),
+            prototype=nearest,
+            features=self.features,
+            reason="the input has a wished-for label already",
+            bound_with_margin=0.0,
+            part=self.model.meaning.part,
+        )
+
+    def _result(
+        self,
+        row: Floats,
+        view: Prepared,
+        question: Question | BoxQuestion,
+        context: SearchContext,
+        find: SearchResult,
+        prototype: int,
+        nearest: int,
+    ) -> Counterfactual:
+        verdict = view.verdict(question, find, context)
+        status = verdict.status
+        values = np.full(row.shape, np.nan)
+        if find.answer is not None:
+            values = view.outer(find.answer.y, row)
+        read_only(values)
+        steps = list(find.engines)
+        if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
+            steps.append("the time limit was reached")
+        why = Reason((), True, "; ".join(steps))
+        bound, reason = verdict.bound, why.words
+        if status is Status.INFEASIBLE:
+            count = len(self.constraints)
+            why = conflict(view.answers, question, context, find, count, view.template_with)
+            reason = why.words
+            if self.margin:
+                bound, reason = self._without_margin(row, reason, context)
+        broken = view.broken_by(question.x)
+        return Counterfactual(
+            values=values,
+            original_values=row,
+            status=status,
+            cost=find.cost,
+            lower_bound=bound,
+            gap=verdict.gap,
+            resolution=verdict.resolution,
+            margin=self.margin or 0.0,
+            broken=broken,
+            within_rules=self._within_rules(row, context) if broken else None,
+            prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
+            original_prediction=plain(self.model.labels[nearest]),
+            target=labels_of(self.model, context.target_mask),
+            prototype=prototype,
+            features=self.features,
+            reason=reason,
+            bound_with_margin=bound,
+            conflict=tuple(self.constraints[k] for k in why.clashing),
+            conflict_is_irreducible=why.is_irreducible,
+            certificate=find.certificate,
+            part=self.model.meaning.part,
+            scales=self._source.scales,
+        )

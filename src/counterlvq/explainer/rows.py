@@ -1,0 +1,232 @@
+"""How the rows of a table are answered: by compiled kernels where those do, else one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from counterlvq.batch.bad_rows import OnBadRows, WithBadRows, spread
+from counterlvq.batch.confirmation import confirm_table, withdrawn
+from counterlvq.batch.engine import BatchRun, Table
+from counterlvq.batch.mixed import MixedRun, alike
+from counterlvq.batch.processes import answer_rows
+from counterlvq.batch.result import CounterfactualBatch, GivenTable
+from counterlvq.certified.saving import save_lines
+from counterlvq.explainer.one_row import OneRow
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats
+from counterlvq.problem.seen import rows_outside, sides_outside
+from counterlvq.problem.targets import RowTargets, targets_per_row, wished_prototypes
+from counterlvq.programs.kernel_data import KernelData
+from counterlvq.results import Counterfactual
+from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
+from counterlvq.tables.frames import TableView
+
+__all__ = ["explain_rows"]
+
+
+def explain_rows(
+    asked: OneRow, X: ArrayLike, target: Any, jobs: int, progress: bool, on_bad_rows: OnBadRows
+) -> CounterfactualBatch:
+    """Answer each row of a table, and put the answers together."""
+    given = asked._source.seen(X)
+    reading = asked._source.read(given, report=on_bad_rows is OnBadRows.REPORT)
+    rows, gaps, good = reading.values, reading.missing, reading.good
+    count = len(rows)
+    wishes = targets_per_row(asked.model, target, count)
+    if wishes is None:
+        wished_prototypes(asked.model, target, 0)  # an unknown label is refused at once
+    whole = RowAsker(asked, rows, target, wishes, gaps=gaps)
+    breaks = np.zeros(count, dtype=bool)
+    ask: Callable[[int], Counterfactual] = whole
+    if len(good) == count:
+        named = given if isinstance(given, TableView) else None
+        table, breaks = _answered(asked, whole, named, jobs, progress)
+    else:
+        # The others are answered as if the bad rows were not there.
+        asker = whole.taking(good)
+        found = Table.blank(0, rows.shape[1])
+        if good.size:
+            named = given.taking(good) if isinstance(given, TableView) else None
+            found, breaks[good] = _answered(asked, asker, named, jobs, progress)
+        table = spread(found, good, *rows.shape)
+        places = {int(row): k for k, row in enumerate(good)}
+        ask = WithBadRows(
+            asker, places, reading.problems, rows, whole.wish, asked.model, asked.features
+        )
+    return CounterfactualBatch(
+        values=table.X,
+        original_values=rows,
+        cost=table.cost,
+        lower_bound=table.bound,
+        gap=table.gap,
+        resolution=table.resolution,
+        status=table.status,
+        prototype=table.prototype,
+        original_prototype=table.nearest,
+        second_engine=table.second,
+        labels=asked.model.labels,
+        features=asked.features,
+        rows=np.arange(count),
+        has_target=_has_target(asked.model, table.nearest, target, wishes) & (table.nearest >= 0),
+        breaks_rules=breaks,
+        ask=ask,
+        given=GivenTable(given if isinstance(given, TableView) else None, asked._source.like),
+        check=asked._check,
+        certify=partial(save_lines, explainer=asked),
+        respond=asked._source.responds,
+        gaps=gaps,
+    )
+
+
+def _answered(
+    asked: OneRow, asker: RowAsker, given: TableView | None, jobs: int, progress: bool
+) -> tuple[Table, NDArray[np.bool_]]:
+    """Answer rows that have been read, by kernels or one by one, and say which break rules."""
+    rows, view = asker.rows, asked.prepared_for()
+    breaks = None
+    if isinstance(view.answers, Exact) and not asked._source.coordinates.links:
+        stated = view.answers.stated
+        bulk = BatchRun(
+            view.model, view.rules, stated, rows, asker.wish, partial(_kernel_data, asked), asker
+        )
+        table = bulk.run(asker.wishes, jobs, progress)
+        for i in rows_outside(asked.constraints, asked.features, rows).tolist():
+            table.put(i, asker.again(i, 1.0))
+    elif _is_flat(view.answers) and asked.time_limit is None:
+        breaks = np.zeros(len(rows), dtype=bool)
+        table = _answered_mixed(asked, asker, jobs, progress, breaks)
+    else:
+        kept = answer_rows(asker, range(len(rows)), jobs, progress)
+        table = Table.of(rows, list(kept.values()), _nearest(asked, rows))
+        asker.known.update(kept)
+    if asked._source.says is not None:
+        confirm_table(table, asked._source.says, asked.model, asker)
+    if asker.gaps is not None:
+        stays = asker.gaps & (rows == table.X) & (table.prototype >= 0)[:, None]
+        labels = asked.model.labels[table.prototype]
+        for i in asked._source.rejected(given, table.X, stays, labels):
+            asker.known[i] = asker(i)
+            table.put(i, asker.withdraw(i))
+    return table, _breaks_rules(asked, rows) if breaks is None else breaks
+
+
+def _is_flat(answers: Strategy) -> bool:
+    """Whether the compiled branch and bound may take rows: it looks at no clock in a batch."""
+    return isinstance(answers, BranchAndBound) and answers.flat is not None
+
+
+def _answered_mixed(
+    asked: OneRow, asker: RowAsker, jobs: int, progress: bool, breaks: NDArray[np.bool_]
+) -> Table:
+    """Answer rows on a lattice: rows with the same levels together, then what is left."""
+    rows, says = asker.rows, asked._source.says
+    told = None if says is None else np.asarray(says(rows))
+    groups = alike(_view_keys(asked, rows))
+    run = MixedRun(rows, groups, asked.prepared_for, asker.wish, told, breaks)
+    table, left = run.run(jobs, progress)
+    kept = answer_rows(asker, left.tolist(), jobs, progress)
+    for i, answer in kept.items():
+        table.put(i, answer)
+        table.second[i] = True
+    asker.known.update(kept)
+    return table
+
+
+def _view_keys(asked: OneRow, rows: Floats) -> Floats:
+    """State what the view of a row depends on, (n, k): levels, and ranges it is outside of."""
+    levels = [j for j, feature in enumerate(asked.features) if not feature.is_number]
+    return np.hstack([rows[:, levels], sides_outside(asked.constraints, asked.features, rows)])
+
+
+def _kernel_data(asked: OneRow, target_mask: NDArray[np.bool_]) -> KernelData | None:
+    """Prepare a target for the kernels; without any time nothing is solved."""
+    answers = asked.prepared_for().answers
+    if asked.time_limit == 0 or not isinstance(answers, Exact):
+        return None
+    return answers.prepared(target_mask)[1]
+
+
+def _nearest(asked: OneRow, rows: Floats) -> NDArray[np.intp]:
+    """Nearest prototype of each input, (n,)."""
+    if not asked._source.coordinates.has_levels and not asked._source.coordinates.links:
+        return asked.prepared_for().rules.verdict(rows).prototype
+    views = ((asked.prepared_for(row), row) for row in rows)
+    told = [view.rules.verdict(view.inner(row)[None]).prototype[0] for view, row in views]
+    return np.array(told)
+
+
+def _has_target(
+    model: PrototypeModel, nearest: NDArray[np.int64], target: Any, wishes: RowTargets | None
+) -> NDArray[np.bool_]:
+    """Which rows have a wished-for label as they are, (n,)."""
+    out = np.zeros(len(nearest), dtype=bool)
+    listed = (target,) if wishes is None else wishes.wishes
+    codes = np.zeros(len(nearest), dtype=np.int64) if wishes is None else wishes.codes
+    for code, wish in enumerate(listed):
+        if wish is not None:  # any other label than the present one
+            mine = codes == code
+            out[mine] = wished_prototypes(model, wish, -1)[nearest[mine]]
+    return out
+
+
+def _breaks_rules(asked: OneRow, rows: Floats) -> NDArray[np.bool_]:
+    """Which rows break the constraints, or the ranges of features, as they are, (n,)."""
+    if not asked.constraints and not asked.prepared_for().source.coordinates.own_conditions:
+        return np.zeros(len(rows), dtype=bool)
+    if not isinstance(asked.prepared_for().answers, Exact):
+        views = ((row, asked.prepared_for(row)) for row in rows)
+        return np.array([bool(view.broken_by(view.inner(row))) for row, view in views])
+    out = ~asked.prepared_for().rules.judged(rows, rows).good
+    for i in rows_outside(asked.constraints, asked.features, rows).tolist():
+        view = asked.prepared_for(rows[i])
+        out[i] = not view.holds(view.inner(rows[i]))
+    return out
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowAsker:
+    """Asks again about one row of a batch, now with certificate and conflict."""
+
+    asked: OneRow
+    rows: Floats
+    target: Any
+    wishes: RowTargets | None
+    known: dict[int, Counterfactual] = field(default_factory=dict)  # answers that are kept
+    gaps: NDArray[np.bool_] | None = None  # where values are missing
+
+    def wish(self, i: int) -> Any:
+        """Return what is wished for a row."""
+        return self.target if self.wishes is None else self.wishes.of(i)
+
+    def taking(self, at: NDArray[np.int64]) -> RowAsker:
+        """Ask about the listed rows alone."""
+        wishes = None if self.wishes is None else self.wishes._replace(codes=self.wishes.codes[at])
+        gaps = None if self.gaps is None else self.gaps[at]
+        return RowAsker(self.asked, self.rows[at], self.target, wishes, gaps=gaps)
+
+    def __call__(self, i: int) -> Counterfactual:
+        known = self.known.get(i)
+        return self._answer(i) if known is None else known
+
+    def again(self, i: int, push: float) -> Counterfactual:
+        """Answer a row further in, and keep that answer."""
+        self.known[i] = self._answer(i, push)
+        return self.known[i]
+
+    def _answer(self, i: int, push: float = 1.0) -> Counterfactual:
+        answer = self.asked._answer(self.rows[i], self.wish(i), push)
+        if self.gaps is None or not self.gaps[i].any():
+            return answer
+        return answer.lacking(self.gaps[i])
+
+    def withdraw(self, i: int) -> Counterfactual:
+        """Take back an answer that the user's model does not confirm."""
+        self.known[i] = withdrawn(self.known[i])
+        return self.known[i]

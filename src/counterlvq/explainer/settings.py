@@ -1,0 +1,74 @@
+"""Check what the caller of an `Explainer` sets: cost, constraints, method, limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import finite_scalar, told
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.seen import constraints_of
+from counterlvq.tables.features import Features
+from counterlvq.types import Method
+
+__all__ = [
+    "at_least_zero",
+    "checked_constraints",
+    "checked_cost",
+    "checked_method",
+    "with_those_of",
+]
+
+
+def checked_cost(cost: Cost | None) -> Cost:
+    """Return the cost, plain Manhattan distance by default."""
+    if cost is None:
+        return Manhattan()
+    if not isinstance(cost, Cost):
+        raise InvalidInputError(
+            f"cost is {cost!r}; expected a cost such as Manhattan(), Euclidean() or "
+            f"Mahalanobis(matrix)."
+        )
+    return cost
+
+
+def checked_constraints(
+    constraints: Sequence[Constraint | str],
+) -> tuple[Constraint | str, ...]:
+    """Return the constraints as a tuple; a single one is refused, for a string is a list too."""
+    if isinstance(constraints, str | bytes | Constraint):
+        raise InvalidInputError(
+            f"constraints is a single {type(constraints).__name__}; expected a list. "
+            f"Write constraints=[{told(constraints)}]."
+        )
+    try:
+        return tuple(constraints)
+    except TypeError:
+        raise InvalidInputError(
+            f"constraints is {constraints!r}; expected a list of constraints and strings."
+        ) from None
+
+
+def with_those_of(
+    features: Features, given: tuple[Constraint | str, ...]
+) -> tuple[Constraint | str, ...]:
+    """Add what the columns ask for, unless it has been said."""
+    return given + tuple(item for item in constraints_of(features) if item not in given)
+
+
+def checked_method(method: str) -> Method:
+    """Return the method by its name."""
+    try:
+        return Method(method)
+    except ValueError:
+        known = ", ".join(repr(str(item)) for item in Method)
+        raise InvalidInputError(f"method is {method!r}; expected one of: {known}.") from None
+
+
+def at_least_zero(name: str, value: float) -> float:
+    """Return a finite number that is not negative."""
+    number = finite_scalar(name, value)
+    if number < 0:
+        raise InvalidInputError(f"{name} is {number:g}; expected a number of at least 0.")
+    return number

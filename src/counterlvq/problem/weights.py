@@ -1,0 +1,108 @@
+"""Weights that make features of different units comparable, from how much each one varies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Real
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.reference import typical_deviation
+from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
+from counterlvq.types import Kind
+
+__all__ = ["is_positive", "mad_weights"]
+
+
+def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
+    """Weights for `Manhattan`: one over the median absolute deviation of each feature.
+
+    A change then counts in units of how much the feature usually varies, so that euros and
+    years can be compared.
+
+    Where more than half of the values are equal (a pool area that is mostly 0), the median
+    absolute deviation is 0 and its inverse is of no use. Such a feature takes the standard
+    deviation instead, as the shell does, and the range where floats cannot hold that. A feature
+    that never varies has no natural unit: it gets the weight `constant` if that is given, else
+    an error.
+
+    Missing values are passed over, column by column; a warning says how many.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), or DataFrame
+        Typically the training rows. Columns of a frame that are no numbers get the weight 1,
+        the price of a switch.
+    constant : float, optional
+        Positive weight of features that never vary.
+
+    Returns
+    -------
+    ndarray of shape (d,)
+
+    Examples
+    --------
+    >>> mad_weights([[1.0, 0.0], [2.0, 10.0], [3.0, 40.0]])
+    array([1. , 0.1])
+    """
+    frame = as_frame(settled(X))
+    if frame is not None:
+        return _frame_weights(frame, constant)
+    rows = matrix_with_gaps("X", X)
+    called = [f"column {j} of X" for j in range(rows.shape[1])]
+    return read_only(_weights(rows, called, constant))
+
+
+def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Floats:
+    if constant is not None and not is_positive(constant):
+        raise InvalidInputError(f"constant is {constant!r}; expected a positive weight or None.")
+    gaps = np.isnan(rows)
+    counts = dict(zip(called, gaps.sum(axis=0).tolist(), strict=True))
+    warn_of_gaps("mad_weights", counts, len(rows))
+    unit = np.array([typical_deviation(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
+    still = np.flatnonzero(unit == 0)
+    if still.size and constant is None:
+        first = rows[~gaps[:, still[0]], still[0]]
+        value = f"is {first[0]:g} in every row" if first.size else "has no value"
+        raise InvalidInputError(
+            f"{called[still[0]]} {value} ({still.size} such column(s) in all), so it has no "
+            f"deviation to weigh by; expected features that vary. Freeze or drop it, or "
+            f"pass constant=1.0 to give it a weight of its own."
+        )
+    weights = np.full(unit.shape, 1.0 if constant is None else float(constant))
+    np.divide(1.0, unit, out=weights, where=unit > 0)
+    return weights
+
+
+def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
+    weights = np.ones(len(frame.names))
+    numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
+    if any(numeric):
+        chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
+        rows = np.stack([_column(frame, name) for name in chosen], axis=1)
+        called = [f"column {name!r}" for name in chosen]
+        weights[numeric] = _weights(rows, called, constant)
+    return read_only(weights)
+
+
+def _column(frame: FrameView, name: str) -> Floats:
+    """Read a column of numbers; NaN where values are missing, and nowhere else."""
+    numbers = numbers_or_days(frame, name, frame.kind(name))
+    bad = np.flatnonzero(~np.isfinite(numbers))
+    cells = frame.values(name) if bad.size else []
+    for i in map(int, bad):
+        if not is_missing(cells[i]):
+            raise InvalidInputError(
+                f"column {name!r}, {frame.row(i)} is {cells[i]!r}; expected a finite number in "
+                f"each row that has one. Fill in or remove such rows first."
+            )
+    return numbers
+
+
+def is_positive(value: object) -> bool:
+    """Whether a weight or a price is a finite number above 0."""
+    return isinstance(value, Real) and 0 < float(value) < np.inf

@@ -1,0 +1,121 @@
+"""Run the compiled branch and bound over rows. Numba is imported when it is first needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.numeric.arrays import Floats
+from counterlvq.programs.box_trees import Lattice, PackedTrees, blank_trees
+from counterlvq.programs.kernel_data import KernelData
+from counterlvq.programs.proof_data import ProofData
+from counterlvq.solvers.compiled import Scratch, scratch_for
+
+__all__ = ["Branched", "Room", "branched", "room_for"]
+
+# Boxes that one row may take before it is left to the search that has no such limit, and how deep
+# they may lie in each other.
+_MOST_NODES = 4096
+_MOST_DEPTH = 256
+# Boxes of many rows that are kept at once, and multipliers for each.
+_KEPT_NODES = 1 << 14
+_PER_NODE = 8
+
+
+class _Places(NamedTuple):
+    """Memory for the lattice columns that may change, and for boxes that wait."""
+
+    at: NDArray[np.int64]  # (q,) position in `KernelData.columns`
+    is_pure: NDArray[np.bool_]  # (c,) linear conditions on lattice columns alone
+    right: Floats  # (c,) their right-hand sides, whether they apply or not
+    down: Floats  # (q,)
+    up: Floats
+    low: Floats
+    high: Floats
+    root_low: Floats
+    root_high: Floats
+    spot: Floats
+    best_spot: Floats
+    miss: Floats
+    below: Floats
+    best_delta: Floats  # (all features,)
+    stack_node: NDArray[np.int64]  # (depth,)
+    stack_low: Floats  # (depth, q)
+    stack_high: Floats
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Room:
+    """Memory of one thread, for one target."""
+
+    family: KernelData
+    lattice: Lattice  # of the columns that may change
+    scratch: Scratch
+    places: _Places
+    trees: PackedTrees
+
+
+def room_for(family: KernelData, lattice: Lattice, rows: int) -> Room:
+    """Set memory aside for one thread that answers up to `rows` rows at a time."""
+    position = np.full(family.center.size, -1, dtype=np.int64)
+    position[family.columns] = np.arange(family.columns.size)
+    kept = position[lattice.column] >= 0
+    own = lattice.only(kept)
+    q, width = own.column.size, family.center.size
+    is_real = np.ones(width, dtype=bool)
+    is_real[lattice.column] = False
+    moved = family.A[:, family.columns] != 0
+
+    def reals(*shape: int) -> Floats:
+        return np.zeros(shape)
+
+    places = _Places(
+        at=position[own.column], is_pure=~moved[:, is_real[family.columns]].any(axis=1),
+        right=reals(family.v.size), down=reals(q), up=reals(q), low=reals(q), high=reals(q),
+        root_low=reals(q),
+        root_high=reals(q), spot=reals(q), best_spot=reals(q), miss=reals(q), below=reals(q),
+        best_delta=reals(width), stack_node=np.zeros(_MOST_DEPTH, dtype=np.int64),
+        stack_low=reals(_MOST_DEPTH, q), stack_high=reals(_MOST_DEPTH, q),
+    )  # fmt: skip
+    pt = family.targets.size
+    nodes = max(_KEPT_NODES, 2 * _MOST_NODES) if rows > 1 else _MOST_NODES + 2
+    trees = blank_trees(rows, nodes, _PER_NODE * nodes, max(pt, nodes), width, family.is_quadratic)
+    return Room(family, own, scratch_for(family), places, trees)
+
+
+class Branched(NamedTuple):
+    """What the kernel says of some rows: not judged yet, and nothing is proved."""
+
+    rows: slice
+    Y: Floats  # (n, all features)
+    code: NDArray[np.int64]  # (n,) as in `compiled.Code`
+    trees: PackedTrees  # of these rows, until the next ones are asked for
+
+
+def branched(
+    room: Room, stated: ProofData, X: Floats, margin: float | None, least: Floats
+) -> Iterator[Branched]:
+    """Answer the rows of X, as many at a time as the trees have room for."""
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.solvers.kernels.branching import branch_absolute, branch_quadratic
+
+    branch = branch_quadratic if room.family.is_quadratic else branch_absolute
+    asked = np.nan if margin is None else float(margin)
+    at, most = 0, room.trees.row_first.size
+    while at < len(X):
+        # Compiled code tells read-only arrays apart and would be compiled twice.
+        part = np.require(X[at : at + most], requirements=["C", "W"])
+        Y, code = np.empty(part.shape), np.empty(len(part), dtype=np.int64)
+        lead = np.array(least[at : at + most], dtype=np.float64)
+        room.trees.used[:] = 0
+        done = branch(
+            room.family, stated, room.lattice, part, 0, asked, lead, _MOST_NODES, room.scratch,
+            room.places, room.trees, Y, code,
+        )  # fmt: skip
+        yield Branched(slice(at, at + done), Y[:done], code[:done], room.trees)
+        at += done

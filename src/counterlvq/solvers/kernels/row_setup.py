@@ -1,0 +1,141 @@
+"""What a row needs before it is solved, and after: bounds, right-hand sides, scores, the point."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from counterlvq.numeric.jit import jit
+from counterlvq.numeric.tolerances import CROSSING, MOST_BLURS, SHARE_OF_LEAD, UNIT
+from counterlvq.solvers.kernels.conditions import INF
+
+__all__ = [
+    "default_margin",
+    "delta_of",
+    "fill_box",
+    "fill_right_sides",
+    "place_point",
+    "project",
+    "scores_of",
+]
+
+
+@jit
+def project(x, center, F_diagonal, F, plain, z0):
+    """Take an input to the space of the metric, into `z0`; no claim rests on its digits."""
+    for c in range(z0.size):
+        if plain:
+            z0[c] = x[c] - center[c]
+        elif F_diagonal.size:
+            # One coordinate more is that of offsets, in which no input moves.
+            z0[c] = F_diagonal[c] * (x[c] - center[c]) if c < x.size else 0.0
+        else:
+            total = 0.0
+            for j in range(x.size):
+                total += F[c, j] * (x[j] - center[j])
+            z0[c] = total
+
+
+@jit
+def fill_box(x, columns, column, slope, old, value, fixes, unit, least, most,
+              lower, upper, lo, hi, spread):  # fmt: skip
+    """Bounds of each feature, absolute and in units of u; False if some leave no room."""
+    for j in range(columns.size):
+        lower[j], upper[j] = -INF, INF
+    for b in range(column.size):
+        given = 0.0
+        for j in range(x.size):
+            if old[b, j] != 0.0:
+                given += old[b, j] * x[j]
+        end = (value[b] - given) / slope[b]
+        if not fixes[b] and slope[b] * end + given - value[b] > 0:
+            # The end is itself rounded; step inside where the row would show it.
+            end = np.nextafter(end, -INF if slope[b] > 0 else INF)
+        j = column[b]
+        if slope[b] > 0 or fixes[b]:
+            upper[j] = min(upper[j], end)
+        if slope[b] < 0 or fixes[b]:
+            lower[j] = max(lower[j], end)
+    for j in range(columns.size):
+        here = x[columns[j]]
+        if lower[j] > upper[j]:
+            if lower[j] - upper[j] > CROSSING * max(abs(lower[j]), abs(upper[j])):
+                return False
+            lower[j] = upper[j]
+        lo[j], hi[j] = (lower[j] - here) * unit[j], (upper[j] - here) * unit[j]
+        far = max(abs(least[j] - here), abs(most[j] - here))
+        if lower[j] > -INF:
+            far = max(far, abs(lower[j] - here))
+        if upper[j] < INF:
+            far = max(far, abs(upper[j] - here))
+        spread[j] = far
+    return True
+
+
+@jit
+def fill_right_sides(x, columns, spread, A, R, v, equality, h, tight, far):
+    """Right-hand sides of the linear constraints, tightened by what rounding can blur.
+
+    `far` becomes how far the data, or a constraint on its own, could make a feature go.
+    """
+    for j in range(columns.size):
+        far[j] = spread[j]
+    for c in range(v.size):
+        right, size = v[c], abs(v[c])
+        for j in range(x.size):
+            right -= (A[c, j] + R[c, j]) * x[j]
+            size += (abs(A[c, j]) + abs(R[c, j])) * abs(x[j])
+        for j in range(columns.size):
+            weight = abs(A[c, columns[j]])
+            size += weight * spread[j]
+            if weight > 0.0:
+                far[j] = max(far[j], abs(right) / weight)
+        tight[c] = CROSSING * size
+        h[c] = right if equality[c] else right - tight[c]
+
+
+@jit
+def scores_of(z0, anchors, out):
+    """Squared distances to anchors, into `out`."""
+    for k in range(anchors.shape[0]):
+        total = 0.0
+        for c in range(z0.size):
+            gap = z0[c] - anchors[k, c]
+            total += gap * gap
+        out[k] = total
+
+
+@jit
+def place_point(delta, x, columns, lower, upper, y, change):
+    """Turn a change into a point within the bounds exactly, and say what has changed."""
+    for j in range(x.size):
+        y[j] = x[j]
+        change[j] = 0.0
+    for j in range(columns.size):
+        at = columns[j]
+        y[at] = min(max(x[at] + delta[at], lower[j]), upper[j])
+        change[at] = y[at] - x[at]
+
+
+@jit
+def default_margin(behind, score, error, terms):
+    """Least lead that rounding in `predict` respects and a proof does not notice.
+
+    `error` is the length of the rounding of what is squared in the score of the prototype that
+    is to win; its rival is as far away where the two meet.
+    """
+    least = 4.0 * (2.0 * np.sqrt(score) * error + error * error + terms * UNIT * score)
+    return min(max(SHARE_OF_LEAD * behind, least), MOST_BLURS * least)
+
+
+@jit
+def delta_of(is_quadratic, u, columns, prices, B, delta):
+    """Write a change in the user's units, for all features."""
+    delta[:] = 0.0
+    for j in range(columns.size):
+        move = 0.0
+        if is_quadratic:
+            for c in range(columns.size):
+                move += B[j, c] * u[c]
+        else:
+            move = u[j] / prices[j]
+        delta[columns[j]] = move
