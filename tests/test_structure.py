@@ -52,8 +52,11 @@ ROOMS = {
     " results prepared",
     "questions": "visible errors types numeric tables model programs certificates search problem"
     " pipelines presentation results prepared",
+    "streaming": "visible errors types files numeric tables model problem presentation batch"
+    " prepared",
     "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " presentation results batch prepared certified questions",
+    " presentation results batch prepared certified questions streaming",
+    "dask": "errors numeric streaming",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer questions",
     "report": "visible errors types files numeric tables programs certificates problem presentation"
@@ -280,6 +283,7 @@ PUBLIC = {
     "Counterfactual",
     "CounterfactualBatch",
     "CounterlvqError",
+    "DatasetSummary",
     "Decrease",
     "Euclidean",
     "Explainer",
@@ -317,6 +321,7 @@ PUBLIC = {
     "__version__",
     "angle_model",
     "as_prototype_model",
+    "explain_dataset",
     "import_prototypes",
     "load",
     "load_exported",

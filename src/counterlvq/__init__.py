@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from counterlvq.questions.robustness import Robustness, robustness
     from counterlvq.results import Counterfactual
     from counterlvq.search.branch_and_bound import Progress
+    from counterlvq.streaming.dataset import DatasetSummary, explain_dataset
     from counterlvq.tables.features import Feature, Features
     from counterlvq.tables.reference import Reference
     from counterlvq.types import Status
@@ -78,6 +79,7 @@ __all__ = [
     "Counterfactual",
     "CounterfactualBatch",
     "CounterlvqError",
+    "DatasetSummary",
     "Decrease",
     "Euclidean",
     "Explainer",
@@ -115,6 +117,7 @@ __all__ = [
     "__version__",
     "angle_model",
     "as_prototype_model",
+    "explain_dataset",
     "import_prototypes",
     "load",
     "load_exported",
@@ -165,6 +168,7 @@ _HOMES = {
     "questions.robustness": ("Robustness", "robustness"),
     "results": ("Counterfactual",),
     "search.branch_and_bound": ("Progress",),
+    "streaming.dataset": ("DatasetSummary", "explain_dataset"),
     "tables.features": ("Feature", "Features"),
     "tables.reference": ("Reference",),
     "types": ("Status",),

@@ -20,6 +20,7 @@ __all__ = [
     "is_wide",
     "placed",
     "read_at_most",
+    "sync_folder",
     "whole_file",
 ]
 
@@ -77,7 +78,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
     finally:
         _unfinished.pop(part, None)
-    _sync_folder(folder)
+    sync_folder(folder)
 
 
 def placed() -> bool:
@@ -109,7 +110,7 @@ def _mode_of(path: str | os.PathLike[str]) -> int | None:
         return None
 
 
-def _sync_folder(folder: str) -> None:
+def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Let the new name survive a loss of power, where folders can be synced at all."""
     if not hasattr(os, "O_DIRECTORY"):
         return

@@ -196,3 +196,11 @@ def test_disagreement_and_invalid_answers_are_complained_about():
 )
 def test_durations_read_well(seconds, words):
     assert duration(seconds) == words
+
+
+def test_datasets_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    from benchmarks import datasets
+
+    assert datasets.main(["--quick"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith("| 2,000 | ")

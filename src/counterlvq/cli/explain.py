@@ -13,6 +13,7 @@ import numpy as np
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
+from counterlvq.cli.datasets import explain_into_folder, names_folder
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
@@ -58,7 +59,14 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
     "--format", "kind", type=click.Choice(FORMATS), help="By default, as --output ends; else table."
 )
 @click.option(
-    "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
+    "--output",
+    "-o",
+    default="-",
+    metavar="FILE",
+    help="Where to write; stdout by default. FOLDER/ for a dataset.",
+)
+@click.option(
+    "--prefix", default="", metavar="TEXT", help="Before the columns that a dataset is given."
 )
 @click.option(
     "--escape/--no-escape",
@@ -80,6 +88,7 @@ def explain(
     bad_rows: str,
     kind: str | None,
     output: str,
+    prefix: str,
     escape: bool,
     certificates: str | None,
     model_apart: str | None,
@@ -91,9 +100,20 @@ def explain(
     MODEL is a file of `counterlvq train` or `counterlvq.save`; either may be - for stdin. The rows
     come back with the columns that had to change, the cost, a lower bound for every other
     counterfactual, and the status. Exit code 3 says that some rows have no answer.
+
+    Into a folder (--output FOLDER/) go datasets of any size, files or folders of Parquet or CSV,
+    part by part; the same command goes on with a run that was ended.
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
+    if names_folder(table, output):
+        given = {"--format": kind, "--certificates": certificates, "--vipr": vipr}
+        for option, value in given.items():
+            if value is not None:
+                raise click.UsageError(f"{option} is for tables; a dataset is written as Parquet.")
+        return explain_into_folder(model, table, output, target, jobs, bad_rows, prefix, question)
+    if prefix:
+        raise click.UsageError("--prefix is for datasets, which go into a folder: --output FOLDER/")
     kind = kind or _kind_by_ending(output)
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")

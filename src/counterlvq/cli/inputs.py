@@ -25,6 +25,7 @@ __all__ = [
     "read_matrix",
     "read_model",
     "read_table",
+    "reading",
     "table_options",
 ]
 
@@ -117,6 +118,12 @@ def table_options(command: F) -> F:
     return command
 
 
+def reading() -> Reading:
+    """Say how tables are to be read, as the options have it."""
+    context = click.get_current_context(silent=True)
+    return Reading(**context.meta.get(_KEY, {})) if context else Reading()
+
+
 def read_model(path: str) -> Model:
     """Load a model file; `-` is standard input."""
     return clvq.load(sys.stdin.buffer if path == STDIN else path)
@@ -127,8 +134,7 @@ def read_matrix(path: str, names: Sequence[str]) -> NDArray[np.float64]:
 
     Their names may stand in the first line, in any order; tools that write matrices leave it out.
     """
-    context = click.get_current_context(silent=True)
-    how = Reading(**context.meta.get(_KEY, {})) if context else Reading()
+    how = reading()
     name, whole = _bytes_of(path)
     rows = cells_of(whole, name, how)
     if not rows:
@@ -164,9 +170,7 @@ def read_table(path: str) -> pd.DataFrame:
     """Read a table in CSV, JSON or Parquet, told apart by how it begins; `-` is standard input."""
     name, whole = _bytes_of(path)
     context = click.get_current_context(silent=True)
-    table: pd.DataFrame = table_from(
-        whole, name, Reading(**context.meta.get(_KEY, {})) if context else Reading()
-    )
+    table: pd.DataFrame = table_from(whole, name, reading())
     if table.shape[0] == 0 or table.shape[1] == 0:
         raise clvq.InvalidInputError(
             f"{name} has {table.shape[0]} rows and {table.shape[1]} columns; expected a line with "

@@ -260,6 +260,11 @@ def _typical(
     """Weights by typical deviations: of a table that is named, of training, or of the rows."""
     if reference is None and model.reference is not None:
         return model.reference.weights(features)
+    if reference is None and table is None:
+        raise click.UsageError(
+            "--cost mad has nothing to measure by: the model file has no summary of its training "
+            "table, and a dataset is not read twice. Name a table with --reference."
+        )
     return _measured(features, table if reference is None else read_table(reference))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -31,6 +31,7 @@ from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.tables.features import FeatureKey
+from counterlvq.streaming.answers import BatchQuestion, answer_batches
 from counterlvq.tables.frames import TableView
 from counterlvq.types import Status
 
@@ -242,6 +243,112 @@ class Explainer(OneRow):
         bad = checked_on_bad_rows(on_bad_rows)
         with told_if_too_large("a batch was explained"), np.errstate(all="ignore"):
             return explain_rows(self, X, target, workers(n_jobs), progress, bad)
+
+    def map_batches(
+        self,
+        batches: Iterable[Any],
+        target: Any = None,
+        *,
+        schema: Any = None,
+        columns: Sequence[str] | None = None,
+        prefix: str = "",
+        on_bad_rows: str = "report",
+        n_jobs: int | None = None,
+    ) -> Any:
+        """Answer Arrow record batches as they come, a batch of answers for each.
+
+        For tables that do not fit into memory, and for engines that hand out batches: it has the
+        shape of Spark's ``mapInArrow``. Rows are answered as by `explain_batch`, to the last bit.
+
+        Parameters
+        ----------
+        batches : iterable of pyarrow.RecordBatch
+            Columns are found by name; others may stand beside them, of any type.
+        target : label, collection of labels, name of a column, or None
+            One wish for all rows, or the column that holds one for each (empty for any other
+            class). Of a label that is the name of a column too, write a set: ``{"yes"}``.
+        schema : pyarrow.Schema, optional
+            Of the batches; by default their own `schema`, or that of the first of them.
+        columns : sequence of str, optional
+            The columns to give back; all of them by default.
+        prefix : str, optional
+            Put before the names of the columns that are added.
+        on_bad_rows : {"report", "raise"}
+            What to do about rows that cannot be read: "report" gives them the status "invalid"
+            and says why in the column `reason`.
+        n_jobs : int, optional
+            Number of threads or processes, as for `explain_batch`.
+
+        Returns
+        -------
+        pyarrow.RecordBatchReader
+            An iterator of record batches, whose `schema` is known at once. Behind the columns
+            that are given back: for each feature f a column ``f_after``; `cost`, `lower_bound`,
+            `gap` and `status` as `explain_batch` has them; `prediction`, `original_prediction`
+            and `prototype`; `changed`, the names of the features that change; `reason`.
+            Integers, decimals on a grid, dates and levels keep their type if it has room for
+            every answer; other numbers are doubles, as they were proved.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+        >>> batch = pa.record_batch({"id": ["a", "b", "c"], "income": [1.0, 3.0, None]})
+        >>> answers = clvq.Explainer(model).map_batches([batch], target="yes")
+        >>> answers.schema.names[:4]
+        ['id', 'income', 'income_after', 'cost']
+        >>> told = answers.read_all()
+        >>> told["income_after"].to_pylist(), told["status"].to_pylist()
+        ([2.0..., 3.0, None], ['optimal', 'optimal', 'invalid'])
+        """
+        return answer_batches(
+            self,
+            batches,
+            target,
+            schema=schema,
+            columns=columns,
+            prefix=prefix,
+            on_bad_rows=on_bad_rows,
+            n_jobs=n_jobs,
+        )
+
+    def output_schema(
+        self,
+        schema: Any,
+        target: Any = None,
+        *,
+        columns: Sequence[str] | None = None,
+        prefix: str = "",
+    ) -> Any:
+        """Say which schema `map_batches` gives back for batches of a schema.
+
+        Parameters
+        ----------
+        schema : pyarrow.Schema
+        target, columns, prefix
+            As for `map_batches`.
+
+        Returns
+        -------
+        pyarrow.Schema
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], [0, 1], feature_names=["income"])
+        >>> schema = pa.schema([("income", pa.float32())])
+        >>> clvq.Explainer(model).output_schema(schema).field("income_after").type
+        DataType(double)
+        """
+        question = BatchQuestion.of(self, schema, target, columns=columns, prefix=prefix)
+        return question.output_schema
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the table that the model takes, whether it sees them or not."""
+        return self._source.columns
 
     @property
     def scales(self) -> tuple[str, ...]:

@@ -17,6 +17,7 @@ from counterlvq.tables.values import is_missing
 from counterlvq.types import Kind
 
 __all__ = [
+    "MOST_DECIMALS",
     "STEPS",
     "checked_decimals",
     "checked_end",
@@ -33,7 +34,7 @@ __all__ = [
 # What the multiples of a grid are: the first by default.
 STEPS = ("of value", "of change")
 # A double has no more digits than this after the point that anyone could mean.
-_MOST_DECIMALS = 12
+MOST_DECIMALS = 12
 
 
 def checked_kind(name: str, kind: Kind | str) -> Kind:
@@ -115,10 +116,10 @@ def checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None:
             f"feature {name!r} is {kind} and has decimals; expected them for the kind 'real' only."
         )
     number = real_number(f"feature {name!r}: decimals", decimals)
-    if not 0 <= number <= _MOST_DECIMALS or number != int(number):
+    if not 0 <= number <= MOST_DECIMALS or number != int(number):
         raise InvalidInputError(
             f"feature {name!r} has decimals={told(decimals)}; expected a whole number from 0 to "
-            f"{_MOST_DECIMALS}."
+            f"{MOST_DECIMALS}."
         )
     return int(number)
 

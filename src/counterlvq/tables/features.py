@@ -29,6 +29,7 @@ from counterlvq.tables.declarations import (
     speaks_of_year,
 )
 from counterlvq.tables.feature_checks import (
+    MOST_DECIMALS,
     STEPS,
     checked_decimals,
     checked_end,
@@ -676,7 +677,9 @@ def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feat
             f"with only=[...] if the model does not see it."
         )
     if kind is not Kind.CATEGORICAL:
-        return Feature(name, kind)
+        decimals = table.declared_decimals(name) if kind is Kind.REAL else None
+        has_grid = decimals is not None and 0 <= decimals <= MOST_DECIMALS
+        return Feature(name, kind, decimals=decimals if has_grid else None)
     return Feature(name, kind, levels=table.levels(name))
 
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, once, plain, told
 from counterlvq.tables.dates import days_of
+from counterlvq.tables.decimals import nearest_floats
 from counterlvq.tables.values import (
     checked_names,
     distinct,
@@ -101,6 +102,10 @@ class FrameView(TableView):
     @abstractmethod
     def declared_levels(self, name: str) -> list[Any] | None:
         """List the levels that a dtype carries, None where it carries none."""
+
+    def declared_decimals(self, name: str) -> int | None:
+        """Say how many decimals a dtype has; None for floats and what is no number."""
+        return None
 
     def levels(self, name: str) -> list[Any]:
         """List what a column may hold: the levels of its dtype, else its distinct values."""
@@ -295,7 +300,7 @@ class _Arrow(FrameView):
             return Kind.BOOLEAN
         if types.is_integer(dtype):
             return Kind.WHOLE
-        if types.is_floating(dtype):
+        if types.is_floating(dtype) or types.is_decimal(dtype):
             return Kind.REAL
         if types.is_date(dtype) or (types.is_timestamp(dtype) and dtype.tz is None):
             return Kind.DATE
@@ -313,6 +318,10 @@ class _Arrow(FrameView):
             {name: a if a.dtype.kind in "fiub" else a.tolist() for name, a in arrays.items()}
         )
 
+    def declared_decimals(self, name: str) -> int | None:
+        dtype = self._type(name)
+        return int(dtype.scale) if self._library().types.is_decimal(dtype) else None
+
     def declared_levels(self, name: str) -> list[Any] | None:
         if not self._library().types.is_dictionary(self._type(name)):
             return None
@@ -324,6 +333,8 @@ class _Arrow(FrameView):
         if pa.types.is_integer(dtype) or pa.types.is_floating(dtype) or pa.types.is_boolean(dtype):
             column = self.frame.column(name).cast(pa.float64(), safe=False)
             return np.asarray(column.to_numpy(), dtype=np.float64)
+        if pa.types.is_decimal(dtype):
+            return nearest_floats(self.frame.column(name))
         return numbers_among(self.values(name))
 
     def values(self, name: str) -> list[Any]:
@@ -345,7 +356,9 @@ class _Arrow(FrameView):
     def _array(self, name: str, column: NDArray[Any]) -> Any:
         pa, dtype = self._library(), self._type(name)
         is_whole = pa.types.is_integer(dtype)
-        if column.dtype.kind == "f" and (is_whole or pa.types.is_floating(dtype)):
+        if column.dtype.kind == "f" and (
+            is_whole or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+        ):
             # Real numbers stay real where whole ones stood, and keep all their digits.
             return pa.array(column, pa.float64(), from_pandas=True)
         values = [None if is_missing(value) else plain(value) for value in column.tolist()]

@@ -60,6 +60,22 @@ class Reading:
         return Reading(self.values, self.missing, {**self.problems, **more}) if more else self
 
 
+class _Gaps(NamedTuple):
+    """What stands in for missing values of a column, or why nothing does."""
+
+    fill: float  # NaN for nothing
+    reason: str
+    counts: bool  # whether to say how many there are; of a row by itself, no others are known
+
+    def words(self, count: int) -> str:
+        counted = f" ({count} missing value(s) in that column)" if self.counts else ""
+        because = f": {self.reason}" if self.reason else ""
+        return (
+            f"is missing{counted}{because}; expected a value in each row. Fill in or remove "
+            f"missing values first, or have the pipeline impute them."
+        )
+
+
 class _Column(NamedTuple):
     values: Floats  # (n,)
     missing: Sequence[int] | NDArray[np.intp]  # where something stands in
@@ -87,7 +103,7 @@ def read_rows(
     problems: dict[int, list[str]] = {}
     for j, feature in enumerate(features):
         read = _numbers if feature.is_number else _codes
-        column = read(table, feature, float(codes[j]), known.reason(feature))
+        column = read(table, feature, _Gaps(float(codes[j]), known.reason(feature), not report))
         out[:, j] = column.values
         if len(column.missing):
             missing = np.zeros(out.shape, dtype=bool) if missing is None else missing
@@ -101,7 +117,8 @@ def read_rows(
     return Reading(read_only(out), missing, listed)
 
 
-def _numbers(table: TableView, feature: Feature, fill: float, reason: str) -> _Column:
+def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
+    fill = stand_in.fill
     numbers = numbers_or_days(table, feature.name, feature.kind)
     bad = np.flatnonzero(~np.isfinite(numbers))
     is_off = np.zeros(0, dtype=np.intp)
@@ -117,7 +134,7 @@ def _numbers(table: TableView, feature: Feature, fill: float, reason: str) -> _C
     gaps = [int(i) for i in bad if is_missing(cells[i])]
     wrong: dict[int, str] = {}
     if gaps and np.isnan(fill):
-        wrong = dict.fromkeys(gaps, _missing_words(len(gaps), reason))
+        wrong = dict.fromkeys(gaps, stand_in.words(len(gaps)))
     for i in map(int, bad):
         if not is_missing(cells[i]):
             wrong[i] = _strange_words(feature, cells[i])
@@ -153,7 +170,8 @@ def _off_words(number: float, cell: object) -> str:
     )
 
 
-def _codes(table: TableView, feature: Feature, fill: float, reason: str) -> _Column:
+def _codes(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
+    fill = stand_in.fill
     cells = table.values(feature.name)
     codes = np.array([feature.code(cell) for cell in cells], dtype=np.float64)
     bad = np.flatnonzero(codes < 0)
@@ -165,7 +183,7 @@ def _codes(table: TableView, feature: Feature, fill: float, reason: str) -> _Col
         if not is_missing(cells[i]):
             wrong[i] = _level_words(feature, cells[i])
         elif np.isnan(fill):
-            wrong[i] = _missing_words(len(gaps), reason)
+            wrong[i] = stand_in.words(len(gaps))
     codes[gaps] = fill
     codes[list(wrong)] = np.nan
     return _Column(codes, () if np.isnan(fill) else gaps, wrong)
@@ -178,14 +196,6 @@ def _level_words(feature: Feature, cell: object) -> str:
     return (
         f"is {shown_repr(cell)}, which is none of its levels; expected one of: "
         f"{shortened(map(shown_repr, feature.levels))}.{hint}"
-    )
-
-
-def _missing_words(count: int, reason: str) -> str:
-    because = f": {reason}" if reason else ""
-    return (
-        f"is missing ({count} missing value(s) in that column){because}; expected a value in each "
-        f"row. Fill in or remove missing values first, or have the pipeline impute them."
     )
 
 

@@ -1,0 +1,210 @@
+"""Partitions of a Dask DataFrame, and parts of a dataset, answered by workers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, final
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.numeric.arrays import told
+from counterlvq.streaming.answers import BatchQuestion, Explains
+from counterlvq.streaming.arrow import arrow
+from counterlvq.streaming.csv_source import CsvStyle
+from counterlvq.streaming.dataset import PART_ROWS, DatasetRun, DatasetSummary, opened
+from counterlvq.streaming.identity import digest, model_digest, question_digest
+from counterlvq.streaming.sources import Part
+
+__all__ = ["explain"]
+
+
+def explain(
+    source: Any,
+    explainer: Explains,
+    target: Any = None,
+    *,
+    destination: str | os.PathLike[str] | None = None,
+    columns: Sequence[str] | None = None,
+    prefix: str = "",
+    on_bad_rows: str = "report",
+    part_rows: int = PART_ROWS,
+    client: Any = None,
+    delimiter: str = ",",
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> Any:
+    """Explain a Dask DataFrame, or a dataset, on the workers of a cluster.
+
+    Answers are those of `Explainer.map_batches`, to the last bit.
+
+    Parameters
+    ----------
+    source : dask.dataframe.DataFrame, str or path
+        A DataFrame, or files as `explain_dataset` takes them.
+    explainer : Explainer
+        Each worker gets it once.
+    target, columns, prefix, on_bad_rows
+        As for `Explainer.map_batches`.
+    destination : str or path, optional
+        A folder that all workers can write to. It is filled as by `explain_dataset`, byte for
+        byte, and a run that was ended is gone on with; a part whose worker is lost is answered
+        by another one.
+    part_rows, delimiter, decimal, encoding
+        As for `explain_dataset`.
+    client : distributed.Client, optional
+        For writing; by default the one that is current.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame or DatasetSummary
+        Without `destination` nothing is computed yet. Columns that are added have types of
+        Arrow.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import dask.dataframe as dd
+    >>> import counterlvq as clvq
+    >>> import counterlvq.dask
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    >>> table = dd.from_pandas(pd.DataFrame({"income": [1.0, 3.0]}), npartitions=1)
+    >>> answers = clvq.dask.explain(table, clvq.Explainer(model), "yes")
+    >>> answers.compute(scheduler="synchronous")["prediction"].tolist()
+    ['yes', 'yes']
+    """
+    frames = _needed("dask.dataframe")
+    if isinstance(source, frames.DataFrame):
+        if destination is not None:
+            raise InvalidInputError(
+                "destination is given with a DataFrame, of which nobody can say whether it is the "
+                "same when a run goes on; expected a path as source. Or write the answers with "
+                "their own to_parquet."
+            )
+        return _lazy_frame(source, explainer, target, columns, prefix, on_bad_rows)
+    if not isinstance(source, str | os.PathLike):
+        raise InvalidInputError(
+            f"source is {told(source)} of type {type(source).__name__}; expected a Dask DataFrame "
+            f"or a path."
+        )
+    run = opened(
+        explainer,
+        source,
+        os.devnull if destination is None else destination,
+        target,
+        columns=columns,
+        prefix=prefix,
+        on_bad_rows=on_bad_rows,
+        n_jobs=None,
+        part_rows=part_rows,
+        style=CsvStyle(delimiter, decimal, encoding),
+    )
+    if destination is not None:
+        return _write(run, client)
+    sealed = _Sealed(run, digest(run.identity))
+    return frames.from_map(_read_part, run.parts, sealed=sealed, meta=_typed(run.question, []))
+
+
+def _lazy_frame(
+    source: Any,
+    explainer: Explains,
+    target: Any,
+    columns: Sequence[str] | None,
+    prefix: str,
+    on_bad_rows: str,
+) -> Any:
+    pa, delayed = arrow(), _needed("dask").delayed
+    schema = pa.Schema.from_pandas(source._meta_nonempty, preserve_index=False)
+    question = BatchQuestion.of(
+        explainer,
+        schema.remove_metadata(),
+        target,
+        columns=columns,
+        prefix=prefix,
+        on_bad_rows=on_bad_rows,
+    )
+    sealed = _Sealed(question, digest((model_digest(explainer), question_digest(question))))
+    # As a value of its own in the graph, so that it travels to each worker once.
+    once = delayed(sealed, pure=True, traverse=False)
+    return source.map_partitions(_answer_frame, once, meta=_answer_frame(source._meta, sealed))
+
+
+@final
+class _Sealed:
+    """Something that Dask carries and does not look into: it would take it to pieces."""
+
+    def __init__(self, content: Any, key: str) -> None:
+        self.content, self.key = content, key
+
+    def __dask_tokenize__(self) -> str:
+        return self.key
+
+
+def _answer_frame(frame: Any, sealed: _Sealed) -> Any:
+    """Answer a partition: its columns as they are, and what is added in types of Arrow."""
+    question: BatchQuestion = sealed.content
+    pa, pandas = arrow(), _needed("pandas")
+    table = pa.Table.from_pandas(frame, schema=question.schema, preserve_index=False)
+    batches = [question.answer(batch) for batch in table.combine_chunks().to_batches()]
+    added = _typed(question, batches).drop(columns=list(question.kept)).set_index(frame.index)
+    return pandas.concat([frame[list(question.kept)], added], axis=1)
+
+
+def _typed(question: BatchQuestion, batches: Sequence[Any]) -> Any:
+    """Make a pandas DataFrame whose types do not depend on the rows."""
+    table = arrow().Table.from_batches(batches, schema=question.output_schema)
+    return table.to_pandas(types_mapper=_needed("pandas").ArrowDtype)
+
+
+def _read_part(part: Part, sealed: _Sealed) -> Any:
+    run: DatasetRun = sealed.content
+    answers = [run.question.answer(*pair) for pair in run.source.batches(part)]
+    run.source.refuse_changed(part)
+    return _typed(run.question, answers)
+
+
+def _write(run: DatasetRun, client: Any) -> DatasetSummary:
+    """Have workers write the parts; the folder is held by this process."""
+    distributed = _needed("distributed")
+    if client is None:
+        try:
+            client = distributed.get_client()
+        except ValueError:
+            raise InvalidInputError(
+                "there is no cluster; expected a client of distributed. Start one first, such as "
+                "distributed.Client(n_workers=2, threads_per_worker=1)."
+            ) from None
+    with run.begun() as done:
+        resumed = len(done)
+        left = [part for part in run.parts if part.name not in done]
+        # The result of a task: a worker fetches it once, and lost copies are made again.
+        sealed = _Sealed(run, digest(run.identity))
+        once = client.submit(_itself, sealed, pure=False)
+        futures = [client.submit(_answer_part, once, part, pure=False) for part in left]
+        try:
+            for _, (name, counts) in distributed.as_completed(futures, with_results=True):
+                done[name] = counts
+        except BaseException:
+            client.cancel(futures)
+            raise
+    return run.summary(done, resumed)
+
+
+def _itself(sealed: _Sealed) -> _Sealed:
+    return sealed
+
+
+def _answer_part(sealed: _Sealed, part: Part) -> tuple[str, dict[str, int]]:
+    run: DatasetRun = sealed.content
+    return part.name, run.answer(part)
+
+
+def _needed(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError:
+        library = name.partition(".")[0]
+        raise NotSupportedError(
+            f"counterlvq.dask needs {library}, which is not installed; install it with "
+            f"pip install 'counterlvq[dask]'."
+        ) from None

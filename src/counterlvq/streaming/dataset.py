@@ -1,0 +1,316 @@
+"""Explain a dataset: files in, parts and a manifest out, each row exactly once."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from time import monotonic
+from typing import Any, final
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import finite_scalar, told
+from counterlvq.presentation.progress import progress_bar
+from counterlvq.streaming.answers import BatchQuestion, Explains
+from counterlvq.streaming.csv_source import CsvSource, CsvStyle
+from counterlvq.streaming.folder import AnswerFolder, counts_of
+from counterlvq.streaming.identity import digest, model_digest, question_digest
+from counterlvq.streaming.sources import ParquetSource, Part, Source, listed_files
+from counterlvq.types import Status
+
+__all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "opened"]
+
+# Rows of a part, if row groups are not larger.
+PART_ROWS = 1 << 18
+_FORMAT = 1
+# Seconds between two manifests of a run.
+_OFTEN = 5.0
+
+
+@final
+@dataclass(frozen=True)
+class DatasetSummary:
+    """How a dataset was explained.
+
+    Attributes
+    ----------
+    folder : str
+        Where the answers are: ``part-*.parquet`` and ``_manifest.json``.
+    rows : int
+        How many rows there are in it.
+    statuses : dict from str to int
+        How many of them have which status.
+    parts : int
+        How many parts there are.
+    resumed : int
+        How many of the parts were finished before.
+
+    Examples
+    --------
+    >>> print(DatasetSummary("answers", 3, {"invalid": 1, "optimal": 2}, parts=1))
+    3 rows in 1 parts: 1 invalid, 2 optimal
+    """
+
+    folder: str
+    rows: int
+    statuses: dict[str, int]
+    parts: int
+    resumed: int = 0
+
+    def __str__(self) -> str:
+        ends = ", ".join(f"{count:,} {status}" for status, count in self.statuses.items())
+        again = f", {self.resumed:,} of them from before" if self.resumed else ""
+        return f"{self.rows:,} rows in {self.parts:,} parts{again}: {ends or 'none'}"
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class DatasetRun:
+    """What is to be done; picklable, so that each part may be answered in another process."""
+
+    question: BatchQuestion
+    source: Source
+    folder: AnswerFolder
+    parts: tuple[Part, ...]
+    identity: dict[str, Any]
+
+    def answer(self, part: Part, count: Callable[[int], object] | None = None) -> dict[str, int]:
+        """Answer and write one part; returns how many rows have which status."""
+        schema = self.question.output_schema
+        return self.folder.write_part(part.name, schema, self._answers(part, schema, count))
+
+    def _answers(
+        self, part: Part, schema: Any, count: Callable[[int], object] | None
+    ) -> Iterator[tuple[Any, dict[str, int]]]:
+        at = schema.get_field_index(f"{self.question.prefix}status")
+        for batch, problems in self.source.batches(part):
+            answers = self._answered(part, batch, problems)
+            yield answers, counts_of(answers.column(at))
+            if count is not None:
+                count(len(batch))
+        self.source.refuse_changed(part)
+
+    def _answered(self, part: Part, batch: Any, problems: Any) -> Any:
+        try:
+            return self.question.answer(batch, problems)
+        except InvalidInputError as error:
+            path = self.source.files[part.file].path
+            raise InvalidInputError(f"{told(path)}, for {part.name}: {error}") from error
+
+    def manifest(self, done: dict[str, dict[str, int]]) -> dict[str, Any]:
+        """State what is asked, and how far it is."""
+        return {
+            **self.identity,
+            "rows": _total(done),
+            "statuses": _sums(done),
+            "parts": [
+                {
+                    **part._asdict(),
+                    "state": "finished" if part.name in done else "to do",
+                    "statuses": done.get(part.name, {}),
+                }
+                for part in self.parts
+            ],
+        }
+
+    @contextmanager
+    def begun(self) -> Iterator[dict[str, dict[str, int]]]:
+        """Hold the folder while parts are written; gives those that are finished.
+
+        Whoever writes parts enters them there; at the end the manifest says so.
+        """
+        with self.folder.locked():
+            found = self.folder.manifest()
+            if found is not None:
+                self.folder.refuse_another(found, self.identity)
+            self.folder.clear_pending()
+            done = self.folder.finished([part.name for part in self.parts])
+            if found is None:
+                self.folder.write_manifest(self.manifest(done))
+            try:
+                yield done
+            except BaseException:
+                with suppress(OSError):  # whatever ended the run is told, not this
+                    self.folder.clear_pending()
+                    self.folder.write_manifest(self.manifest(done))
+                raise
+            self.folder.clear_pending()
+            self.folder.write_manifest(self.manifest(done))
+
+    def summary(self, done: dict[str, dict[str, int]], resumed: int) -> DatasetSummary:
+        """Say how it went."""
+        return DatasetSummary(
+            str(self.folder.path), _total(done), _sums(done), len(self.parts), resumed
+        )
+
+
+def explain_dataset(
+    explainer: Explains,
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    target: Any = None,
+    *,
+    columns: Sequence[str] | None = None,
+    prefix: str = "",
+    on_bad_rows: str = "report",
+    n_jobs: int | None = None,
+    part_rows: int = PART_ROWS,
+    progress: bool = False,
+    delimiter: str = ",",
+    decimal: str = ".",
+    encoding: str = "utf-8",
+) -> DatasetSummary:
+    r"""Explain all rows of a dataset that need not fit into memory, each exactly once.
+
+    Answers are written part by part. A run that was ended, at whatever moment and in whatever
+    way, is gone on with by calling it again: finished parts are neither read nor computed again,
+    and the result is byte for byte that of a run that nothing disturbed, unless the explainer has
+    a `time_limit`.
+
+    Parameters
+    ----------
+    explainer : Explainer
+    source : str or path
+        A file of Parquet or CSV, or a folder of them, in which subfolders may hold values of
+        columns (``country=DE``).
+    destination : str or path
+        A new folder, an empty one, or one that the same run has begun.
+    target, columns, prefix, on_bad_rows, n_jobs
+        As for `Explainer.map_batches`, which says which columns come out.
+    part_rows : int
+        Rows of a part; row groups of Parquet are taken together and never divided.
+    progress : bool, default False
+        Show rows, rows per second and the time that is left (needs tqdm).
+    delimiter, decimal, encoding : str
+        Of CSV. Columns that are no features are given back as text.
+
+    Returns
+    -------
+    DatasetSummary
+
+    Raises
+    ------
+    InvalidInputError
+        If the folder belongs to another model, question, source or version, or if another run
+        is writing into it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     table, answers = Path(folder) / "table.csv", Path(folder) / "answers"
+    ...     _ = table.write_text("id,income\na,1\nb,3\nc,none\n")
+    ...     print(clvq.explain_dataset(clvq.Explainer(model), table, answers, target="yes"))
+    ...     sorted(path.name for path in answers.iterdir())
+    3 rows in 1 parts: 1 invalid, 2 optimal
+    ['_manifest.json', 'part-00000-00000.parquet']
+    """
+    run = opened(
+        explainer,
+        source,
+        destination,
+        target,
+        columns=columns,
+        prefix=prefix,
+        on_bad_rows=on_bad_rows,
+        n_jobs=n_jobs,
+        part_rows=part_rows,
+        style=CsvStyle(delimiter, decimal, encoding),
+    )
+    with run.begun() as done:
+        resumed = len(done)
+        left = [part for part in run.parts if part.name not in done]
+        told_at = monotonic()
+        with progress_bar(sum(part.rows for part in left), progress) as count:
+            for part in left:
+                done[part.name] = run.answer(part, count)
+                if monotonic() - told_at > _OFTEN:
+                    run.folder.write_manifest(run.manifest(done))
+                    told_at = monotonic()
+    return run.summary(done, resumed)
+
+
+def opened(
+    explainer: Explains,
+    source: str | os.PathLike[str],
+    destination: str | os.PathLike[str],
+    target: Any,
+    *,
+    columns: Sequence[str] | None,
+    prefix: str,
+    on_bad_rows: str,
+    n_jobs: int | None,
+    part_rows: int,
+    style: CsvStyle,
+) -> DatasetRun:
+    """Check what is asked, and cut the source; nothing is written yet."""
+    from counterlvq import __version__
+
+    if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
+        raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
+    folder = AnswerFolder(Path(destination))
+    found = _opened_source(explainer, source, target, part_rows, style, folder)
+    question = BatchQuestion.of(
+        explainer,
+        found.schema,
+        target,
+        columns=columns,
+        prefix=prefix,
+        on_bad_rows=on_bad_rows,
+        n_jobs=n_jobs,
+    )
+    _refuse_inside(found.root, source, folder.path)
+    identity = {
+        "format": _FORMAT,
+        "version": __version__,
+        "model": model_digest(explainer),
+        "question": digest((question_digest(question), part_rows)),
+        "source": found.document(),
+    }
+    return DatasetRun(question, found, folder, found.parts(part_rows), identity)
+
+
+def _opened_source(
+    explainer: Explains,
+    source: str | os.PathLike[str],
+    target: Any,
+    part_rows: int,
+    style: CsvStyle,
+    folder: AnswerFolder,
+) -> Source:
+    root, paths, is_csv = listed_files(source)
+    if not is_csv:
+        return ParquetSource.of(root, paths)
+    labels = [str(label) for label in explainer.model.classes]
+    wish = target if isinstance(target, str) and target not in labels else None
+    found = CsvSource.of(root, paths, style.checked(), explainer.features, explainer.model, wish)
+    begun = folder.manifest() if folder.path.is_dir() else None
+    if begun is not None and begun.get("source", {}).get("kind") == "csv":
+        parts = [Part(*(item[name] for name in Part._fields)) for item in begun["parts"]]
+        known = found.known(begun["source"], parts)
+        if known is not None:
+            return known
+    return found.cut(part_rows)
+
+
+def _refuse_inside(root: Path, source: str | os.PathLike[str], folder: Path) -> None:
+    """Refuse to write where the next run would read its own answers."""
+    is_folder = Path(source).is_dir()
+    if is_folder and folder.resolve().is_relative_to(root.resolve()):
+        raise InvalidInputError(
+            f"destination {told(str(folder))} lies in the source; expected a folder beside it."
+        )
+
+
+def _total(done: dict[str, dict[str, int]]) -> int:
+    return sum(sum(counts.values()) for counts in done.values())
+
+
+def _sums(done: dict[str, dict[str, int]]) -> dict[str, int]:
+    sums = {str(s): sum(counts.get(str(s), 0) for counts in done.values()) for s in Status}
+    return {status: count for status, count in sorted(sums.items()) if count}

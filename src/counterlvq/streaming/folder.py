@@ -1,0 +1,194 @@
+"""A folder of answers: a manifest, and parts that are there whole or not at all.
+
+A part is written under a pending name, flushed to the disk and renamed. So a part that has its
+name is finished, whatever happened, and everything that is pending may be deleted. The manifest
+says what is asked; of the state of a part the file itself is the witness.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.files import sync_folder, whole_file
+from counterlvq.numeric.arrays import told
+from counterlvq.streaming.arrow import arrow_part
+
+__all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
+
+# Whoever reads folders of Parquet passes over names that begin so.
+MANIFEST = "_manifest.json"
+_LOCK = ".lock"
+_PENDING = ".pending"
+# Where a part keeps how many of its rows have which status.
+_COUNTS = b"counterlvq.rows"
+# What two runs have to have in common, and what it is called.
+_SAME = {
+    "version": "another version of counterlvq",
+    "model": "another model",
+    "question": "another question",
+    "source": "another source",
+}
+
+
+@final
+@dataclass(frozen=True)
+class AnswerFolder:
+    """Where the parts of a run go."""
+
+    path: Path
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out; the system opens the lock when a process ends, however it does."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        place = self.path / _LOCK
+        while True:
+            handle = os.open(place, os.O_RDWR | os.O_CREAT, 0o644)
+            try:
+                _take_lock(handle)
+            except OSError:
+                os.close(handle)
+                raise InvalidInputError(
+                    f"another run is writing into {told(str(self.path))}; expected one at a time. "
+                    f"Wait for it to end, or name another folder."
+                ) from None
+            # The run before may have removed the file between the two steps.
+            if _is_at(handle, place):
+                break
+            os.close(handle)
+        try:
+            yield
+        finally:
+            with suppress(FileNotFoundError):
+                os.unlink(place)
+            os.close(handle)
+
+    def manifest(self) -> dict[str, Any] | None:
+        """Read what the folder was begun with; None if it is empty."""
+        place = self.path / MANIFEST
+        try:
+            found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            self._refuse_strangers()
+            return None
+        except ValueError as error:
+            raise InvalidInputError(
+                f"{told(str(place))} cannot be read ({error}); expected the manifest of a run. "
+                f"Name another folder."
+            ) from None
+        return found
+
+    def _refuse_strangers(self) -> None:
+        others = sorted(p.name for p in self.path.iterdir() if not p.name.startswith("."))
+        if others:
+            raise InvalidInputError(
+                f"{told(str(self.path))} holds {told(others[0])} and no manifest; expected an "
+                f"empty folder, a new one, or one that a run has begun."
+            )
+
+    def refuse_another(self, begun: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+        """Refuse to go on with something else than the folder was begun with."""
+        for name, what in _SAME.items():
+            if begun.get(name) != asked[name]:
+                detail = _source_words(begun.get(name), asked[name]) if name == "source" else ""
+                raise InvalidInputError(
+                    f"{told(str(self.path))} was begun with {what}{detail}; expected the same, so "
+                    f"that all parts belong together. Name another folder."
+                )
+
+    def write_manifest(self, content: Mapping[str, Any]) -> None:
+        """Write the manifest, whole or not at all."""
+        text = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False)
+        with whole_file(self.path / MANIFEST) as file:
+            file.write(f"{text}\n".encode("utf-8", "backslashreplace"))
+
+    def clear_pending(self) -> None:
+        """Delete what runs left behind that were ended."""
+        for place in self.path.iterdir():
+            name = place.name
+            hidden = name.startswith(".") and name.endswith((_PENDING, ".part"))
+            if hidden:
+                with suppress(FileNotFoundError):
+                    place.unlink()
+
+    def finished(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
+        """Parts that are finished, with how many of their rows have which status."""
+        there = {place.name for place in self.path.iterdir()}
+        return {name: self._counts(name) for name in names if name in there}
+
+    def _counts(self, name: str) -> dict[str, int]:
+        parquet = arrow_part("parquet")
+        noted = parquet.read_metadata(self.path / name).metadata or {}
+        counts: dict[str, int] = json.loads(noted.get(_COUNTS, b"{}"))
+        return counts
+
+    def write_part(self, name: str, schema: Any, batches: Iterator[Any]) -> dict[str, int]:
+        """Write a part; it takes its name when it is complete and on the disk."""
+        parquet = arrow_part("parquet")
+        pending = self.path / f".{name}.{secrets.token_hex(8)}{_PENDING}"
+        counts: dict[str, int] = {}
+        try:
+            with open(pending, "xb") as file:
+                with parquet.ParquetWriter(file, schema) as writer:
+                    for batch, found in batches:
+                        writer.write_batch(batch)
+                        for status, count in found.items():
+                            counts[status] = counts.get(status, 0) + count
+                    counts = dict(sorted(counts.items()))
+                    writer.add_key_value_metadata({_COUNTS: json.dumps(counts)})
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(pending, self.path / name)
+        except BaseException:
+            with suppress(OSError):
+                pending.unlink()
+            raise
+        sync_folder(self.path)
+        return counts
+
+
+def counts_of(statuses: Any) -> dict[str, int]:
+    """Count the statuses of a batch."""
+    return {pair["values"]: pair["counts"] for pair in statuses.value_counts().to_pylist()}
+
+
+def _source_words(begun: Any, asked: Any) -> str:
+    """Say which file is another one."""
+    old = {f["path"]: f for f in (begun or {}).get("files", ())}
+    new = {f["path"]: f for f in asked["files"]}
+    for path in sorted({*old, *new}):
+        if path not in new:
+            return f": {told(path)} is not there any more"
+        if path not in old:
+            return f": {told(path)} was not there"
+        if old[path] != new[path]:
+            return f": {told(path)} has changed since"
+    return ""
+
+
+def _is_at(handle: int, place: Path) -> bool:
+    try:
+        there = os.stat(place)
+    except FileNotFoundError:
+        return False
+    return os.path.samestat(os.fstat(handle), there)
+
+
+def _take_lock(handle: int) -> None:
+    """Lock a file, or raise OSError if another process has."""
+    try:
+        import fcntl
+    except ImportError:  # on Windows
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

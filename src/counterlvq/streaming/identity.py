@@ -1,0 +1,124 @@
+"""Hashes of models and questions: the same for what gives the same answers, in any process."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Iterator, Mapping, Set
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from hashlib import sha256
+from types import BuiltinFunctionType, CodeType, FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from counterlvq.streaming.answers import BatchQuestion, Explains
+
+__all__ = ["digest", "model_digest", "question_digest"]
+
+# Names of an explainer, and of what it holds, by which the question is told.
+_ASKED = ("cost", "constraints", "margin", "method", "time_limit", "gap", "features")
+
+
+def model_digest(explainer: Explains) -> str:
+    """Hash what the model computes: prototypes, metric, what stands in front, what fills gaps."""
+    source = explainer.prepared_for().source
+    says = None if source.says is None else type(source.says).__qualname__
+    parts = (source.model, source.behind, source.rounding, source.fills, source.columns, says)
+    return digest(parts)
+
+
+def question_digest(question: BatchQuestion) -> str:
+    """Hash what is asked: cost, constraints, columns, target, and what is to be written."""
+    asked = {name: getattr(question.explainer, name) for name in _ASKED}
+    wished = question.target
+    written = (question.kept, question.prefix, question.on_bad_rows)
+    return digest((asked, wished, written, str(question.schema.remove_metadata())))
+
+
+def digest(value: Any) -> str:
+    """Hash a value by its contents: numbers by their bits, objects by what they are made of.
+
+    Unlike a pickle it does not depend on which parts are the same object, nor on the order of
+    sets and mappings.
+
+    Examples
+    --------
+    >>> digest({"a": 1.0, "b": (2, None)}) == digest({"b": (2, None), "a": 1.0})
+    True
+    >>> digest(1.0) == digest(1)
+    False
+    """
+    return _hash(value, ()).hex()
+
+
+def _hash(value: Any, above: tuple[int, ...]) -> bytes:
+    if id(value) in above:  # an object that holds itself
+        return sha256(b"above" + str(above.index(id(value))).encode()).digest()
+    if _is_object(value):
+        above = (*above, id(value))
+    out = sha256()
+    for part in _parts(value, above):
+        out.update(struct.pack("<q", len(part)))
+        out.update(part)
+    return out.digest()
+
+
+def _is_object(value: Any) -> bool:
+    return not isinstance(value, str | bytes | int | float | Enum | type(None))
+
+
+def _parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
+    """Say what a value is, and what it is made of."""
+    kind = type(value)
+    yield f"{kind.__module__}.{kind.__qualname__}".encode()
+    if isinstance(value, np.ndarray):
+        yield from _array_parts(value, above)
+    elif isinstance(value, Enum):
+        yield _hash(value.value, above)
+    elif isinstance(value, float):
+        yield struct.pack("<d", value)
+    elif isinstance(value, str | bytes):
+        yield value if isinstance(value, bytes) else value.encode("utf-8", "surrogatepass")
+    elif value is None or isinstance(value, int | np.generic | complex):
+        yield repr(value).encode()
+    elif isinstance(value, Mapping):
+        pairs = ((_hash(k, above), _hash(v, above)) for k, v in value.items())
+        yield from (part for pair in sorted(pairs) for part in pair)
+    elif isinstance(value, Set):
+        yield from sorted(_hash(item, above) for item in value)
+    elif isinstance(value, tuple | list):
+        yield from (_hash(item, above) for item in value)
+    else:
+        yield from _object_parts(value, above)
+
+
+def _array_parts(value: np.ndarray[Any, Any], above: tuple[int, ...]) -> Iterator[bytes]:
+    yield f"{value.dtype.str}{value.shape}".encode()
+    if value.dtype == object:
+        yield from (_hash(item, above) for item in value.ravel().tolist())
+    else:
+        yield np.ascontiguousarray(value).tobytes()
+
+
+def _object_parts(value: Any, above: tuple[int, ...]) -> Iterator[bytes]:
+    if is_dataclass(value) and not isinstance(value, type):
+        # Parts that begin with an underscore are prepared from the others.
+        held = {f.name: getattr(value, f.name) for f in fields(value) if f.name[0] != "_"}
+        yield _hash(held, above)
+    elif isinstance(value, functools.partial):
+        yield _hash((value.func, value.args, value.keywords), above)
+    elif isinstance(value, MethodType):
+        yield _hash((value.__func__, value.__self__), above)
+    elif isinstance(value, FunctionType):
+        cells = tuple(cell.cell_contents for cell in value.__closure__ or ())
+        yield _hash((value.__qualname__, value.__code__, value.__defaults__, cells), above)
+    elif isinstance(value, CodeType):
+        yield _hash((value.co_code, value.co_consts, value.co_names), above)
+    elif isinstance(value, type | BuiltinFunctionType):
+        yield f"{value.__module__}.{value.__qualname__}".encode()
+    else:
+        slots = [name for cls in type(value).__mro__ for name in getattr(cls, "__slots__", ())]
+        held = {name: getattr(value, name) for name in slots if hasattr(value, name)}
+        yield _hash({**held, **getattr(value, "__dict__", {})}, above)

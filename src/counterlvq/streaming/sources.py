@@ -1,0 +1,221 @@
+"""Where rows come from: files of Parquet or CSV, cut into parts before any row is read.
+
+How a source is cut depends on the files alone, so that every run cuts it in the same way and a
+part can be read without those before it.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, final
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import told
+from counterlvq.streaming.arrow import arrow, arrow_part
+
+__all__ = ["BATCH_ROWS", "ParquetSource", "Part", "Source", "SourceFile", "listed_files", "named"]
+
+# Rows that are in memory at a time.
+BATCH_ROWS = 1 << 16
+_PARQUET = (".parquet", ".parq", ".pq")
+_CSV = (".csv",)
+_MAGIC = b"PAR1"
+_BUFFER = 1 << 20
+
+
+class Part(NamedTuple):
+    """A piece of a source: row groups of a file, or bytes of one."""
+
+    name: str
+    file: int
+    begin: int
+    end: int  # behind the last row group, or the last byte
+    rows: int  # of CSV as far as lines tell
+
+
+class SourceFile(NamedTuple):
+    """A file, and by what it is told that it is still the same."""
+
+    path: str  # from the folder of the source
+    size: int
+    modified: int  # nanoseconds
+    hash: str  # of the contents of CSV, of the footer of Parquet
+
+    @classmethod
+    def of(cls, root: Path, path: str, content_hash: str) -> SourceFile:
+        """Look at a file."""
+        found = os.stat(root / path)
+        return cls(path, found.st_size, found.st_mtime_ns, content_hash)
+
+
+class Source(ABC):
+    """Rows in files; picklable, so that workers can read parts of it."""
+
+    kind: ClassVar[str]
+    root: Path
+    files: tuple[SourceFile, ...]
+    schema: Any  # pyarrow.Schema of all rows
+
+    @abstractmethod
+    def parts(self, part_rows: int) -> tuple[Part, ...]:
+        """Cut the source; each file has one part at least."""
+
+    @abstractmethod
+    def batches(self, part: Part) -> Iterator[tuple[Any, Mapping[int, str]]]:
+        """Read a part: record batches, and what is wrong with rows that cannot be read."""
+
+    def document(self) -> dict[str, Any]:
+        """Describe the files, for the manifest."""
+        return {"kind": self.kind, "files": [file._asdict() for file in self.files]}
+
+    def refuse_changed(self, part: Part) -> None:
+        """Refuse a file that was written to while it was read."""
+        known = self.files[part.file]
+        found = os.stat(self.root / known.path)
+        if (found.st_size, found.st_mtime_ns) != (known.size, known.modified):
+            raise InvalidInputError(
+                f"{told(known.path)} has changed while it was read; expected a source that stays "
+                f"as it is. What is finished is from before; begin again in another folder."
+            )
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class ParquetSource(Source):
+    """Files of Parquet, whose folders may hold values of columns (``country=DE``)."""
+
+    kind = "parquet"
+    root: Path
+    files: tuple[SourceFile, ...]
+    schema: Any
+    partitions: tuple[Mapping[str, Any], ...]  # values of columns that stand in paths, per file
+    group_rows: tuple[tuple[int, ...], ...]  # of each file
+
+    @classmethod
+    def of(cls, root: Path, paths: Sequence[str]) -> ParquetSource:
+        """Read the footers, and nothing else."""
+        pa, parquet, datasets = arrow(), arrow_part("parquet"), arrow_part("dataset")
+        full = [(root / path).as_posix() for path in paths]
+        try:
+            dataset = datasets.dataset(
+                full, format="parquet", partitioning="hive", partition_base_dir=root.as_posix()
+            )
+            footers = [parquet.read_metadata(path) for path in full]
+        except pa.ArrowException as error:
+            raise InvalidInputError(
+                f"{told(str(root))} cannot be read as Parquet ({error}); expected whole files of "
+                f"one schema."
+            ) from None
+        keys = {
+            fragment.path: datasets.get_partition_keys(fragment.partition_expression)
+            for fragment in dataset.get_fragments()
+        }
+        return cls(
+            root,
+            tuple(SourceFile.of(root, path, _footer_hash(root / path)) for path in paths),
+            dataset.schema.remove_metadata(),
+            tuple(keys[path] for path in full),
+            tuple(
+                tuple(footer.row_group(k).num_rows for k in range(footer.num_row_groups))
+                for footer in footers
+            ),
+        )
+
+    def parts(self, part_rows: int) -> tuple[Part, ...]:
+        """Take row groups together until they have so many rows; none is divided."""
+        out = []
+        for k, counts in enumerate(self.group_rows):
+            begin, rows = 0, 0
+            for end, count in enumerate(counts, start=1):
+                rows += count
+                if rows >= part_rows or end == len(counts):
+                    out.append(Part(named(k, begin), k, begin, end, rows))
+                    begin, rows = end, 0
+            if not counts:
+                out.append(Part(named(k, 0), k, 0, 0, 0))
+        return tuple(out)
+
+    def batches(self, part: Part) -> Iterator[tuple[Any, Mapping[int, str]]]:
+        """Read row groups, a few thousand rows at a time."""
+        pa, parquet = arrow(), arrow_part("parquet")
+        known, path = self.partitions[part.file], self.files[part.file].path
+        names = [name for name in self.schema.names if name not in known]
+        with parquet.ParquetFile(
+            self.root / path, pre_buffer=False, buffer_size=_BUFFER, memory_map=False
+        ) as file:
+            missing = [name for name in names if name not in file.schema_arrow.names]
+            if missing:
+                raise InvalidInputError(
+                    f"{told(path)} lacks the column {told(missing[0])}; expected the columns of "
+                    f"the first file in each."
+                )
+            groups = list(range(part.begin, part.end))
+            for batch in file.iter_batches(BATCH_ROWS, groups, names, use_threads=False):
+                columns = {
+                    name: pa.repeat(pa.scalar(value, self.schema.field(name).type), len(batch))
+                    for name, value in known.items()
+                }
+                columns |= {name: batch.column(name) for name in names}
+                arrays = [self._cast(columns[field.name], field, path) for field in self.schema]
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), {}
+
+    @staticmethod
+    def _cast(column: Any, field: Any, path: str) -> Any:
+        if column.type == field.type:
+            return column
+        try:
+            return column.cast(field.type)
+        except arrow().ArrowException as error:
+            raise InvalidInputError(
+                f"column {told(field.name)} of {told(path)} is of type {column.type}, but of type "
+                f"{field.type} in the first file ({error}); expected one type in all files."
+            ) from None
+
+
+def named(file: int, begin: int) -> str:
+    """Name a part by the file and the row group, or the piece, that it begins with."""
+    return f"part-{file:05d}-{begin:05d}.parquet"
+
+
+def listed_files(source: str | os.PathLike[str]) -> tuple[Path, tuple[str, ...], bool]:
+    """List the files of a source: its folder, their paths from there, and whether they are CSV."""
+    place = Path(source)
+    if place.is_file():
+        with open(place, "rb") as file:
+            is_csv = file.read(len(_MAGIC)) != _MAGIC
+        return place.parent, (place.name,), is_csv
+    if not place.is_dir():
+        raise InvalidInputError(
+            f"source is {told(str(place))}, and there is no such file or folder; expected files of "
+            f"Parquet or CSV, or a folder of them."
+        )
+    found = sorted(
+        path.relative_to(place)
+        for path in place.rglob("*")
+        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(place).parts)
+    )
+    by_kind = [
+        [path.as_posix() for path in found if path.suffix.lower() in kinds]
+        for kinds in (_PARQUET, _CSV)
+    ]
+    if not any(by_kind) or all(by_kind):
+        what = "files of both Parquet and CSV" if all(by_kind) else "no file of Parquet or CSV"
+        raise InvalidInputError(
+            f"{told(str(place))} holds {what}; expected files of one kind, which end in .parquet "
+            f"or in .csv."
+        )
+    return place, tuple(by_kind[0] or by_kind[1]), bool(by_kind[1])
+
+
+def _footer_hash(path: Path) -> str:
+    """Hash the footer of a Parquet file, which says where everything is and how it was written."""
+    with open(path, "rb") as file:
+        size = file.seek(-8, os.SEEK_END)
+        length = int.from_bytes(file.read(4), "little")
+        file.seek(max(0, size - length))
+        return sha256(file.read(length)).hexdigest()

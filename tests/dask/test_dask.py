@@ -1,0 +1,107 @@
+"""Dask: lazily with meta, on two workers, and into the same folder as one process."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import counterlvq as clvq
+from tests.support.streams import mixed_batch, mixed_explainer, plain_explainer, plain_table
+
+dd = pytest.importorskip("dask.dataframe")
+distributed = pytest.importorskip("distributed")
+import counterlvq.dask  # noqa: E402 - behind what it needs
+
+pytestmark = pytest.mark.filterwarnings("default")  # those of a cluster that starts and ends
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with (
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            local_directory=str(tmp_path_factory.mktemp("workers")),
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "source").mkdir()
+    table = plain_table(1200)
+    pq.write_table(table.slice(0, 1199), tmp_path / "source" / "a.parquet", row_group_size=50)
+    pq.write_table(table.slice(1199), tmp_path / "source" / "b.parquet")
+    return tmp_path / "source"
+
+
+def test_frame_is_answered_lazily_and_as_meta_says(client: Any) -> None:
+    frame = pa.Table.from_batches([mixed_batch(12)]).to_pandas().drop(columns=["when", "deep"])
+    frame["rate"] = frame["rate"].astype(float)
+    lazy = clvq.dask.explain(dd.from_pandas(frame, npartitions=3), mixed_explainer(), "yes")
+    told = lazy.compute()
+    assert list(told.columns) == list(lazy.columns)
+    assert told.dtypes.astype(str).tolist() == lazy.dtypes.astype(str).tolist()
+    whole = mixed_explainer().explain_batch(frame, "yes", on_bad_rows="report")
+    assert told["cost"].tolist() == whole.cost.tolist()
+    assert told["status"].tolist() == whole.status.tolist()
+    assert told["id"].tolist() == frame["id"].tolist()
+
+
+def test_path_is_answered_lazily(client: Any, source: Path) -> None:
+    lazy = clvq.dask.explain(source, plain_explainer(), "c", part_rows=500)
+    assert lazy.npartitions == 4
+    told = lazy[["id", "cost"]].compute().sort_values("id")
+    whole = plain_explainer().explain_batch(plain_table(1200).drop_columns("id"), "c")
+    assert told["cost"].tolist() == whole.cost.tolist()
+
+
+def test_folder_is_that_of_one_process_whatever_happens_to_workers(
+    client: Any, source: Path, tmp_path: Path
+) -> None:
+    clvq.explain_dataset(plain_explainer(), source, tmp_path / "one", "c", part_rows=50)
+
+    pids = list(client.run(os.getpid).values())
+
+    def kill() -> None:
+        """Wait for the first part, of twenty-five."""
+        while not any((tmp_path / "many").glob("part-*")):
+            time.sleep(0.001)
+        os.kill(pids[0], signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    told = clvq.dask.explain(
+        source, plain_explainer(), "c", destination=tmp_path / "many", part_rows=50, client=client
+    )
+    killer.join()
+    assert told.rows == 1200
+    assert contents(tmp_path / "many") == contents(tmp_path / "one")
+    again = clvq.dask.explain(
+        source, plain_explainer(), "c", destination=tmp_path / "one", part_rows=50
+    )
+    assert again.resumed == again.parts
+
+
+def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
+    frame = dd.from_pandas(plain_table(4).to_pandas(), npartitions=1)
+    with pytest.raises(clvq.InvalidInputError, match=r"expected a path as source"):
+        clvq.dask.explain(frame, plain_explainer(), "c", destination=tmp_path / "out")
+    with pytest.raises(clvq.InvalidInputError, match=r"expected a Dask DataFrame or a path"):
+        clvq.dask.explain([1], plain_explainer(), "c")

@@ -1,0 +1,460 @@
+"""Datasets: every row exactly once, whatever happens to the run, the source or the folder."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import counterlvq as clvq
+from counterlvq.streaming.dataset import DatasetRun
+from counterlvq.streaming.folder import AnswerFolder
+from tests.support.streams import (
+    SIZE,
+    mixed_batch,
+    mixed_explainer,
+    plain_explainer,
+    plain_table,
+)
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def manifest(folder: Path) -> dict[str, Any]:
+    return json.loads((folder / "_manifest.json").read_text(encoding="utf-8"))
+
+
+def answers(folder: Path) -> pa.Table:
+    names = sorted(path for path in folder.iterdir() if path.suffix == ".parquet")
+    return pa.concat_tables(pq.read_table(name) for name in names)
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """Two files: row groups of 50, and a single row."""
+    folder = tmp_path / "source"
+    folder.mkdir()
+    table = plain_table(301)
+    pq.write_table(table.slice(0, 300), folder / "a.parquet", row_group_size=50)
+    pq.write_table(table.slice(300), folder / "b.parquet")
+    return folder
+
+
+def explained(source: Path, folder: Path, **more: Any) -> clvq.DatasetSummary:
+    more = {"target": "c", "part_rows": 100, **more}
+    return clvq.explain_dataset(plain_explainer(), source, folder, **more)
+
+
+# --- answers --------------------------------------------------------------------------------------
+
+
+def test_answers_are_those_of_a_batch(source: Path, tmp_path: Path) -> None:
+    told = explained(source, tmp_path / "out")
+    found = answers(tmp_path / "out")
+    whole = plain_explainer().map_batches(plain_table(301).to_batches(), "c").read_all()
+    assert found.equals(whole)
+    assert told.rows == 301
+    assert told.statuses == {"optimal": 301}
+    assert [part["name"] for part in manifest(tmp_path / "out")["parts"]] == [
+        f"part-{name}.parquet"
+        for name in ("00000-00000", "00000-00002", "00000-00004", "00001-00000")
+    ]
+    assert {part["state"] for part in manifest(tmp_path / "out")["parts"]} == {"finished"}
+    assert str(told) == "301 rows in 4 parts: 301 optimal"
+
+
+def test_folder_is_read_by_others(source: Path, tmp_path: Path) -> None:
+    explained(source, tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").num_rows == 301
+
+
+def test_mixed_columns_and_bad_rows(tmp_path: Path) -> None:
+    batch = mixed_batch(15)
+    pq.write_table(pa.Table.from_batches([batch]), tmp_path / "t.parquet", row_group_size=7)
+    told = clvq.explain_dataset(
+        mixed_explainer(), tmp_path / "t.parquet", tmp_path / "out", "yes", part_rows=7
+    )
+    whole = mixed_explainer().map_batches([batch], "yes").read_all()
+    found = answers(tmp_path / "out")
+    assert found.schema.equals(whole.schema)
+    assert found.to_pylist() == whole.to_pylist()
+    counted = whole["status"].value_counts().to_pylist()
+    assert told.statuses == {pair["values"]: pair["counts"] for pair in counted}
+    assert manifest(tmp_path / "out")["statuses"] == told.statuses
+
+
+def test_values_in_paths_are_columns(tmp_path: Path) -> None:
+    table = plain_table(40)
+    for k, name in enumerate(["u=-1/día=1", "u=0/día=2", "u=2/día=__HIVE_DEFAULT_PARTITION__"]):
+        folder = tmp_path / "source" / name
+        folder.mkdir(parents=True)
+        rows = table.slice(10 * k, 10).drop_columns("u")
+        pq.write_table(rows, folder / "x.parquet")
+    empty = tmp_path / "source" / "u=3" / "día=4"
+    empty.mkdir(parents=True)
+    pq.write_table(table.slice(0, 0).drop_columns("u"), empty / "x.parquet")
+    told = clvq.explain_dataset(plain_explainer(), tmp_path / "source", tmp_path / "out", "c")
+    found = answers(tmp_path / "out").sort_by("id")
+    assert (told.rows, told.parts) == (30, 4)
+    assert found["u"].to_pylist() == [-1] * 10 + [0] * 10 + [2] * 10
+    assert found["día"].to_pylist() == [1] * 10 + [2] * 10 + [None] * 10
+    rows = table.slice(0, 30).set_column(1, "u", pa.array(found["u"].to_pylist(), pa.float64()))
+    whole = plain_explainer().explain_batch(rows.drop_columns("id"), "c")
+    assert found["cost"].to_pylist() == whole.cost.tolist()
+
+
+def test_dataset_without_rows_has_a_schema(tmp_path: Path) -> None:
+    pq.write_table(plain_table(0), tmp_path / "t.parquet")
+    told = clvq.explain_dataset(plain_explainer(), tmp_path / "t.parquet", tmp_path / "out", "c")
+    assert told.rows == 0
+    assert "cost" in answers(tmp_path / "out").schema.names
+
+
+def test_wish_may_be_a_column(source: Path, tmp_path: Path) -> None:
+    table = plain_table(9).append_column("wish", pa.array(["a", "b", None] * 3))
+    pq.write_table(table, tmp_path / "t.parquet")
+    clvq.explain_dataset(plain_explainer(), tmp_path / "t.parquet", tmp_path / "out", "wish")
+    whole = plain_explainer().explain_batch(
+        table.drop_columns(["id", "wish"]), ["a", "b", None] * 3
+    )
+    assert answers(tmp_path / "out")["cost"].to_pylist() == whole.cost.tolist()
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part_rows", [1, 3, 1000])
+def test_csv_is_read_cell_by_cell(tmp_path: Path, part_rows: int) -> None:
+    text = (
+        "\ufeffid,größe in cm,cards,rate,job,owner,note\r\n"
+        "1,171.5,3,2.50,nurse,True,plain\r\n"
+        '2, 160 ,2,1,pilot,false,"two\r\nlines, and a ""quote"""\r\n'
+        "3,tall,3,2.5,nurse,1,007\r\n"
+        "4,NA,3,2.5,nurse,0,\r\n"
+        "5,171.5,3.5,2.5,nurse,TRUE,x\r\n"
+        "\r\n"
+        "6,171.5,3,2.5,astronaut,True,y\r\n"
+        "7,+1.7e2,3,2.5,clerk,maybe,z"
+    )
+    (tmp_path / "t.csv").write_bytes(text.encode())
+    told = clvq.explain_dataset(
+        mixed_explainer(), tmp_path / "t.csv", tmp_path / "out", "yes", part_rows=part_rows
+    )
+    found = answers(tmp_path / "out")
+    assert found["id"].to_pylist() == list("1234567")
+    assert found["note"].to_pylist()[1] == 'two\r\nlines, and a "quote"'
+    assert found["note"].to_pylist()[2:4] == ["007", ""]
+    good = {SIZE: [171.5, 160.0], "cards": [3, 2], "rate": [2.5, 1.0]}
+    good |= {"job": ["nurse", "pilot"], "owner": [True, False]}
+    whole = mixed_explainer().explain_batch(pa.table(good), "yes")
+    assert found["cost"].to_pylist()[:2] == whole.cost.tolist()
+    assert found["status"].to_pylist()[2:] == ["invalid"] * 5
+    words = found["reason"].to_pylist()
+    assert words[2].startswith("column 'größe in cm' is 'tall'; expected a finite number")
+    assert words[3].startswith("column 'größe in cm' is missing; expected a value")
+    assert words[4].startswith("column 'cards' is '3.5'; expected a whole number")
+    assert words[5].startswith("column 'job' is 'astronaut', which is none of its levels")
+    assert words[6].startswith("column 'owner' is 'maybe'; expected one of: False, True")
+    assert told.rows == 7
+
+
+def test_csv_with_other_signs_and_letters(tmp_path: Path) -> None:
+    text = "id;größe in cm;cards;rate;job;owner\nä;171,5;3;2,5;nurse;True\n"
+    (tmp_path / "t.csv").write_bytes(text.encode("latin-1"))
+    clvq.explain_dataset(
+        mixed_explainer(),
+        tmp_path / "t.csv",
+        tmp_path / "out",
+        "yes",
+        delimiter=";",
+        decimal=",",
+        encoding="latin-1",
+    )
+    found = answers(tmp_path / "out")
+    assert found["id"].to_pylist() == ["ä"]
+    assert found[SIZE].to_pylist() == [171.5]
+
+
+def test_numbers_of_csv_are_those_of_its_digits(tmp_path: Path) -> None:
+    table = plain_table(50)
+    table.to_pandas().to_csv(tmp_path / "t.csv", index=False)
+    clvq.explain_dataset(plain_explainer(), tmp_path / "t.csv", tmp_path / "out", "c", part_rows=7)
+    found = answers(tmp_path / "out")
+    for name in "uvwx":
+        np.testing.assert_array_equal(found[name].to_numpy(), table[name].to_numpy())
+
+
+def test_labels_that_are_numbers_are_read_from_csv(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], [0, 1], feature_names=["x"])
+    (tmp_path / "t.csv").write_text("x,wish\n1,1\n1,0\n1,\n1,2\n")
+    clvq.explain_dataset(clvq.Explainer(model), tmp_path / "t.csv", tmp_path / "out", "wish")
+    found = answers(tmp_path / "out")
+    assert found["prediction"].to_pylist() == [1, 0, 1, None]
+    assert (
+        found["reason"].to_pylist()[3] == "column 'wish' is '2'; expected one of the labels 0, 1."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "more", "words"),
+    [
+        ("", {}, r"has no first line"),
+        ("x,x\n1,2\n", {}, r"two columns named 'x'"),
+        ("y\n1\n", {}, r"lacks the column\(s\) 'x'"),
+        ("x,y\n1\n", {}, r"cannot be read as CSV .*each of the 2 columns"),
+        ("x\n1\n", {"encoding": "utf-16"}, r"encoding is 'utf-16'; expected one in which"),
+        ("x\n1\n", {"delimiter": "."}, r"delimiter and decimal are both '.'"),
+        ("x\n1\n", {"delimiter": "::"}, r"delimiter is '::'; expected one sign"),
+        ("x\n1\n", {"part_rows": 0}, r"part_rows is 0; expected a positive number"),
+    ],
+)
+def test_csv_that_cannot_be_read_is_refused(
+    tmp_path: Path, text: str, more: dict[str, Any], words: str
+) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], [0, 1], feature_names=["x"])
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        clvq.explain_dataset(clvq.Explainer(model), tmp_path / "t.csv", tmp_path / "out", **more)
+
+
+# --- going on -------------------------------------------------------------------------------------
+
+
+def failing_at(monkeypatch: pytest.MonkeyPatch, name: str, at: int, error: Exception) -> list[int]:
+    """Let the call number `at` of a function of `os` fail."""
+    real, calls = getattr(os, name), []
+
+    def fails(*given: Any) -> Any:
+        calls.append(1)
+        if len(calls) == at:
+            raise error
+        return real(*given)
+
+    monkeypatch.setattr(os, name, fails)
+    return calls
+
+
+@pytest.fixture
+def whole(source: Path, tmp_path: Path) -> dict[str, bytes]:
+    explained(source, tmp_path / "whole")
+    return contents(tmp_path / "whole")
+
+
+@pytest.mark.parametrize("call", ["fsync", "replace"])
+@pytest.mark.parametrize("at", range(1, 6, 2))
+def test_full_disk_loses_nothing(
+    source: Path,
+    tmp_path: Path,
+    whole: dict[str, bytes],
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    at: int,
+) -> None:
+    folder = tmp_path / "out"
+    error = OSError(errno.ENOSPC, "No space left on device")
+    with monkeypatch.context() as patch:
+        calls = failing_at(patch, call, at, error)
+        with pytest.raises(OSError, match="No space left"):
+            explained(source, folder)
+        assert len(calls) >= at
+    assert not [path for path in folder.iterdir() if path.name.startswith(".")]
+    explained(source, folder)
+    assert contents(folder) == whole
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_finished_parts_are_neither_read_nor_computed_again(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    if kind == "csv":
+        plain_table(301).to_pandas().to_csv(tmp_path / "t.csv", index=False)
+        source = tmp_path / "t.csv"
+    explained(source, tmp_path / "whole")
+    real, seen = DatasetRun.answer, []
+
+    def answer(self: DatasetRun, part: Any, count: Any = None) -> dict[str, int]:
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        seen.append(part.name)
+        return real(self, part, count)
+
+    monkeypatch.setattr(DatasetRun, "answer", answer)
+    with pytest.raises(KeyboardInterrupt):
+        explained(source, tmp_path / "out")
+    states = [part["state"] for part in manifest(tmp_path / "out")["parts"]]
+    assert states == ["finished"] * 2 + ["to do"] * 2
+    first = list(seen)
+    seen.clear()
+    assert explained(source, tmp_path / "out").resumed == 2
+    assert len({*first, *seen}) == 4
+    seen.clear()
+    cuts = []
+    monkeypatch.setattr("counterlvq.streaming.csv_source._cuts", lambda *given: cuts.append(given))
+    told = explained(source, tmp_path / "out")
+    assert (seen, told.resumed, told.rows, cuts) == ([], 4, 301, [])
+    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
+
+
+def kill(kills: int, seed: int) -> dict[str, int]:
+    done = subprocess.run(
+        [
+            sys.executable,
+            str(ROOT / "tests" / "support" / "stream_killing.py"),
+            str(kills),
+            str(seed),
+        ],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="processes are forked")
+def test_killed_runs_are_gone_on_with() -> None:
+    assert kill(6, seed=0)["kills"] >= 6
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="processes are forked")
+def test_a_hundred_kills_leave_no_trace() -> None:
+    told = kill(120, seed=1)
+    assert told["kills"] >= 100
+    assert told["pending"] > 0, "no kill came while a part was written"
+
+
+# --- what is refused ------------------------------------------------------------------------------
+
+
+def changed_bytes(path: Path) -> None:
+    pq.write_table(plain_table(50, seed=9), path)
+
+
+def test_another_question_model_or_source_is_refused(source: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    explained(source, folder)
+    before = contents(folder)
+    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question; expected"):
+        explained(source, folder, target="b")
+    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+        explained(source, folder, columns=["id"])
+    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+        explained(source, folder, part_rows=99)
+    strict = clvq.Explainer(plain_explainer().model, constraints=["u <= 9"])
+    with pytest.raises(clvq.InvalidInputError, match=r"begun with another question"):
+        clvq.explain_dataset(strict, source, folder, "c", part_rows=100)
+    model = plain_explainer().model
+    other = clvq.PrototypeModel(
+        np.nextafter(model.prototypes, 9.0),
+        model.labels,
+        omegas=model.omegas,
+        feature_names=list("uvwx"),
+    )
+    with pytest.raises(clvq.InvalidInputError, match=r"begun with another model"):
+        clvq.explain_dataset(clvq.Explainer(other), source, folder, "c", part_rows=100)
+    changed_bytes(source / "b.parquet")
+    with pytest.raises(clvq.InvalidInputError, match=r"another source: 'b.parquet' has changed"):
+        explained(source, folder)
+    (source / "b.parquet").unlink()
+    with pytest.raises(clvq.InvalidInputError, match=r"'b.parquet' is not there any more"):
+        explained(source, folder)
+    assert contents(folder) == before
+
+
+def test_source_that_changes_while_it_is_read_is_refused(source: Path, tmp_path: Path) -> None:
+    real = AnswerFolder.write_part
+
+    def write_part(self: AnswerFolder, name: str, schema: Any, batches: Iterator[Any]) -> Any:
+        def late() -> Iterator[Any]:
+            yield next(batches)
+            os.utime(source / "a.parquet")
+            yield from batches
+
+        return real(self, name, schema, late())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(AnswerFolder, "write_part", write_part)
+        with pytest.raises(clvq.InvalidInputError, match=r"has changed while it was read"):
+            explained(source, tmp_path / "out")
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["_manifest.json"]
+
+
+def test_two_runs_at_once_are_one_too_many(source: Path, tmp_path: Path) -> None:
+    folder = AnswerFolder(tmp_path / "out")
+    with folder.locked(), pytest.raises(clvq.InvalidInputError, match=r"another run is writing"):
+        explained(source, folder.path)
+    explained(source, folder.path)
+    assert not (folder.path / ".lock").exists()
+
+
+def test_folder_of_something_else_is_refused(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "diary.txt").write_text("dear diary")
+    with pytest.raises(clvq.InvalidInputError, match=r"holds 'diary.txt' and no manifest"):
+        explained(source, tmp_path / "out")
+    (tmp_path / "out" / "_manifest.json").write_text("dear diary")
+    with pytest.raises(clvq.InvalidInputError, match=r"cannot be read .*the manifest of a run"):
+        explained(source, tmp_path / "out")
+
+
+def test_folder_that_cannot_be_written_to_is_told(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(OSError, match=r"file"):
+        explained(source, tmp_path / "file" / "out")
+    closed = tmp_path / "closed"
+    closed.mkdir(mode=0o500)
+    if not os.access(closed, os.W_OK):
+        with pytest.raises(PermissionError):
+            explained(source, closed)
+
+
+def test_sources_that_are_none_are_refused(source: Path, tmp_path: Path) -> None:
+    with pytest.raises(clvq.InvalidInputError, match=r"there is no such file or folder"):
+        explained(tmp_path / "nowhere", tmp_path / "out")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(clvq.InvalidInputError, match=r"holds no file of Parquet or CSV"):
+        explained(tmp_path / "empty", tmp_path / "out")
+    with pytest.raises(clvq.InvalidInputError, match=r"lies in the source"):
+        explained(source, source / "out")
+    (source / "c.csv").write_text("x\n1\n")
+    with pytest.raises(clvq.InvalidInputError, match=r"files of both Parquet and CSV"):
+        explained(source, tmp_path / "out")
+    (source / "c.csv").unlink()
+    (source / "c.parquet").write_bytes(b"PAR1 and no more")
+    with pytest.raises(clvq.InvalidInputError, match=r"cannot be read as Parquet"):
+        explained(source, tmp_path / "out")
+
+
+def test_files_of_other_columns_are_refused(source: Path, tmp_path: Path) -> None:
+    pq.write_table(plain_table(3).drop_columns("x"), source / "c.parquet")
+    with pytest.raises(clvq.InvalidInputError, match=r"'c.parquet' lacks the column 'x'"):
+        explained(source, tmp_path / "out")
+    texts = plain_table(3).set_column(4, "x", pa.array(["1", "two", "3"]))
+    pq.write_table(texts, source / "c.parquet")
+    with pytest.raises(clvq.InvalidInputError, match=r"'x' of 'c.parquet' is of type string"):
+        explained(source, tmp_path / "out2")
+
+
+def test_bad_row_is_told_with_its_file(tmp_path: Path) -> None:
+    table = plain_table(3).set_column(1, "u", pa.array([1.0, None, 2.0]))
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(
+        clvq.InvalidInputError, match=r"'t.parquet', .*column 'u', row 1 is missing"
+    ):
+        explained(tmp_path / "t.parquet", tmp_path / "out", on_bad_rows="raise")
