@@ -30,8 +30,8 @@ from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
-from counterlvq.tables.features import FeatureKey
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
+from counterlvq.tables.features import FeatureKey
 from counterlvq.tables.frames import TableView
 from counterlvq.types import Status
 
