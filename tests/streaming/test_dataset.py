@@ -28,6 +28,7 @@ from tests.support.streams import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+KILLING = ROOT / "tests" / "support" / "stream_killing.py"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -311,12 +312,7 @@ def test_finished_parts_are_neither_read_nor_computed_again(
 
 def kill(kills: int, seed: int) -> dict[str, int]:
     done = subprocess.run(
-        [
-            sys.executable,
-            str(ROOT / "tests" / "support" / "stream_killing.py"),
-            str(kills),
-            str(seed),
-        ],
+        [sys.executable, str(KILLING), str(kills), str(seed)],
         capture_output=True,
         text=True,
         check=False,

@@ -16,7 +16,6 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from streams import plain_explainer, plain_table
 
 import counterlvq as clvq
 
@@ -90,4 +89,6 @@ def main(kills: int, seed: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
+    from streams import plain_explainer, plain_table  # beside this script
+
     print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]))))
