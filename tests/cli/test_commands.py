@@ -276,7 +276,7 @@ EXPLAIN = ("explain", "iris.clvq", "rows.csv")
             "column 'petal_width', row 0 is missing",
         ),
         ((*EXPLAIN, "-o", "nowhere/out.csv"), 1, "there is no such folder"),
-        ((*EXPLAIN, "-o", "."), 1, "is a folder"),
+        ((*EXPLAIN, "-o", "."), 1, "and no manifest; expected an empty folder"),
         (("inspect", "cut.clvq"), 1, "cut.clvq cannot be loaded: the header announces"),
         (("train", "iris.csv", "--label", "kind"), 1, "feature 'kind' does not exist"),
         (

@@ -18,7 +18,9 @@ _FENCED = re.compile(r"^(`{3,}).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
 _TOCTREE = re.compile(r"^```\{toctree\}\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _INCLUDE = re.compile(r"^```\{include\} (\S+)$", re.MULTILINE)
 _LINK = re.compile(r"\[(?:[^\]]*)\]\(([^)\s]+)\)")
-_PUBLIC = ("counterlvq", "counterlvq.plots", "counterlvq.report", "counterlvq.datasets")
+_PUBLIC = (
+    "counterlvq", "counterlvq.plots", "counterlvq.report", "counterlvq.datasets", "counterlvq.dask"
+)  # fmt: skip
 
 
 def prose(page: Path) -> str:

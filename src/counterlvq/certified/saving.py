@@ -64,7 +64,7 @@ def _refuse_swapped(counterfactual: object, path: object, explainer: object) -> 
             "counterfactual",
             counterfactual,
             isinstance(counterfactual, Counterfactual),
-            "an answer of `explain`",
+            "a Counterfactual as `explain` returns it",
         ),
         ("path", path, isinstance(path, str | os.PathLike), "the name of a file"),
         ("explainer", explainer, hasattr(explainer, "prepared_for"), "the Explainer that gave it"),
