@@ -607,3 +607,15 @@ def test_scores_and_scales_are_told_apart(tmp_path: Path) -> None:
     explainer = clvq.Explainer(curved)
     with pytest.raises(clvq.NotSupportedError, match="sees columns through log1p"):
         clvq.save_certificate(explainer.explain(abs(X[0])), tmp_path / "no.jsonl", explainer)
+
+
+def test_values_that_are_excluded_on_a_grid_bound_alike_exactly_and_quickly(tmp_path: Path) -> None:
+    """Of the listed values only 9 is a step of 3, and from 2 it costs 49 whatever else changes."""
+    drawn = draw("local listed values", 4, 6)
+    batch = drawn.explainer.explain_batch(drawn.rows[5:], drawn.target)
+    path = tmp_path / "excluded.jsonl"
+    batch.save_certificates(path)
+    (exact,), (quick,) = told(path), clvq.verify_certificates(path)
+    assert batch.status.tolist() == ["optimal"]
+    assert exact.startswith("VERIFIED 2 cost 49 bound 48.9999"), exact
+    assert float(exact.split()[5]) == pytest.approx(quick.bound, rel=1e-6)

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from counterlvq.programs.grids import Grid
-from counterlvq.programs.intervals import LeastChange, ValueRule, points
+from counterlvq.programs.intervals import LeastChange, ValueRule, complement, points
 
 bounded = settings(max_examples=200)
 
@@ -132,12 +132,18 @@ SOME = st.sampled_from([0.0, 0.5, 1.0, 2.0, 2.75, 3.0, 4.0, 6.0, 7.0, 7.25])
 
 
 def allowed_values(
-    x: float, step: float, from_input: bool, least: float, listed: list[float] | None
+    x: float,
+    step: float,
+    from_input: bool,
+    least: float,
+    listed: list[float] | None,
+    barred: list[float],
 ) -> list[float]:
     """List what a column may be between -20 and 20, by the meaning of each word."""
     origin = x if from_input else 0.0
     steps = [origin + k * step for k in range(-60, 61)]
     found = {x, *steps} if listed is None else {v for v in (x, *steps) if v in listed}
+    found -= {*barred}
     return sorted(v for v in found if abs(v) <= 20 and (v == x or abs(v - x) >= least))
 
 
@@ -149,6 +155,7 @@ def allowed_values(
     from_input=st.booleans(),
     least=st.sampled_from([0.0, 1.0, 2.25]),
     listed=st.none() | st.lists(SOME, min_size=1, max_size=4),
+    barred=st.lists(SOME, max_size=3),
 )
 def test_allowed_changes_are_those_of_their_meaning(
     x: float,
@@ -157,11 +164,13 @@ def test_allowed_changes_are_those_of_their_meaning(
     from_input: bool,
     least: float,
     listed: list[float] | None,
+    barred: list[float],
 ) -> None:
     rules = [] if listed is None else [ValueRule(0, points(listed))]
+    rules += [ValueRule(0, complement(points([value]))) for value in barred]
     bare = Grid(np.array([step * 2]), np.array([2.0]), from_input=np.array([from_input]))
     ticks = bare.ruled([LeastChange(0, least)], rules).seen_from(np.array([x]))
-    values = allowed_values(x, step, from_input, least, listed)
+    values = allowed_values(x, step, from_input, least, listed, barred)
     lower, upper = (
         [v - x for v in values if v - x <= delta],
         [v - x for v in values if v > x + delta],
@@ -203,3 +212,12 @@ def test_listed_values_leave_no_room_where_they_contradict_each_other() -> None:
     ticks = Grid.none(1).ruled([], rules).seen_from(np.array([1.0]))
     assert ticks.above(np.array([-np.inf]))[0] == np.inf
     assert ticks.below(np.array([np.inf]))[0] == -np.inf
+
+
+@pytest.mark.parametrize("value", [6.0, 0.3, 1e9])
+def test_a_listed_value_that_is_excluded_leaves_no_room(value: float) -> None:
+    rules = [ValueRule(0, points([value])), ValueRule(0, complement(points([value])))]
+    for bare in (Grid.none(1), Grid(np.array([1.0]), np.array([10.0]))):
+        ticks = bare.ruled([], rules).seen_from(np.array([1.0]))
+        assert ticks.above(np.array([-np.inf]))[0] == np.inf
+        assert ticks.below(np.array([np.inf]))[0] == -np.inf

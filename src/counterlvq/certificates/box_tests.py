@@ -51,10 +51,10 @@ class BoxTest:
         return cls(rule.column, tuple(parts), tuple(cuts))
 
     def covers(self, box: Box) -> bool:
-        """Whether the test holds at all points of a box that are answers.
+        """Whether all points of a box that are answers keep what is asked where the test holds.
 
-        Points next to a threshold may lie on either side of the cut; where the test holds of
-        them on the other side, a bound forgoes what follows from it.
+        Next to a threshold answers keep it on either side of the cut (`ValueRule.applies`); on
+        the other side a bound forgoes what follows from it.
         """
         j = self.column
         return any(low <= box.lower[j] and box.upper[j] <= high for low, high in self.parts)
@@ -63,8 +63,9 @@ class BoxTest:
 def _cut(j: int, end: float, is_above: bool, ticks: Ticks, x: Floats) -> Cut:
     """Part the values that are below an end from it, or those above it.
 
-    Half of what is near the end lies on either side of the cut, which is far more than the
-    rounding of a change. Between two values of a grid it lies in the middle.
+    Half of what is near the end lies on either side of the cut: farther from where answers begin
+    to keep a condition, and from where they cease to, than the rounding of a change can reach.
+    Between two values of a grid it lies in the middle.
     """
     here = float(x[j])
     room = near(end, here)
@@ -73,7 +74,7 @@ def _cut(j: int, end: float, is_above: bool, ticks: Ticks, x: Floats) -> Cut:
 
     def is_beyond(change: Floats) -> bool:
         value = float(ticks.values(change)[j])
-        return value > end + room if is_above else value >= end - room
+        return value > end + 0.5 * room if is_above else value >= end - 0.5 * room
 
     if j in ticks.columns:
         there = np.zeros(x.size)

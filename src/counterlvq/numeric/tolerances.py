@@ -67,6 +67,9 @@ MARGIN_ROUNDING = 2.0**-40
 # A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal. Boxes
 # are widened by as much before anything is claimed.
 GRID_ROUNDING = 2.0**-44
+# Share of that which a threshold keeps for itself where a condition begins behind it: beyond, the
+# condition has to be kept, so that boxes may end anywhere between this share and the whole.
+LEFT_OUT = 0.25
 # What counts as a threshold where it and the input are both 0: any smaller number is one.
 LEAST_THRESHOLD = 2.0**-960
 # Share of a quadratic condition that bounds give up, so that a factor that is off by e costs e^2

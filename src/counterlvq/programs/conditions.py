@@ -257,4 +257,4 @@ class Conditional:
 
     def applies_at(self, y: Floats, x: Floats) -> bool:
         """Whether the inequalities have to hold at a point."""
-        return self.applies(y, y) if self.test is None else self.test.holds(y, x)
+        return self.applies(y, y) if self.test is None else self.test.applies(y, x)

@@ -138,6 +138,13 @@ class _Span(NamedTuple):
     high: float
     low_value: float
     high_value: float
+    is_above: bool = False  # what the low end leaves out is next to it
+    is_below: bool = False
+
+    def rooms(self, x: float) -> tuple[float, float]:
+        """How far beyond its ends a change still counts as one: not as what they leave out."""
+        low = _room(self.low, x) * (0.5 if self.is_above else 1.0)
+        return low, _room(self.high, x) * (0.5 if self.is_below else 1.0)
 
 
 class Choice(NamedTuple):
@@ -431,11 +438,18 @@ class Ticks:
             return min(ends, key=lambda end: abs(end - delta))
         for span in reversed(listed) if way < 0 else listed:
             near_end, far_end = (span.high, span.low) if way < 0 else (span.low, span.high)
-            if way * (delta - far_end) > _room(far_end, float(self.x[j])):
+            rooms = span.rooms(float(self.x[j]))
+            near_room, room = reversed(rooms) if way < 0 else rooms
+            if way * (delta - far_end) > room:
                 continue
             start = min(delta, near_end) if way < 0 else max(delta, near_end)
             change = self._tick(j, start, way)
-            if way * (change - far_end) <= _room(far_end, float(self.x[j])):
+            if (span.is_below if way < 0 else span.is_above) and (
+                way * (near_end - change) > near_room
+            ):
+                # On the lattice the end counts as what it leaves out.
+                change = self._tick_after(j, change, way)
+            if way * (change - far_end) <= room:
                 is_real = j not in self._row
                 return min(max(change, span.low), span.high) if is_real else change
         return -inf if way < 0 else inf
@@ -448,6 +462,12 @@ class Ticks:
         there = np.zeros(self.grid.lattice.size)
         there[k] = delta
         return float(self._on_lattice(there, way)[k])
+
+    def _tick_after(self, j: int, delta: float, way: float) -> float:
+        """Find the next change on the lattice of one column."""
+        there = np.zeros(self.x.size)
+        there[j] = delta
+        return float(self._next(there, way)[j])
 
 
 def _nearest(spans: Iterable[_Span], delta: float) -> _Span:
@@ -480,17 +500,29 @@ def _span_of(part: Interval, x: float) -> _Span:
     if low == high and abs(low - x) <= near(low, x):
         return _Span(0.0, 0.0, x, x)
     return _Span(
-        low + low_room - x, high - high_room - x, low + 2.0 * low_room, high - 2.0 * high_room
+        low + low_room - x,
+        high - high_room - x,
+        low + 2.0 * low_room,
+        high - 2.0 * high_room,
+        part.is_above,
+        part.is_below,
     )
 
 
 def _common(one: _Span, other: _Span, x: float) -> _Span | None:
     """Keep what two pieces have in common; ends that cross by rounding touch."""
-    low, high = max(one.low, other.low), min(one.high, other.high)
-    if low > high + max(_room(low, x), _room(high, x)):
+    first = max(one, other, key=lambda span: (span.low, span.is_above))
+    last = min(one, other, key=lambda span: (span.high, not span.is_below))
+    if first.low > last.high + min(first.rooms(x)[0], last.rooms(x)[1]):
         return None
-    if low > high:
+    if first.low > last.high:
         tight = one if one.low == one.high else other
         return tight if tight.low == tight.high else None
-    low_value = max(one.low_value, other.low_value)
-    return _Span(low, high, low_value, min(one.high_value, other.high_value))
+    return _Span(
+        first.low,
+        last.high,
+        max(one.low_value, other.low_value),
+        min(one.high_value, other.high_value),
+        first.is_above,
+        last.is_below,
+    )

@@ -2,7 +2,8 @@
 
 Between a threshold and the next float there is nothing, but a change is a difference of two floats
 and is rounded itself. So a value next to a threshold counts as the threshold: `near` says what is
-next to it. An interval that excludes its end excludes all that counts as the end.
+next to it. An interval that excludes its end excludes all that counts as the end. A condition is
+asked for more readily: where it is left open on which side of its threshold a value lies, on both.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import inf
 from typing import NamedTuple, final
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD
+from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD, LEFT_OUT
 
 __all__ = ["Interval", "LeastChange", "ValueRule", "complement", "near", "points"]
 
@@ -41,14 +42,20 @@ class Interval(NamedTuple):
         """Shift both ends."""
         return self._replace(lower=self.lower + by, upper=self.upper + by)
 
-    def holds(self, y: float, x: float) -> bool:
-        """Whether a value lies inside, or counts as an end that does."""
+    def holds(self, y: float, x: float, left_out: float = 1.0) -> bool:
+        """Whether a value lies inside, or counts as an end that does.
+
+        With an end that is excluded goes a share `left_out` of what counts as it.
+        """
         low, high = self.lower, self.upper
-        if low > -inf and (y <= low + near(low, x) if self.is_above else y < low - near(low, x)):
-            return False
+        if low > -inf:
+            room = near(low, x)
+            if y <= low + left_out * room if self.is_above else y < low - room:
+                return False
         if high == inf:
             return True
-        return y < high - near(high, x) if self.is_below else y <= high + near(high, x)
+        room = near(high, x)
+        return y < high - left_out * room if self.is_below else y <= high + room
 
 
 def points(values: Iterable[float]) -> tuple[Interval, ...]:
@@ -99,8 +106,15 @@ class ValueRule:
 
     def holds(self, y: Floats, x: Floats) -> bool:
         """Whether a point has such a value."""
+        return self._is_met(y, x, 1.0)
+
+    def applies(self, y: Floats, x: Floats) -> bool:
+        """Whether a point has to keep what is asked of such values."""
+        return self._is_met(y, x, LEFT_OUT)
+
+    def _is_met(self, y: Floats, x: Floats, left_out: float) -> bool:
         j = self.column
-        return any(part.holds(float(y[j]), float(x[j])) for part in self.at(x))
+        return any(part.holds(float(y[j]), float(x[j]), left_out) for part in self.at(x))
 
 
 @final
