@@ -80,7 +80,7 @@ STAGES = {
     "search": "counterlvq.search.branch_and_bound:Branching.run",
     "proof": "counterlvq.certificates.boxes:BoxCertificate.lower_bound",
     "write": "os:fsync",
-    "written": "counterlvq.files:_sync_folder",
+    "written": "counterlvq.files:sync_folder",
 }
 MANNERS = ("python", "library", "losing", "string")
 SIGNS = {signal.SIGINT: "interrupted", signal.SIGTERM: "ended by SIGTERM"}
