@@ -63,8 +63,10 @@ _EPSILON = {"prototorch-models": SINGLE_EPSILON}
 
 # What a feature takes in memory, beside its numbers.
 _FEATURE_BYTES = 512
-# Multiplications that the comparison with the probe rows may take.
+# Multiplications that the comparison with the probe rows may take, and what a row beside a
+# prototype takes at the least, however few features there are.
 _COMPARED = 1 << 27
+_OF_A_PAIR = 16
 
 
 def load_exported(
@@ -272,7 +274,8 @@ def _compare(
     rank = 1 if one_by_one else len(model.factors[0])
     # Prototypes are taken to the space of the metric, which may be wider than that of the inputs.
     _check_room(name, 8 * rank * model.n_prototypes, room)
-    enough = max(1, _COMPARED // (model.n_prototypes * model.n_features * rank))
+    of_a_pair = max(_OF_A_PAIR, model.n_features * rank)
+    enough = max(1, _COMPARED // (model.n_prototypes * of_a_pair))
     library = str(arrays["library"].item())
     source = f"{arrays['kind'].item()} of {library}"
     epsilon = _EPSILON.get(library, EPSILON)
