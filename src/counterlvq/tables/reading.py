@@ -65,7 +65,9 @@ class _Gaps(NamedTuple):
 
     fill: float  # NaN for nothing
     reason: str
-    counts: bool  # whether to say how many there are; of a row by itself, no others are known
+    # Whether the table is refused as a whole and it is said how many there are; of a row by itself,
+    # no others are known.
+    counts: bool
 
     def words(self, count: int) -> str:
         counted = f" ({count} missing value(s) in that column)" if self.counts else ""
@@ -131,13 +133,15 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
     if not bad.size and not is_off.size:
         return _Column(numbers, (), {})
     cells = table.values(feature.name)
-    gaps = [int(i) for i in bad if is_missing(cells[i])]
+    is_gap = np.fromiter((is_missing(cells[i]) for i in bad), dtype=bool, count=bad.size)
+    gaps, strange = bad[is_gap], bad[~is_gap]
+    # A table that is refused as a whole is refused for one cell.
+    told_of = slice(1) if stand_in.counts else slice(None)
     wrong: dict[int, str] = {}
-    if gaps and np.isnan(fill):
-        wrong = dict.fromkeys(gaps, stand_in.words(len(gaps)))
-    for i in map(int, bad):
-        if not is_missing(cells[i]):
-            wrong[i] = _strange_words(feature, cells[i])
+    if gaps.size and np.isnan(fill):
+        wrong = dict.fromkeys(gaps[told_of].tolist(), stand_in.words(gaps.size))
+    for i in strange[told_of].tolist():
+        wrong[i] = _strange_words(feature, cells[i])
     wrong = dict(sorted(wrong.items()))
     for i in map(int, is_off):
         is_date = feature.kind is Kind.DATE
