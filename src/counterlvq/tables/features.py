@@ -487,10 +487,12 @@ class Features:
         )
         if not isinstance(ranges, str):
             return refined
-        numbers = [f.name for f in refined if f.is_number]
-        gaps = {f"column {n!r}": _gaps(table, n) for n in numbers}
+        gaps, pairs = {}, []
+        for name in (f.name for f in refined if f.is_number):
+            values = numbers_or_days(table, name, table.kind(name))
+            gaps[f"column {name!r}"] = int(np.isnan(values).sum())
+            pairs.append((name, _seen(values)))
         warn_of_gaps("Features.from_frame", gaps, len(table))
-        pairs = ((name, _seen(table, name)) for name in numbers)
         return refined.refined(seen={name: pair for name, pair in pairs if pair is not None})
 
     def refined(
@@ -683,13 +685,8 @@ def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feat
     return Feature(name, kind, levels=table.levels(name))
 
 
-def _gaps(table: FrameView, name: str) -> int:
-    return int(np.isnan(numbers_or_days(table, name, table.kind(name))).sum())
-
-
-def _seen(table: FrameView, name: str) -> tuple[float, float] | None:
+def _seen(values: Floats) -> tuple[float, float] | None:
     """Range of the numbers of a column; None if they are all the same, as in a table of one row."""
-    values = numbers_or_days(table, name, table.kind(name))
     there = values[np.isfinite(values)]
     if not there.size or there.min() == there.max():
         return None
