@@ -57,6 +57,26 @@ def test_without_strictness_an_inequality_gives_way_by_rounding_alone() -> None:
         assert meets(judge, y, strict=False) is given
 
 
+def test_what_gives_way_does_not_grow_with_values_beyond_the_data() -> None:
+    """On a grid proofs spare what is off by the rounding of numbers as large as the data.
+
+    2^80 and a value next to it differ by 2^29, which is nothing beside them and a lot beside x2.
+    """
+    features = clvq.Features(
+        [clvq.Feature("x0"), clvq.Feature("x1"), clvq.Feature("x2", kind="whole")]
+    )
+    rule, far = "x0 - x1 + x2 <= 0", 2.0**80
+    open_ended = clvq.Explainer(MODEL, constraints=[rule], features=features).prepared_for().rules
+    ends = [clvq.Bounds(name, lower=-(2.0**81), upper=2.0**81) for name in ("x0", "x1")]
+    bounded = clvq.Explainer(MODEL, constraints=[rule, *ends], features=features)
+    near, off = [1, 3 - 2.0**-46, 2], [far + 2.0**29, far, 0]
+    for judge, given in [(open_ended, False), (bounded.prepared_for().rules, True)]:
+        assert meets(judge, near, strict=False)
+        assert meets(judge, off, strict=False) is given
+        assert not meets(judge, off)
+        assert not meets(judge, near)
+
+
 def test_equality_gives_way_by_rounding_alone() -> None:
     judge = rules("x0 + x1 == x2")
     assert meets(judge, [1, 2, 3 + 2.0**-39])

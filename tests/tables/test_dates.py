@@ -13,6 +13,9 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import Feature, Features
+from counterlvq.tables.dates import days_of
+from counterlvq.tables.frames import as_frame, numbers_or_days
+from counterlvq.types import Kind
 
 BEFORE, TARGET = date(2024, 2, 20), date(2024, 3, 31)
 FIRST = date(1970, 1, 1)
@@ -124,3 +127,33 @@ def test_open_ends_are_none() -> None:
     assert features["cards"] == Feature("cards", lower=0)
     assert features["opened"] == Feature("opened", "date", lower=date(2024, 1, 1))
     assert clvq.Bounds("cards", lower=0, upper=None) == clvq.Bounds("cards", lower=0)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array([BEFORE, None, date(1969, 12, 31)], pa.date32()),
+        pa.array([BEFORE, None, date(1969, 12, 31)], pa.date64()),
+        pa.array([datetime(2024, 2, 20), None, datetime(2024, 2, 20, 0, 0, 1)], pa.timestamp("ms")),
+        pl.Series([BEFORE, None, date(1969, 12, 31)]),
+        pl.Series([datetime(2024, 2, 20), None, datetime(1969, 12, 31, 23, 59)]),
+        pd.Series(pd.to_datetime([BEFORE, None, datetime(1969, 12, 31, 12)])),
+        pd.Series([BEFORE, None, "2024-02-20", "2024-02-20", "soon", 7, np.datetime64("NaT")]),
+    ],
+    ids=lambda column: (
+        f"{type(column).__module__.partition('.')[0]} {column.dtype}"
+        if hasattr(column, "dtype")
+        else f"pyarrow {column.type}"
+    ),
+)
+def test_days_of_a_column_are_those_of_its_cells(column: Any) -> None:
+    """Columns of times are read at once, and a text or a date that comes again is read once."""
+    library = {"pandas": pd.DataFrame, "polars": pl.DataFrame}
+    make = library.get(type(column).__module__.partition(".")[0], pa.table)
+    table = as_frame(make({"opened": column}))
+    assert table is not None
+    cells = table.values("opened")
+    expected = [float(v) if type(v) is int else days_of(v) for v in cells]
+    assert np.isnan(expected).any()
+    assert np.isfinite(expected).any()
+    np.testing.assert_array_equal(numbers_or_days(table, "opened", Kind.DATE), expected)

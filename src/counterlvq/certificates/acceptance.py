@@ -167,8 +167,8 @@ class Acceptance:
         out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
         give = 0.0 if strict else INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
-        squares = self._squares(Y, X)
-        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, squares, *out)
+        reach, squares = self._reach(X), self._squares(Y, X)
+        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, reach, squares, *out)
         for quadric in self.template.quadrics:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
@@ -176,8 +176,26 @@ class Acceptance:
             out.good[out.good] = self.template.grid.on_lattice(Y[out.good], X[out.good])
         if not self.template.is_continuous and not self.template.is_plain_lattice:
             for i in np.flatnonzero(out.good):
-                out.good[i] = self._is_on_grid(Y[i], X[i], give)
+                out.good[i] = self._is_on_grid(Y[i], X[i], give, reach[i])
         return out
+
+    def _reach(self, X: Floats) -> Floats:
+        """How large a value counts in what gives way by rounding, (n, d); (n, 0) without a grid.
+
+        Proofs over boxes spare what is off by rounding of numbers as large as the box or, where a
+        side of it is open, as the data. Beyond that nothing more may be off than they spare.
+        """
+        if self.template.is_continuous:
+            return np.empty((X.shape[0], 0))
+        first, last = self._extent
+        reach = np.abs(X) + np.maximum(np.abs(first - X), np.abs(last - X))
+        reach[:, self.template.is_bounded] = np.inf
+        return reach
+
+    @cached_property
+    def _extent(self) -> tuple[Floats, Floats]:
+        prototypes = self.model.prototypes
+        return prototypes.min(axis=0), prototypes.max(axis=0)
 
     def _squares(self, Y: Floats, X: Floats) -> Floats:
         """Quadratic part of each cost by what the user gave, where its factor only comes near."""
@@ -187,12 +205,13 @@ class Acceptance:
         with np.errstate(invalid="ignore"):  # points that are not finite are refused later
             return form.values(Y - X)
 
-    def _is_on_grid(self, y: Floats, x: Floats, give: float) -> bool:
+    def _is_on_grid(self, y: Floats, x: Floats, give: float, reach: Floats) -> bool:
         """Whether a point is allowed, and meets the conditions that hold where it lies."""
+        counted = np.minimum(np.abs(y), reach)
         for item in self.template.conditionals:
             if item.applies_at(y, x):
                 excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
-                if not (excess <= give * item.rows.magnitude(y, x)).all():
+                if not (excess <= give * item.rows.magnitude(counted, x)).all():
                     return False
         return self.template.grid.holds(y, x)
 

@@ -42,21 +42,24 @@ def _is_finite(y):
 
 
 @jit
-def _meets(x, y, start, feature, new, old, value, equality, give):
+def _meets(x, y, start, feature, new, old, value, equality, give, reach):
     """Whether ``new @ y + old @ x <= value`` holds for each condition, or ``==``.
 
-    An inequality may be off by the share `give` of the numbers that meet in it.
+    An inequality may be off by the share `give` of the numbers that meet in it, where no value
+    counts for more than its `reach`.
     """
     for k in range(value.size):
-        given, taken, size = 0.0, 0.0, 0.0
+        given, taken, size, rounded = 0.0, 0.0, 0.0, abs(value[k])
         for n in range(start[k], start[k + 1]):
             j = feature[n]
             here, before = new[n] * y[j], old[n] * x[j]
             taken += here
             given += before
-            size += abs(here) + abs(before)
+            rounded += abs(here) + abs(before)
+            counted = min(abs(y[j]), reach[j]) if reach.size else abs(y[j])
+            size += abs(new[n]) * counted + abs(before)
         surplus, share, size = taken + given - value[k], give, size + abs(value[k])
-        if abs(surplus) <= (start[k + 1] - start[k] + 3) * UNIT * size:
+        if abs(surplus) <= (start[k + 1] - start[k] + 3) * UNIT * rounded:
             surplus = _exact_surplus(
                 x, y, start[k], start[k + 1], feature, new, old, value[k]
             )  # fmt: skip
@@ -99,27 +102,28 @@ def relative_gap(cost, bound):
 
 
 @jit
-def judge_rows(checks, X, Y, bounds, give, squares, good, costs, gaps, resolutions):
+def judge_rows(checks, X, Y, bounds, give, reach, squares, good, costs, gaps, resolutions):
     """Judge the counterfactual Y of each row of X, and what its bound proves.
 
     Into the last four: whether a row is finite and meets the linear constraints, what it
     costs, the share of its cost that is not proved, and the cost that cannot be told from
     nothing at the point itself. `squares` holds the quadratic part of each cost where the
-    factor only comes near it, and NaN where it is the factor's own.
+    factor only comes near it, and NaN where it is the factor's own. `reach` (n, d) says how
+    large a value may count in what gives way, or has no columns where that is not limited.
     """
     start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
     new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
     w = borrowed(checks.w)
     L_start, L_feature = borrowed(checks.L_start), borrowed(checks.L_feature)
     L_factor = borrowed(checks.L_factor)
-    X, Y = borrowed(X), borrowed(Y)
+    X, Y, reach = borrowed(X), borrowed(Y), borrowed(reach)
     change = np.empty(w.size)
     for n in range(Y.shape[0]):
         x, y = X[n], Y[n]
         good[n], costs[n], gaps[n], resolutions[n] = False, _INF, _INF, 0.0
         if not _is_finite(y):
             continue
-        good[n] = _meets(x, y, start, feature, new, old, value, equality, give)
+        good[n] = _meets(x, y, start, feature, new, old, value, equality, give, reach[n])
         for j in range(w.size):
             change[j] = y[j] - x[j]
         costs[n] = cost_of(change, w, L_start, L_feature, L_factor)

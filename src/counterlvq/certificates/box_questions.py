@@ -101,8 +101,9 @@ class BoxQuestion:
         (b, b_blur), (e, e_blur) = right_sides(rows, x), right_sides(equalities, x)
         # Points that are off by rounding count as answers: what excludes the others spares them.
         far = np.abs(x) + np.where(np.isfinite(sides.most), sides.most, self.spread)
-        b_blur = b_blur + INEQUALITY_ROUNDING * rows.magnitude(far, x)
-        e_blur = e_blur + EQUALITY_ROUNDING * equalities.magnitude(far, x)
+        spared = 1.0 + (x.size + 8) * UNIT  # and the rounding of these very sums
+        b_blur = b_blur + spared * INEQUALITY_ROUNDING * rows.magnitude(far, x)
+        e_blur = e_blur + spared * EQUALITY_ROUNDING * equalities.magnitude(far, x)
         return replace(
             program,
             b=b,

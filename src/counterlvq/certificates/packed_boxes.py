@@ -76,6 +76,7 @@ class FlatGrounds:
     """What bounds over boxes rest on where every condition is linear, for any input."""
 
     stated: ProofData
+    extent: Floats  # (2, d) of the prototypes, from the least value to the largest
     lattice: Lattice
 
     def bounds(
@@ -87,7 +88,7 @@ class FlatGrounds:
 
         out = np.zeros(len(X))
         prove_rows(
-            self.stated, self.lattice, np.require(X, requirements=["C", "W"]),
+            self.stated, self.extent, self.lattice, np.require(X, requirements=["C", "W"]),
             np.array(caps, dtype=np.float64), np.array(margins, dtype=np.float64),
             targets.prototypes, targets.is_rival, trees, self._work(trees), out,
         )  # fmt: skip
@@ -116,7 +117,8 @@ def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGround
     lattice = lattice_of(template)
     if lattice is None:
         return None
-    return FlatGrounds(proof_data_of(template.unconditional, model), lattice)
+    extent = np.array([model.prototypes.min(axis=0), model.prototypes.max(axis=0)])
+    return FlatGrounds(proof_data_of(template.unconditional, model), extent, lattice)
 
 
 def reach_at(stated: ProofData, X: Floats, caps: Floats) -> Floats:

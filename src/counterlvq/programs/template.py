@@ -161,6 +161,12 @@ class ProgramTemplate:
         lower[touching] = upper[touching]
         return lower, upper
 
+    @cached_property
+    def is_bounded(self) -> NDArray[np.bool_]:
+        """Which features have a smallest and a largest allowed value, (d,)."""
+        A, steady = self.bounds.A, (self.fixed.A != 0).any(axis=0)
+        return np.asarray(((A > 0).any(axis=0) & (A < 0).any(axis=0)) | steady)
+
     def at(
         self,
         x: Floats,

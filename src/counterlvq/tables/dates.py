@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "date_of", "dates_like", "days_of", "is_date"]
+__all__ = ["FIRST_DAY", "LAST_DAY", "date_of", "dates_like", "days_of", "days_of_times", "is_date"]
 
 _FIRST = date(1970, 1, 1)
 # What counts nanoseconds since 1970 in 64 bits, as many tables do, holds the years between these.
@@ -45,6 +45,20 @@ def days_of(value: Any) -> float:
         has_time = value.time() != time() or value.tzinfo is not None
         value = None if has_time or value != value else value.date()  # noqa: PLR0124 - NaT
     return float((value - _FIRST).days) if isinstance(value, date) else nan
+
+
+def days_of_times(times: NDArray[np.datetime64]) -> Floats:
+    """Days since 1970 of an array of times; NaN for gaps and for times within a day.
+
+    Examples
+    --------
+    >>> days_of_times(np.array(["1970-02-01", "NaT", "1970-02-01T09:30"], dtype="datetime64[m]"))
+    array([31., nan, nan])
+    """
+    whole = times.astype("datetime64[D]")
+    days = whole.astype(np.int64).astype(np.float64)
+    days[np.isnat(times) | (whole != times)] = np.nan
+    return days
 
 
 def date_of(days: float) -> date:

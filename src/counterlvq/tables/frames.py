@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from copy import copy
+from datetime import date
 from types import ModuleType
 from typing import Any, ClassVar, Self, final
 
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, once, plain, told
-from counterlvq.tables.dates import days_of
+from counterlvq.tables.dates import days_of, days_of_times
 from counterlvq.tables.decimals import nearest_floats
 from counterlvq.tables.values import (
     checked_names,
@@ -53,6 +54,10 @@ class TableView(ABC):
     @abstractmethod
     def values(self, name: str) -> list[Any]:
         """List the values of a column, missing ones as None or NaN."""
+
+    def times(self, name: str) -> NDArray[np.datetime64] | None:
+        """Read a column whose dtype is one of times without a zone; None for any other."""
+        return None
 
     @abstractmethod
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
@@ -163,6 +168,11 @@ class _Pandas(FrameView):
         column = self.frame[name]
         return list(column.astype(object).where(column.notna(), None))
 
+    def times(self, name: str) -> NDArray[np.datetime64] | None:
+        column = self.frame[name]
+        is_time = isinstance(column.dtype, np.dtype) and column.dtype.kind == "M"
+        return column.to_numpy() if is_time else None
+
     def row(self, i: int) -> str:
         label = plain(self.frame.index[i])
         return f"row {i}" if label == i else f"row {i} (index {told(label)})"
@@ -252,6 +262,11 @@ class _Polars(FrameView):
     def values(self, name: str) -> list[Any]:
         return list(self.frame[name].to_list())
 
+    def times(self, name: str) -> NDArray[np.datetime64] | None:
+        dtype, pl = self.frame.schema[name], self._library()
+        is_time = dtype == pl.Date or (dtype == pl.Datetime and dtype.time_zone is None)
+        return self.frame[name].to_numpy() if is_time else None
+
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         return self.frame.with_columns(
             self._series(name, column, self.frame.schema[name]) for name, column in columns.items()
@@ -340,6 +355,11 @@ class _Arrow(FrameView):
     def values(self, name: str) -> list[Any]:
         return list(self.frame.column(name).to_pylist())
 
+    def times(self, name: str) -> NDArray[np.datetime64] | None:
+        dtype, types = self._type(name), self._library().types
+        is_time = types.is_date(dtype) or (types.is_timestamp(dtype) and dtype.tz is None)
+        return np.asarray(self.frame.column(name).to_numpy()) if is_time else None
+
     def with_columns(self, columns: Mapping[str, NDArray[Any]]) -> Any:
         out = self.frame
         for name, column in columns.items():
@@ -404,11 +424,23 @@ _UNREAD: Mapping[tuple[str, str], tuple[str, str]] = {
 
 def numbers_or_days(table: TableView, name: str, kind: Kind | None) -> Floats:
     """Read a column of numbers, or the days of one of dates; NaN where neither stands."""
-    numbers = table.numbers(name)
     if kind is not Kind.DATE:
-        return numbers
-    pairs = zip(numbers, table.values(name), strict=True)
-    return np.array([n if np.isfinite(n) else days_of(value) for n, value in pairs], dtype=float)
+        return table.numbers(name)
+    times = table.times(name)
+    if times is not None:
+        return days_of_times(times)
+    values = table.values(name)
+    numbers = numbers_among(values)
+    known: dict[Any, float] = {}  # a column has few dates, and reading one takes a while
+    for i in np.flatnonzero(~np.isfinite(numbers)).tolist():
+        value = values[i]
+        if not isinstance(value, str | date):
+            numbers[i] = days_of(value)
+            continue
+        if value not in known:
+            known[value] = days_of(value)
+        numbers[i] = known[value]
+    return numbers
 
 
 def as_frame(frame: Any) -> FrameView | None:
