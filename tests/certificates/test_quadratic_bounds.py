@@ -111,6 +111,21 @@ def test_convex_functions_are_bounded_closely() -> None:
             assert -1e-6 * (1 + lowest @ H @ lowest) <= bound <= 1e-12
 
 
+def test_features_that_are_held_in_place_are_reckoned_with() -> None:
+    """The others are lowest elsewhere then: by the Schur complement, where the box has room."""
+    rng = np.random.default_rng(5)
+    for _ in range(50):
+        d = int(rng.integers(2, 6))
+        root = rng.normal(size=(d + 1, d))
+        H, at = root.T @ root, float(rng.choice([-4.0, 3.0]))
+        rest = np.linalg.solve(H[1:, 1:], -H[1:, 0] * at)
+        lowest = np.concatenate([[at], rest])
+        wide = np.concatenate([[0.0], np.abs(rest) + 1.0])
+        total, box = sum_of(H, np.zeros(d), 0.0, np.zeros(d)), Box(lowest - wide, lowest + wide)
+        bound = least_over_box(total, rng.normal(size=d), box, lambda j: None)
+        assert bound == pytest.approx(float(lowest @ H @ lowest), rel=1e-6)
+
+
 def test_without_an_end_a_slope_of_rounding_proves_nothing() -> None:
     flat, kink = np.zeros((1, 1)), np.zeros(1)
     leaning = sum_of(flat, np.array([1e-17]), 1.0, kink)

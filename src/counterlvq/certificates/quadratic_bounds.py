@@ -322,7 +322,8 @@ def _tangent_point(total: Sum, H: Floats, convex: _Convex, box: Box, point: Floa
     lowest = np.clip(point, box.lower, box.upper)
     curved = ~convex.limited & (convex.half > 0)
     half = np.where(curved, _FAR * convex.half, convex.half)
-    center = np.where(curved, lowest, convex.center)
+    # What is held in place, or has no end and no curvature, stays where it is meanwhile.
+    center = np.where(convex.limited, convex.center, lowest)
     # A feature may be limited on one side only.
     around = Box(np.maximum(box.lower, center - half), np.minimum(box.upper, center + half))
     lowest = _lowest(total, H, convex, around, lowest)
