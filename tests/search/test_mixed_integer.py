@@ -108,6 +108,26 @@ def test_ties_are_what_predict_makes_of_them(seed: int) -> None:
     check(*drawn(seed, real=0))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_ties_at_no_distance_are_what_predict_makes_of_them(seed: int) -> None:
+    """Metrics of rank one, under which prototypes are copies of each other and of rows.
+
+    Levels that are not 0 and 1 are stated anew, with rounding, and there is nothing to compare it
+    with: both distances are 0.
+    """
+    rng = np.random.default_rng([seed, 77])
+    levels = rng.choice([-1, 2, 5, 6, 10], 2, replace=False).tolist()
+    columns = [Feature("n", "whole", lower=-4, upper=4), Feature("c", levels=levels)]
+    columns += [Feature("d", levels=[0, 7, 3])] * int(rng.integers(2))
+    omega = rng.integers(1, 4, (1, len(columns))).astype(float)
+    W = rng.integers(-3, 4, (4, len(columns))).astype(float)
+    W[1:, 0] += (W[0] - W[1:]) @ omega[0] / omega[0, 0] * (rng.random(3) < 0.7)
+    labels = rng.permutation(["no", "yes", "maybe", "no"]).tolist()
+    x = {column.name: possible(column)[0] for column in columns}
+    prices = Prices({"n": 1.0}, None, {"c": 2.5, "d": 0.3} if len(columns) > 2 else {"c": 2.5})
+    check(bare(columns, W, labels, omega), prices, x)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 400))
 def test_many_random_models(seed: int) -> None:
