@@ -19,7 +19,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-docs test-slow test-cpus test-oldest test-peers lint format hooks release-check bench reproduce fuzz kills coverage data docs pictures lock clean
+.PHONY: help demo test test-docs test-slow test-cpus test-oldest test-peers lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -101,6 +101,9 @@ data: $(DEV) ## Regenerate the house-price table that ships with the package
 docs: $(DEV) ## Build the documentation as a site in build/docs/
 	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html in a browser."
+
+notebooks: $(DEV) ## Run the notebooks in examples/ anew
+	$(BIN)/python scripts/run_notebooks.py
 
 pictures: $(DEV) ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/make_pictures.py

@@ -15,6 +15,7 @@ from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
+from counterlvq.presentation.cards import answer_card
 from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
     ShownChange,
@@ -154,7 +155,8 @@ class Counterfactual:
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        kept = {"shown": self.shown, "reply": self.reply, "disagreement": self.disagreement}
+        names = ("shown", "reply", "disagreement", "savings")
+        kept = {name: getattr(self, name) for name in names}
         return {**self.__dict__, **kept, "check": None, "respond": None}
 
     @property
@@ -429,15 +431,22 @@ class Counterfactual:
 
     def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
         """Sort changes by what taking each one back would save; as they are without a model."""
+        saved = self.savings
+        return sorted(changes, key=lambda change: -saved.get(change.feature, 0.0))
+
+    @cached_property
+    def savings(self) -> dict[str, float]:
+        """What taking back each change of the shown row would save; empty without a model."""
         if self.check is None:
-            return list(changes)
-        left = {}
-        for change in changes:
+            return {}
+        out = {}
+        for change in self.shown_changes:
             j = self.features.position(change.feature)
             row = self.values.copy()
             row[j] = self.original_values[j]
-            left[change.feature] = self.check(self.original_values, self.target, row, np.inf)[1]
-        return sorted(changes, key=lambda change: left[change.feature])
+            left = self.check(self.original_values, self.target, row, np.inf)[1]
+            out[change.feature] = max(self.cost - left, 0.0)
+        return out
 
     @property
     def _noun(self) -> str:
@@ -497,6 +506,11 @@ class Counterfactual:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook."""
+        notes = favour_lines(self.prediction, self.disagreement)
+        return answer_card(self, self.text(), visible(self._proof_line()), notes)
 
     def _scale_words(self) -> str:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]

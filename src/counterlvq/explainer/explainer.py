@@ -19,8 +19,10 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.explainer.rows import explain_rows
 from counterlvq.explainer.settings import at_least_zero
+from counterlvq.markup.columns import features_card
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.presentation.setting import setting_facts
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
@@ -136,6 +138,11 @@ class Explainer(OneRow):
         return (
             f"Explainer({self.model!r}, cost={self.cost!r}, constraints={list(self.constraints)!r})"
         )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what is asked of which model."""
+        facts = setting_facts(self.model, self.features, self.cost, self.constraints)
+        return features_card("Explainer", facts, self.features)
 
     def explain(
         self,

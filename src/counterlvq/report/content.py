@@ -7,6 +7,7 @@ from typing import final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
+from counterlvq.markup.parts import Fact, FeatureValue
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY
 from counterlvq.plots.plane_geometry import change_weights
@@ -14,9 +15,10 @@ from counterlvq.presentation.numbers import (
     bound_text,
     cost_text,
     cost_words,
-    exact_text,
     gap_text,
 )
+from counterlvq.presentation.rows import feature_values
+from counterlvq.presentation.setting import words_of
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Manhattan
@@ -26,36 +28,12 @@ from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr, shown_text, visible
+from counterlvq.visible import shown_repr, shown_text
 
-__all__ = ["LONGEST", "Answer", "Fact", "Pressure", "Value", "read_answer", "words_of"]
+__all__ = ["Answer", "Pressure", "read_answer"]
 
-# Letters of one constraint or one cost.
-LONGEST = 1000
 # Seconds that asking again without one constraint may take under local metrics.
 _PATIENCE = 5.0
-
-
-@final
-@dataclass(frozen=True)
-class Fact:
-    """One figure with its name."""
-
-    name: str
-    value: str
-
-
-@final
-@dataclass(frozen=True)
-class Value:
-    """One feature before and after; `weight` is the change as a share of the largest one."""
-
-    feature: str
-    before: str
-    after: str
-    change: str
-    weight: float
-    changed: bool
 
 
 @final
@@ -78,7 +56,7 @@ class Answer:
     after: str  # label, or those that were wished for
     sentence: str
     facts: tuple[Fact, ...]
-    values: tuple[Value, ...]
+    values: tuple[FeatureValue, ...]
     proof: tuple[str, ...]
     rivals: tuple[Rival, ...]
     part: str  # what the rivals are: prototypes, clusters, classes
@@ -86,11 +64,6 @@ class Answer:
     check: str
     conflict: tuple[str, ...]
     conflict_is_irreducible: bool
-
-
-def words_of(constraint: Constraint | str) -> str:
-    """Say a constraint as the user gave it."""
-    return visible(str(constraint), LONGEST)
 
 
 def read_answer(
@@ -124,7 +97,7 @@ def read_answer(
         after=to,
         sentence=cf.text(**vars(wording)),
         facts=_facts(explainer, cf, wording),
-        values=_values(explainer, cf, wording),
+        values=feature_values(cf, change_weights(explainer, cf), wording),
         proof=proof,
         rivals=rivals,
         part=cf.part,
@@ -145,33 +118,6 @@ def _facts(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[
     name = f"cost, in {unit}" if unit else "cost"
     cost = Fact(name, wording.number(cost_words(cf.shown.cost, cf.cost)))
     return cost, bound, Fact("gap", wording.number(gap_text(cf.gap)))
-
-
-def _values(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Value, ...]:
-    """Every feature; those that change first, by what the change weighs."""
-    weights = change_weights(explainer, cf)
-    most = max(map(abs, weights.values()), default=0.0) or 1.0
-    out = []
-    for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
-        behind = f" {shown_text(change.unit)}" if change.unit else ""
-        _, before, after, by = change.cells(wording)
-        values = (before, after, "")
-        if change.is_number:
-            values = (before + behind, after + behind, by.replace("-", "−", 1) + behind)
-        weight = weights[change.feature] / most
-        out.append(Value(change.spoken, *values, weight=weight, changed=True))
-    rows = zip(cf.features, cf.original.tolist(), cf.missing, strict=True)
-    for feature, value, is_missing in rows:
-        if feature.name not in weights and is_missing:
-            spoken = shown_text(feature.spoken)
-            out.append(Value(spoken, "missing", "missing", "", 0.0, changed=False))
-        elif feature.name not in weights:
-            same = shown_text(feature.words(value))
-            if feature.is_number:
-                unit = f" {shown_text(feature.unit)}" if feature.unit else ""
-                same = wording.number(exact_text(value, feature)) + unit
-            out.append(Value(shown_text(feature.spoken), same, same, "", 0.0, changed=False))
-    return tuple(out)
 
 
 def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Pressure, ...]:
