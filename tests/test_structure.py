@@ -62,8 +62,10 @@ ROOMS = {
     " explainer questions",
     "report": "visible errors types files numeric tables markup programs certificates problem"
     " presentation results batch explainer plots",
+    "page": "markup",
+    "service": "problem presentation certified page",
     "counterlvq_paper": "visible errors datasets presentation",
-    "cli": "visible files datasets presentation report counterlvq_paper",
+    "cli": "visible files datasets presentation report page service counterlvq_paper",
     "__main__": "cli",
 }
 # What is at the rim uses the public surface, as any user would.

@@ -15,6 +15,7 @@ import counterlvq as clvq
 from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
+from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
 from counterlvq.visible import shown_text
 
 __all__ = [
@@ -24,7 +25,6 @@ __all__ = [
 
 COSTS = ("manhattan", "mad", "euclidean")
 METHODS = ("auto", "ccp", "global")
-_DEVIATIONS = "typical deviations"
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -190,12 +190,12 @@ def explainer_from(
     )
     weights = _typical(model, features, reference, table) if by_deviations else None
     if model.reference is not None and not anywhere:
-        features = _with_ranges(model.reference.described(features), bounds)
+        features = with_stated_ranges(model.reference.described(features), bounds)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
     prices = dict(switch)
     if len(prices) < len(switch):
         raise click.UsageError("--switch prices a feature twice; expected each feature once.")
-    unit = _DEVIATIONS if by_deviations else ""
+    unit = DEVIATIONS if by_deviations else ""
     return clvq.Explainer(
         model,
         cost=clvq.Euclidean(prices)
@@ -225,19 +225,6 @@ def _described(model: Model, path: str) -> clvq.Features:
     if isinstance(model, clvq.TableModel):
         known = model.table_map.columns
     return read_columns(path).checked(known).of(model.features)
-
-
-def _with_ranges(features: clvq.Features, bounds: tuple[clvq.Bounds, ...]) -> clvq.Features:
-    """Let an end that the user states take the place of the one that was seen."""
-    for stated in bounds:
-        if stated.feature not in features.names:
-            continue  # the explainer says so
-        seen = features[stated.feature].seen
-        if seen is not None:
-            lower = seen[0] if stated.lower == -inf else -inf
-            upper = seen[1] if stated.upper == inf else inf
-            features = features.refined(seen={str(stated.feature): (lower, upper)})
-    return features
 
 
 def defaults_told(explainer: clvq.Explainer) -> list[str]:
