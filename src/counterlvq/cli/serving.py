@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from counterlvq.cli.telling import say
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.values import plain_label
 
-__all__ = ["page", "serve"]
+__all__ = ["page", "run", "serve"]
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TITLE = "What would have to change?"
@@ -78,19 +79,45 @@ def serve(
         raise click.UsageError(
             f"--host {host} can be reached from elsewhere, which needs a --token."
         )
+    loaded = read_model(model)
+    offered, names = _rows(loaded, rows) if rows is not None else ([], [])
+    wish = None if target is None else plain_label(label_from(loaded, target))
+    sizes = {
+        "body": max_body,
+        "rows": max_rows,
+        "seconds": max_seconds,
+        "searches": workers,
+        "waiting": max_waiting,
+    }
+    path = None if model == STDIN else Path(model).resolve()
+    run(loaded, path, offered, names, wish, title, host=host, port=port, token=token,
+        origins=allow_origin, sizes=sizes)  # fmt: skip
+
+
+def run(
+    loaded: Any,
+    path: Path | None,
+    rows: list[dict[str, Any]],
+    names: list[str],
+    target: Any,
+    title: str,
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    origins: tuple[str, ...] = (),
+    sizes: Mapping[str, Any] | None = None,
+) -> None:
+    """Serve a model until a signal comes; without a path, from a file of its own."""
     _require_web()
     from counterlvq.page.offering import served_page
     from counterlvq.service.app import make_app
     from counterlvq.service.limits import Limits
     from counterlvq.service.run import run_service
 
-    loaded = read_model(model)
-    offered, names = _rows(loaded, rows) if rows is not None else ([], [])
-    wish = None if target is None else plain_label(label_from(loaded, target))
-    limits = Limits(max_body, max_rows, max_seconds, workers, max_waiting)
+    limits = Limits(**(sizes or {}))
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(model).resolve()
-        if model == STDIN:
+        if path is None:
             path = Path(folder) / "model.clvq"
             clvq.save(loaded, path)
         app = make_app(
@@ -99,8 +126,8 @@ def serve(
             limits=limits,
             token=token,
             hosts=_LOOPBACK if host in _LOOPBACK else (),
-            origins=allow_origin,
-            page=served_page(offered, title, names, wish),
+            origins=origins,
+            page=served_page(rows, title, names, target),
         )
         ENDING.stand_aside()
         if not run_service(app, host, port, limits, _told(token)):

@@ -54,7 +54,8 @@ function show(answer) {
   const top = el("p", { class: "top" }, el("strong", {},
     el("bdi", {}, label(answer.original_prediction)), " → ",
     el("bdi", {}, label(answer.prediction ?? answer.target.join(" / ")))), " ", badge(answer.status));
-  fill(places.answer, top, el("p", { class: "sentence" }, answer.text),
+  const isListed = answer.status === "infeasible" && answer.conflict_fields?.length;
+  fill(places.answer, top, isListed ? null : el("p", { class: "sentence" }, answer.text),
     changes(answer, model), conflict(answer, model, config.answers ? null : lift), proof(answer));
   places.answer.setAttribute("aria-busy", "false");
   fill(places.jump, el("a", { href: "#answer-title" }, say("jump"), " "), badge(answer.status));
@@ -186,7 +187,8 @@ function showRules(bad = -1, detail = "") {
     refresh();
   };
   const numbers = model.features.filter((feature) => !feature.levels);
-  const example = numbers.length ? `${quoted(numbers[0].name)} <= 3` : "…";
+  const usual = Number((numbers[0]?.typical ?? 3).toPrecision?.(2) ?? 3);
+  const example = numbers.length ? `${quoted(numbers[0].name)} <= ${usual}` : "…";
   const anywhere = el("label", { class: "anywhere" }, el("input", {
     type: "checkbox", checked: state.anywhere, input: (event) => { state.anywhere = event.target.checked; refresh(); },
   }), " ", say("anywhere"));
