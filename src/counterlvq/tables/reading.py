@@ -27,7 +27,7 @@ __all__ = ["Reading", "read_rows", "refuse_missing_columns", "shortened"]
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
 # Decimals are rounded: there have to be some floats between two neighbours of a grid.
-_MOST_STEPS = 2.0**51
+_MOST_STEPS = _MOST_EXACT / 4
 
 
 @final
