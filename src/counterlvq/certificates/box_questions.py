@@ -274,6 +274,8 @@ class BoxQuestion:
             return True
         if covering.is_finite or not isinstance(self.cells, SharedCells):
             return False
+        if not np.isfinite([margin, farther, self.blur]).all():
+            return False
         # As in the forms: what `predict` may overlook is taken off, here and farther away.
         led_by = Fraction(margin) - Fraction(farther) - Fraction(self.blur)
         pairs = zip(self.cells.rivals.tolist(), prices.forms.tolist(), strict=False)
