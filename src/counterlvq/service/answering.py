@@ -70,6 +70,10 @@ class Answering:
         rules = request.get("constraints") or ()
         return plain and not wants_more and not any(" if " in f" {rule} " for rule in rules)
 
+    def is_prepared(self, request: Mapping[str, Any]) -> bool:
+        """Whether somebody has asked the same of other rows, and nothing more."""
+        return not request.get("certificate") and _question(request) in self._explainers
+
     def explain(self, request: Mapping[str, Any], seconds: float) -> Values:
         """Answer the rows of a request, in their order, within so many seconds."""
         rows, question = request["rows"], _question(request)
