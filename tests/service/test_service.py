@@ -257,6 +257,7 @@ def wait_until(holds, seconds: float = 30.0) -> None:
 
 
 def test_busy_service_says_when_to_come_back_and_stays_healthy(hard) -> None:
+    assert hard.ask("/explain", {**HARD, "time_limit": 0.2})[0] == 200
     threads = [later(hard, HARD) for _ in range(3)]
     time.sleep(1.0)
     assert hard.ask("/health")[0] == 200

@@ -30,7 +30,9 @@ _BOOT = (
 # Bytes of one line of a worker.
 _LINE = 1 << 28
 # Seconds beyond the limit of a request, for what looks at no clock.
-_GRACE = 2.0
+_GRACE = 5.0
+# Seconds for a worker to load what it needs, before the time of a request begins.
+_START = 120.0
 # Libraries that start threads of their own in each worker would fight for the cores.
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")
 
@@ -119,8 +121,20 @@ class Workers:
             start_new_session=True,  # Ctrl-C is for the server, which ends its workers
         )
         assert worker.stdin is not None
+        assert worker.stdout is not None
         boot = {"path": sys.path, "model": str(self.model)}
         worker.stdin.write(json.dumps(boot).encode() + b"\n")
+        try:
+            async with asyncio.timeout(_START):
+                is_ready = bool(await worker.stdout.readline())
+        except TimeoutError:
+            is_ready = False
+        except asyncio.CancelledError:
+            await _ended(worker)
+            raise
+        if not is_ready:
+            await _ended(worker)
+            raise Problem(500, "worker lost", "a process for searches could not be started.")
         return worker
 
     async def close(self) -> None:
@@ -136,10 +150,12 @@ async def _ended(worker: asyncio.subprocess.Process) -> None:
 
 
 def work(model: str, asked: IO[str], told: IO[str]) -> None:
-    """Answer requests, a line each, until there are no more: the whole life of a worker."""
+    """Say that it is ready, then answer requests, a line each: the whole life of a worker."""
     import counterlvq as clvq
 
     answering = Answering(clvq.load(model))
+    told.write("{}\n")
+    told.flush()
     for line in asked:
         request = json.loads(line)
         answer = answered(answering, request["kind"], request["request"], request["seconds"])
