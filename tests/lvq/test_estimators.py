@@ -24,6 +24,7 @@ from counterlvq import InvalidInputError, PrototypeModel
 from counterlvq.lvq import GLVQ, GMLVQ, LGMLVQ, LMRSLVQ, MRSLVQ, RSLVQ
 from counterlvq.lvq import __all__ as names
 from counterlvq.lvq.starts import merged
+from tests.support.quick import some
 
 ALL = [GLVQ, GMLVQ, LGMLVQ, RSLVQ, MRSLVQ, LMRSLVQ]
 RELATIVE, SOFT = ALL[:3], ALL[3:]
@@ -64,7 +65,7 @@ def test_scikit_learn_accepts_it_without_exception(kind: Any) -> None:
     assert not refused
 
 
-@each
+@pytest.mark.parametrize("kind", some(ALL, quick={GLVQ, LMRSLVQ}))
 def test_scikit_learn_accepts_several_prototypes_without_exception(kind: Any) -> None:
     found = outcomes(kind(prototypes_per_class=2))
 
@@ -406,6 +407,7 @@ FLOORS = {
 }  # fmt: skip
 
 
+@pytest.mark.covering
 @each
 @pytest.mark.parametrize("name", FLOORS)
 def test_accuracy_is_that_of_the_field(kind: Any, name: str) -> None:
