@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,7 @@ def test_a_kernel_that_lies_is_not_believed(monkeypatch: pytest.MonkeyPatch, lie
 # --- batches ------------------------------------------------------------------------------------
 
 
+@cache
 def shop() -> tuple[Any, pd.DataFrame]:
     rng = np.random.default_rng(3)
     n = 160
