@@ -17,7 +17,7 @@ import pytest
 from pyarrow import parquet as pq
 
 import counterlvq as clvq
-from counterlvq.cli.csv_lines import first_lines
+from counterlvq.files.csv_lines import first_lines
 from counterlvq.cli.tables import Reading, needed, table_from
 from tests.support.shell import counterlvq, one_line
 
