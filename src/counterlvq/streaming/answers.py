@@ -24,6 +24,7 @@ from counterlvq.tables.features import Features
 from counterlvq.tables.reading import refuse_missing_columns
 from counterlvq.tables.values import checked_names
 from counterlvq.types import Status
+from counterlvq.visible import encodable
 
 __all__ = ["ADDED", "BatchQuestion", "Explains", "answer_batches"]
 
@@ -358,6 +359,11 @@ def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, .
 def _checked_prefix(prefix: Any) -> str:
     if not isinstance(prefix, str):
         raise InvalidInputError(f"prefix is {told(prefix)}; expected text, such as 'cf_'.")
+    if encodable(prefix) != prefix:
+        raise InvalidInputError(
+            f"prefix is {told(prefix)}, which no name of a column can hold; expected text in "
+            f"UTF-8, such as 'cf_'."
+        )
     return prefix
 
 
