@@ -96,8 +96,9 @@ class AnswerFolder:
                 f"{told(str(place))} cannot be read ({reason}); {_NO_MANIFEST}"
             ) from None
         if not isinstance(found, dict):
-            came = type(found).__name__
-            raise InvalidInputError(f"{told(str(place))} holds a {came} of JSON; {_NO_MANIFEST}")
+            raise InvalidInputError(
+                f"{told(str(place))} holds JSON that is no object; {_NO_MANIFEST}"
+            )
         return found
 
     def _refuse_strangers(self) -> None:
