@@ -177,7 +177,7 @@ class BatchQuestion:
         if not at.size:
             return
         if problems:
-            seen = seen.take(pa.array(at))
+            seen = _plain_text(seen).take(pa.array(at))
             labels = None if labels is None else [labels[i] for i in at.tolist()]
         given = pa.Table.from_batches([seen])
         found = self.explainer.explain_batch(
@@ -337,6 +337,14 @@ def _as_stated(batch: Any, schema: Any) -> Any:
                 f"schema says. Cast the batches to one schema first."
             )
     return pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=schema)
+
+
+def _plain_text(batch: Any) -> Any:
+    """See text of the newer kind, of which Arrow takes no rows, as the usual one."""
+    for k, field in enumerate(batch.schema):
+        if str(field.type) == "string_view":
+            batch = batch.set_column(k, field.name, batch.column(k).cast(arrow().string()))
+    return batch
 
 
 def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
