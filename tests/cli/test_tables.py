@@ -17,8 +17,8 @@ import pytest
 from pyarrow import parquet as pq
 
 import counterlvq as clvq
-from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.tables import Reading, needed, table_from
+from counterlvq.files.csv_lines import first_lines
 from tests.support.quick import some
 from tests.support.shell import counterlvq, one_line
 

@@ -47,7 +47,7 @@ ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
 TINY = Q(1, 2**1100)  # less than any difference of doubles
 # Digits, in base two, to which matrices and sides of boxes are rounded, always to the safe side.
 BITS = 64
-LONGEST_LINE, MOST_PIECES = 1 << 28, 1 << 20
+LONGEST_LINE, PIECE, MOST_PIECES = 1 << 28, 1 << 20, 1 << 20
 Vector = list[Q]
 End = Q | float  # a rational number, or one of the two infinities: no other float is ever used
 Box = tuple[list[End], list[End]]  # smallest and largest change of each coordinate
@@ -98,12 +98,12 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str | bytes) -> Any:
     """Read one line of JSON; every number becomes the rational number that its double is."""
     try:
         return json.loads(
-            text, parse_float=_double, parse_int=_whole, parse_constant=_no_number,
-            object_pairs_hook=_no_repeats,
+            text if isinstance(text, str) else text.decode("utf-8"), parse_float=_double,
+            parse_int=_whole, parse_constant=_no_number, object_pairs_hook=_no_repeats,
         )  # fmt: skip
     except RecursionError:
         raise Refused("it is nested too deeply") from None
@@ -1781,7 +1781,7 @@ TROUBLE = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, 
 
 
 def verdicts(
-    lines: Iterator[str], apart: Any = None, seconds: float = 600.0
+    lines: Iterator[bytes], apart: Any = None, seconds: float = 600.0
 ) -> Iterator[tuple[int, Verdict | str]]:
     """Check a file line by line: the number of a line, and what is verified or why it is not."""
     certificate: Certificate | None = None
@@ -1791,7 +1791,7 @@ def verdicts(
             continue
         try:
             if len(line) > LONGEST_LINE:
-                raise Refused(f"it is longer than {LONGEST_LINE} letters")
+                raise Refused(f"it is longer than {LONGEST_LINE} bytes")
             if certificate is None:
                 certificate = Certificate(parsed(line), apart, seconds)
             else:
@@ -1806,12 +1806,33 @@ def verdicts(
         yield 1, "the file is empty"
 
 
-def short_lines(file: Any) -> Iterator[str]:
-    """Read lines without making room for more than one of the longest."""
-    while line := file.readline(LONGEST_LINE + 1):
-        yield line
-        if len(line) > LONGEST_LINE:
+def short_lines(file: Any) -> Iterator[bytes]:
+    """Read lines without making room for more than one of the longest.
+
+    Of a long line that is no object by how it begins, or holds a zero, no more is read.
+    """
+    while line := file.readline(PIECE):
+        parts, size, is_object = [line], len(line), line.lstrip()[:1] in (b"", b"{")
+        while line[-1:] != b"\n" and is_object and b"\0" not in line and size <= LONGEST_LINE:
+            line = file.readline(PIECE)
+            if not line:
+                break
+            parts.append(line)
+            size += len(line)
+        yield b"".join(parts)
+        if size >= PIECE and line and line[-1:] != b"\n":
             return
+
+
+def beginning(file: Any) -> bytes:
+    """Read a file that is one object, up to its first zero."""
+    parts, size = list[bytes](), 0
+    while size <= LONGEST_LINE and (part := file.read(PIECE)):
+        parts.append(part)
+        size += len(part)
+        if b"\0" in part:
+            break
+    return b"".join(parts)
 
 
 def main(words: list[str], say: Callable[[str], None] = print) -> int:
@@ -1824,18 +1845,22 @@ def main(words: list[str], say: Callable[[str], None] = print) -> int:
     try:
         apart = None
         if options.model:
-            with open(options.model, encoding="utf-8") as file:
-                apart = parsed(file.read(LONGEST_LINE))
-        with open(options.file, encoding="utf-8") as file:
+            with open(options.model, "rb") as file:
+                apart = parsed(beginning(file))
+        with open(options.file, "rb") as file:
             for at, found in verdicts(short_lines(file), apart, options.seconds):
                 is_good = is_good and isinstance(found, Verdict)
                 word = "VERIFIED" if isinstance(found, Verdict) else "REFUTED"
-                say(f"{word} {at} " + " ".join(str(found).split())[:500])
-    except (OSError, UnicodeDecodeError, Refused) as error:
+                told = " ".join(str(found).split())[:500].encode("utf-8", "backslashreplace")
+                say(f"{word} {at} {told.decode('utf-8')}")
+    except (OSError, Refused) as error:
         say(f"REFUTED 1 the file cannot be read: {error}")
         return 1
     return 0 if is_good else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)
