@@ -103,7 +103,8 @@ class Counterfactual:
         Where the model's `predict_proba` favours another label than its `predict` at the
         answer: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
-        For an input that breaks some: the closest one that breaks none, whatever its label.
+        For an input that breaks some: the closest one that breaks none, whatever its label. As of
+        any answer, its status says whether that is proved.
     has_target : bool
         Whether the model gives the input a wished-for label as it is.
     bound_with_margin : float
@@ -376,8 +377,11 @@ class Counterfactual:
         subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
-        if needed and not self.has_target:
-            said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
+        if self.within_rules is not None and needed and not self.has_target:
+            mended = listed([change.brief(wording) for change in needed])
+            is_least = self.within_rules.status is Status.OPTIMAL
+            said += f", which {'takes ' if is_least else ''}{mended} "
+            said += "to mend" if is_least else "would mend, and less may do"
         return f"{said}. "
 
     def _broken_words(self, wording: Wording = PLAIN) -> str:

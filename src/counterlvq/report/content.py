@@ -193,18 +193,28 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
             out.append(Pressure(words_of(item), "excludes changes of level that have no price"))
             continue
         freed = other.explain(row, target=set(cf.target))
-        # What is saved has to be seen in the digits of a page.
-        if not freed.status.has_answer or cost_text(freed.cost) == cost_text(cf.cost):
-            continue
-        if freed.cost >= cf.cost:
-            continue
-        least = "" if freed.status is Status.OPTIMAL else "at least "
-        saved, now, then = (
-            wording.number(cost_text(cost)) for cost in (cf.cost - freed.cost, cf.cost, freed.cost)
-        )
-        words = f"lifting it would save {least}{saved} of {now}, for a cost of {then}"
-        out.append(Pressure(words_of(item), words))
+        words = _saving(cf, freed, wording)
+        if words:
+            out.append(Pressure(words_of(item), words))
     return tuple(out)
+
+
+def _saving(cf: Counterfactual, freed: Counterfactual, wording: Wording) -> str:
+    """Say what lifting a constraint would save; empty where nothing is proved or seen to be."""
+    # Of an answer that is not proved closest, a part may be saved without lifting anything.
+    is_sure = cf.status is Status.OPTIMAL
+    least = cf.cost if is_sure else cf.lower_bound
+    # What is saved has to be seen in the digits of a page.
+    if not freed.status.has_answer or cost_text(freed.cost) == cost_text(least):
+        return ""
+    if freed.cost >= least:
+        return ""
+    amount = "" if is_sure and freed.status is Status.OPTIMAL else "at least "
+    saved, now, then = (
+        wording.number(cost_text(cost)) for cost in (least - freed.cost, least, freed.cost)
+    )
+    whole = "" if is_sure else "the proved "
+    return f"lifting it would save {amount}{saved} of {whole}{now}, for a cost of {then}"
 
 
 def _without(explainer: Explainer, k: int) -> Explainer:
