@@ -20,11 +20,10 @@ from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
-    cost_words,
-    gap_text,
     shown_change,
     shown_row,
 )
+from counterlvq.presentation.proved import ShownProof, cost_words, shown_proof
 from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
 from counterlvq.presentation.values import (
     by_name,
@@ -495,12 +494,15 @@ class Counterfactual:
             *favour_lines(self.prediction, self.disagreement),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *table_lines(changes, unchanged, int(self.stays_missing.sum())),
-            f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
+            f"  cost    {self._printed().cost}{self._scale_words()}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _printed(self) -> ShownProof:
+        return shown_proof(self.shown.cost, self.cost, self.lower_bound)
 
     def _scale_words(self) -> str:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
@@ -512,18 +514,18 @@ class Counterfactual:
             return f"proved: {self.reason}"
         kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
         kept = f" with {self.confidence}" if self.confidence else kept
-        bound = bound_text(self.lower_bound)
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
+            bound = bound_text(self.lower_bound)
             return f"a counterfactual{kept}, if any, costs at least {bound}{tried}"
-        none = f"no counterfactual{kept} costs less than {bound}"
+        none = f"no counterfactual{kept} costs less than {self._printed().bound}"
         if self.status is Status.OPTIMAL:
-            return f"{none} (gap {gap_text(self.gap)})"
+            return f"{none} (gap {self._printed().gap})"
         if self.gap <= EXACT_GAP and self.lower_bound > 0 and kept:
             return none
         if self.lower_bound == 0:
             return "none: a closer one is not ruled out, at any cost above 0"
-        return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
+        return f"{none} (gap {self._printed().gap}): a closer one is not ruled out"
 
     def _clash(self, wording: Wording) -> str:
         words = [self._rule(item, wording) for item in self.conflict]
