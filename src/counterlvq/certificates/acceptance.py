@@ -374,7 +374,8 @@ class Acceptance:
         """Share of the cost that asking for a lead may leave open, about, (n,).
 
         Where more is open, an engine has done badly: the cost of a lead grows no faster than the
-        square of what has to be gained, unless constraints are in the way.
+        square of what has to be gained, unless constraints are in the way. An input that leads
+        already, or that has no rivals, has the less to gain the further it leads.
         """
         out = np.zeros(len(X))
         asked = least > 0
@@ -384,7 +385,7 @@ class Acceptance:
                 axis=1, initial=np.inf
             )
             share = np.full(behind.shape, np.inf)
-            np.divide(_OPEN * least[asked], behind, out=share, where=behind > 0)
+            np.divide(_OPEN * least[asked], np.abs(behind), out=share, where=behind != 0)
             out[asked] = share
         return out
 

@@ -1703,9 +1703,12 @@ class Verdict:
         self.is_closed = False  # to the tolerance of the question, or to the last digits
 
     def __str__(self) -> str:
-        cost, gap = decimal(self.cost, True), decimal(self.gap, True)
+        cost, bound, gap = decimal(self.cost, True), decimal(self.bound, False), self.gap
+        if isinstance(self.cost, Q) and isinstance(self.bound, Q) and self.cost > 0:
+            # That of the printed digits, which is never smaller.
+            gap = max((Q(cost) - Q(bound)) / Q(cost), ZERO)
         told = " as told" if self.is_told else ""
-        return f"cost {cost} bound {decimal(self.bound, False)} gap {gap}{told}"
+        return f"cost {cost} bound {bound} gap {decimal(gap, True)}{told}"
 
 
 class Certificate:

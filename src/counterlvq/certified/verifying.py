@@ -19,11 +19,14 @@ from counterlvq.certified.statement import numbering_of
 from counterlvq.errors import CounterlvqError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.prepared import Prepared
+from counterlvq.presentation.proved import proved
 from counterlvq.problem.seen import outside_of
 
 __all__ = ["LineVerdict", "verify_certificates"]
 
 Values = dict[str, Any]
+# Significant digits of costs and bounds, unless the gap takes more.
+_DIGITS = 12
 _TROUBLE = (
     ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError,
     RecursionError, CounterlvqError,
@@ -61,9 +64,8 @@ class LineVerdict:
     def __str__(self) -> str:
         if not self.verified:
             return f"REFUTED {self.line} {self.reason}"
-        return (
-            f"VERIFIED {self.line} cost {self.cost:.12g} bound {self.bound:.12g} gap {self.gap:g}"
-        )
+        texts = proved(self.cost, self.bound, _DIGITS)
+        return f"VERIFIED {self.line} cost {texts.cost} bound {texts.bound} gap {texts.share:g}"
 
 
 def verify_certificates(
@@ -97,7 +99,7 @@ def verify_certificates(
     ...     file = Path(folder) / "answer.jsonl"
     ...     clvq.save_certificate(explainer.explain([1.0]), file, explainer)
     ...     print(*clvq.verify_certificates(file))
-    VERIFIED 2 cost 1 bound 1 gap ...
+    VERIFIED 2 cost 1... bound ... gap ...
     """
     apart = None
     if model is not None:

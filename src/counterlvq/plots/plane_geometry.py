@@ -291,7 +291,7 @@ def change_weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]
     switches = explainer.prices.switches
     out = {}
     for change in cf.shown_changes:
-        if change.is_number:
+        if change.difference is not None:
             out[change.feature] = float(change.difference * scale[change.feature])
             continue
         j = explainer.features.position(change.feature)

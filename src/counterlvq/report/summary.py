@@ -103,7 +103,7 @@ def _feature_counts(
     for cf in found:
         for change in cf.changes:
             kind = "other"
-            if change.is_number:
+            if change.difference is not None:
                 kind = "raised" if change.difference > 0 else "lowered"
             counts.setdefault(change.feature, Counter())[kind] += 1
     listed = [
