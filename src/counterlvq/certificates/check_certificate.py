@@ -162,8 +162,8 @@ SHAPES: dict[str, Any] = {
                  "margin": "amount", "tolerance": "amount"},
     "table column": Kinds({"real": {"name": "text", **_ENDS}, "grid": _STEPS, "steps": _STEPS,
                            "levels": {"name": "text", "levels": ["any", "level"]}}),
-    "cost": {"weights": ["amount", "column"], "switches": ["switch", "level column"],
-             "quadratic": "square|null"},
+    "cost": {"weights": ["amount", "column"], "decrease?": ["amount", "column"],
+             "switches": ["switch", "level column"], "quadratic": "square|null"},
     "switch": {"column": "level column", "prices": [["amount", "level"], "level"]},
     "square": Kinds({"diagonal": {"values": ["amount", "variable"]},
                      "factor": {"values": [["number", "variable"]]},
@@ -491,7 +491,10 @@ class Question:
 
     def _read_cost(self, item: Any, clock: Clock) -> None:
         told = read("cost", item, "cost", {**self.known, "variable": self.at_numbers})
-        self.weights = told["weights"]
+        self.weights = told["weights"]  # of changes upwards
+        self.decrease = told.get("decrease", self.weights)
+        if any((not a) != (not b) for a, b in zip(self.weights, self.decrease, strict=True)):
+            raise Refused("a change is free in one direction and has a price in the other")
         self.switches = {each["column"]: each["prices"] for each in told["switches"]}
         for j in self.known["level column"]:
             if len(self.switches.get(j, ())) != self.columns[j].levels:
@@ -638,7 +641,8 @@ class Seen:
         self.spans: list[range] = []  # the coordinates of each column
         self.codes: list[list[int]] = []  # and the levels that they stand for
         self.start: Vector = []
-        self.w: Vector = []  # the cost is sum w |delta| + M(delta)
+        self.w: Vector = []  # the cost is sum w |delta| + tilt delta + M(delta)
+        self.tilt: Vector = []  # half of what a unit costs more upwards than downwards
         self.is_level: list[bool] = []
         self.allowed: list[Allowed | None] = []
         for j, column in enumerate(question.columns):
@@ -649,7 +653,9 @@ class Seen:
             start = ZERO if column.levels else x[j]
             prices = [question.switches[j][self.own[j]][code] for code in codes]
             self.start += [start] * size
-            self.w += prices if column.levels else [question.weights[j]]
+            up, down = question.weights[j], question.decrease[j]
+            self.w += prices if column.levels else [(up + down) / 2]
+            self.tilt += [ZERO] * size if column.levels else [(up - down) / 2]
             self.is_level += [bool(column.levels)] * size
             is_free = not (column.levels or column.step)
             self.allowed += [None if is_free else Allowed(start, column) for _ in range(size)]
@@ -765,7 +771,13 @@ class Seen:
 
     def cost(self, delta: Vector) -> Q:
         """Price a change."""
-        return dot(self.w, [abs(t) for t in delta]) + quadratic(self.M, delta)
+        flat = dot(self.w, [abs(t) for t in delta]) + dot(self.tilt, delta)
+        return flat + quadratic(self.M, delta)
+
+    def prices(self, signs: Sequence[Q | int]) -> Vector:
+        """Price of one unit where the sign of a change is known, else the lesser one."""
+        return [w + t if s > 0 else w - t if s < 0 else w - abs(t)
+                for w, t, s in zip(self.w, self.tilt, signs, strict=True)]  # fmt: skip
 
     def resolution(self, delta: Vector) -> Q:
         """Price eight units of rounding of each number that changes."""
@@ -776,7 +788,7 @@ class Seen:
             slopes[i] += a * delta[j]
             slopes[j] += a * delta[i]
             curve += abs(a) * blur[i] * blur[j]
-        return dot(self.w, blur) + dot([abs(s) for s in slopes], blur) + curve
+        return dot(self.prices(delta), blur) + dot([abs(s) for s in slopes], blur) + curve
 
     # The space of the model, and the cell of a prototype: its distance less that of a rival is
     # at most -margin.
@@ -1259,25 +1271,27 @@ class Asked:
         if cap not in self.roots:
             (low, high), loosened = map(list, self.sides), self.question.is_loosened
             for c in range(self.seen.width):
-                far = self._reach(c, cap)
-                low[c], high[c] = max(low[c], -far), min(high[c], far)
+                down, up = self._reach(c, cap)
+                low[c], high[c] = max(low[c], -down), min(high[c], up)
             for form in self.question.forms if loosened else ():
                 self._around(form, low, high)
             self.roots[cap] = self.narrowed((low, high)) if loosened else _filled((low, high))
         return self.roots[cap]
 
-    def _reach(self, c: int, cap: End) -> End:
-        """How far a change of cost at most `cap` can go along one coordinate."""
+    def _reach(self, c: int, cap: End) -> tuple[End, End]:
+        """How far a change of cost at most `cap` can go along one coordinate, down and up."""
         if not isinstance(cap, Q):
-            return INF
+            return INF, INF
         # Rounded up to 16 digits of two: points of tangency are those of the box for that cost.
         seen, cap = self.seen, rounded(cap, True, 16)
-        far: End = rounded(cap / seen.w[c], True) if seen.w[c] else INF
+        far: End = INF
         if c in seen.at:
             stretch = self.question.inverse.along(seen.at.index(c), self.clock)
             if isinstance(stretch, Q):
-                far = min(far, rounded(root(cap * stretch), True))
-        return far
+                far = rounded(root(cap * stretch), True)
+        down, up = (min(far, rounded(cap / price, True)) if price else far
+                    for price in (seen.w[c] - seen.tilt[c], seen.w[c] + seen.tilt[c]))  # fmt: skip
+        return down, up
 
     def _around(self, form: Form, low: list[End], high: list[End]) -> None:
         """Keep the box around an ellipsoid; what has slopes beside the square has none here."""
@@ -1397,10 +1411,10 @@ class Asked:
 
     def _add_cost_products(self, out: Sum, told: Told, box: Box, cap: Q) -> None:
         """Take off ``(cap - sum_l w_l |delta_l|) (|delta_j| - least_j)`` times a share."""
-        w = self.seen.w
         share = {j: s for j, s in told.get("share", {}).items() if s > 0}
         signs = {(i, j): s for i, j, s in told.get("signs", ())}
         least, sign = _least_sizes(box)
+        w = self.seen.prices(sign)
         spent = sum([s * least[j] for j, s in share.items()], ZERO)
         pairs: Terms = {}
         for j, s in share.items():
@@ -1422,7 +1436,8 @@ class Asked:
         With r at least the root of ``left * a' M^-1 a`` neither factor is negative, where `left` is
         what absolute changes leave of the cost.
         """
-        seen, left = self.seen, cap - dot(self.seen.w, _least_sizes(box)[0])
+        seen, (least, signs) = self.seen, _least_sizes(box)
+        left = cap - dot(seen.prices(signs), least)
         for key, side, sign in (("from_low", box[0], 1), ("from_high", box[1], -1)):
             for c, a in told.get(key, ()) if left > 0 else ():
                 end, stretch = side[c], self.question.inverse.of(a, self.clock)
@@ -1446,6 +1461,7 @@ class Asked:
             if with_cost:
                 total.add(ONE, seen.M)
                 total.w = [a + b for a, b in zip(total.w, seen.w, strict=True)]
+                total.lean(ONE, seen.tilt)
             point = told.get("point") or [ZERO] * seen.width
             least = total.least(box, point, self.clock)
             corrected = None
@@ -1604,7 +1620,9 @@ class Asked:
             return behind * behind / gain if isinstance(gain, Q) and gain else ZERO
         if any(s and not w for s, w in zip(n, seen.w, strict=True)):
             return ZERO
-        return behind / max([abs(s) / w for s, w in zip(n, seen.w, strict=True) if s])
+        # Where the slope rises, it is a change downwards that gains.
+        prices = seen.prices([-s for s in n])
+        return behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
 
     def _tree(self, i: int, nodes: list[Told], cap: End, empty: bool) -> End:
         """Least bound over the parts that are left whole: they hold all cheaper changes."""

@@ -63,6 +63,8 @@ def _refuse_others(question: checker.Question) -> None:
         raise NotExpressible("the model has local metrics")
     if question.curves:
         raise NotExpressible("the cost has squares")
+    if question.weights != question.decrease:
+        raise NotExpressible("the cost has other prices upwards than downwards")
     if question.forms:
         raise NotExpressible("a constraint is quadratic")
     for kind, words in _PARTING.items():

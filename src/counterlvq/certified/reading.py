@@ -14,7 +14,7 @@ from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.pipelines.source import source_of
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Condition, Constraint
-from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
     Implication,
@@ -134,7 +134,8 @@ def _prices(cost: Values, features: Features) -> Prices:
     else:
         form = _form(stated, numbers)
     switches = {each["column"]: np.array(each["prices"]) for each in cost["switches"]}
-    return Prices(np.array(cost["weights"], dtype=np.float64), form, switches, missing={})
+    ways = [cost["weights"], cost.get("decrease", cost["weights"])]
+    return Prices(np.array(ways, dtype=np.float64), form, switches, missing={})
 
 
 def _form(stated: Values, width: int) -> QuadraticForm:

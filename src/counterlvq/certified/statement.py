@@ -106,7 +106,7 @@ def question_values(view: Prepared) -> Values:
     return {
         "columns": [_column(feature) for feature in features],
         "cost": {
-            "weights": prices.weights.tolist(),
+            **_weights(prices.weights),
             "switches": [
                 {"column": j, "prices": table.tolist()} for j, table in prices.switches.items()
             ],
@@ -120,6 +120,12 @@ def question_values(view: Prepared) -> Values:
         "margin": float(asked.margin or 0.0),
         "tolerance": float(view.answers.closing_gap),
     }
+
+
+def _weights(ways: Floats) -> Values:
+    """Weights upwards, and those downwards where they differ."""
+    up, down = ways.tolist()
+    return {"weights": up} if up == down else {"weights": up, "decrease": down}
 
 
 def _column(feature: Feature) -> Values:

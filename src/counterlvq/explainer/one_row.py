@@ -31,10 +31,10 @@ from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
-from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
+from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.questions.confident import (
