@@ -28,6 +28,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction as Q
 from math import isfinite, isqrt, lcm, sqrt
@@ -171,6 +172,7 @@ SHAPES: dict[str, Any] = {
     "constraint": Kinds({
         "linear": _LINEAR, "stays": _STAYS, "levels": _LEVELS, "values": _VALUES,
         "seen": {"column": "number column", **_ENDS},
+        "at most": {"count": "amount", "columns": ["column"]},
         "implies": {"when": Kinds({"levels": _LEVELS, "values": _VALUES}),
                     "then": [Kinds({"linear": _LINEAR, "stays": _STAYS, "levels": _LEVELS})]},
         "quadratic": {"columns": ["number column", "variable"], "square": "square",
@@ -183,7 +185,10 @@ SHAPES: dict[str, Any] = {
     "answer": {"row": "row|null", "cost": "amount|null", "lower_bound": "amount|null",
                "status": "status"},
     "row": ["number", "column"],
-    "proof": {"cells": ["cell"]},
+    "proof": {"cells?": ["cell"], "counted?": ["counted", "counted number"]},
+    "counted": Kinds({"count": {"column": "column", "held": "counted number",
+                                "changed": "counted number"},
+                      "cells": {"cells": ["cell"]}}),
     "cell": Kinds({"single": {**_CELL, "rival": "rival"}, "bound": {**_CELL, **_CHARGES},
                    "empty": {**_CELL, **_CHARGES},
                    "tree": {**_CELL, "nodes": ["node", "node number"]}}),
@@ -484,6 +489,7 @@ class Question:
         ]  # fmt: skip
         self.has_grid = any(column.levels or column.step for column in self.columns) or any(
             each["kind"] in ("implies", "values") for each in stated)  # fmt: skip
+        self.limits = [each for each in stated if each["kind"] == "at most"]
         # Where a proof is a tree, bounds are about all inputs that count as answers.
         self.is_loosened = self.has_grid or model.is_local
         self.inverse = Inverse(self.curves, len(self.at_numbers))
@@ -510,8 +516,8 @@ class Question:
                 raise Refused("a rule allows no level, or one that its column does not have")
         if kind == "implies" and len({part.get("sense", "==") for part in item["then"]}) > 1:
             raise Refused("an implication mixes equalities and inequalities")
-        if kind == "quadratic" and len(set(item["columns"])) < len(item["columns"]):
-            raise Refused("a quadratic constraint names a column twice")
+        if kind in ("quadratic", "at most") and len(set(item["columns"])) < len(item["columns"]):
+            raise Refused("a constraint names a column twice")
 
     def _read_map(self, item: Any) -> None:
         """Read ``z = offset + sum of parts``: a slope times (y - base), or a vector per level."""
@@ -1178,8 +1184,8 @@ class Asked:
         self.slacks = self._slacks()
         self.roots: dict[End, Box | None] = {}
 
-    def cells(self, proof: Any) -> dict[int, list[Told]]:
-        """Read a proof: what is said of the cell of each prototype of a wished-for label."""
+    def proof(self, item: Any) -> Told:
+        """Read a proof: cells, or a tree of columns that are held or counted as changed."""
         seen = self.seen
         known = {
             **self.question.known, "rival": {*self.rivals}, "wished-for prototype": {*self.targets},
@@ -1187,14 +1193,23 @@ class Asked:
             "quadratic condition": range(len(self.question.forms)),
             "stepped coordinate": {c for c, allowed in enumerate(seen.allowed) if allowed},
         }  # fmt: skip
-        out: dict[int, list[Told]] = {}
-        for item in read("proof", proof, "proof", known)["cells"]:
-            if item["kind"] == "tree":
-                _check_tree(item["nodes"])
-            if item["kind"] == "single" and self.model.is_local:
+        told: Told = read("proof", item, "proof", known)
+        if len(told) != 1:
+            raise Refused("a proof is either about cells or about what is counted")
+        nodes = told.get("counted", [{"kind": "cells", **told}])
+        _check_tree(nodes, "count", ("held", "changed"))
+        for cell in [each for node in nodes for each in node.get("cells", ())]:
+            if cell["kind"] == "tree":
+                _check_tree(cell["nodes"], "cut", ("low", "high"))
+            if cell["kind"] == "single" and self.model.is_local:
                 raise Refused("a cell of a local metric cannot be ruled out by one slope")
-            out.setdefault(item["prototype"], []).append(item)
-        return out
+        return told
+
+    def cells(self, item: Any) -> dict[int, list[Told]]:
+        """Read a proof about cells: what is said of that of each wished-for prototype."""
+        if "cells" not in item:
+            raise Refused("the proof is about what is counted, and not about cells alone")
+        return _by_prototype(self.proof(item)["cells"])
 
     # The answer.
 
@@ -1214,6 +1229,9 @@ class Asked:
         for n, form in enumerate(self.question.forms):
             if form.at(row) > 0:
                 raise Refused(f"the answer is none: the quadratic condition {n} does not hold")
+        for limit in self.question.limits:
+            if sum(row[j] != seen.x[j] for j in limit["columns"]) > limit["count"]:
+                raise Refused("the answer is none: more columns change than may")
         exact, blur = seen.cost(delta), seen.resolution(delta)
         if abs(exact - cost) > COST * exact + blur:
             raise Refused(f"the answer costs {decimal(exact, False)}, not what is claimed")
@@ -1566,7 +1584,49 @@ class Asked:
 
         With `empty`, only what shows that there is none counts.
         """
-        entries = self.cells(proof)
+        told = self.proof(proof)
+        if "counted" in told:
+            return self._counted(told["counted"], cap, empty)
+        return self._over_cells(_by_prototype(told["cells"]), cap, empty)
+
+    def _counted(self, nodes: list[Told], cap: End, empty: bool) -> End:
+        """Least over the parts left whole: each column is held, or counts as changed.
+
+        Once as many count as may change, all others of a limit are held.
+        """
+        found: End = INF
+        nothing: frozenset[int] = frozenset()
+        waiting = [(0, nothing, nothing)]
+        while waiting:
+            self.clock.look()
+            at, held, changed = waiting.pop()
+            stays, node, too_many = held, nodes[at], False
+            for limit in self.question.limits:
+                counted = len(changed & {*limit["columns"]})
+                too_many = too_many or counted > limit["count"]
+                if counted == limit["count"]:
+                    stays = stays | ({*limit["columns"]} - changed)
+            if too_many:
+                continue
+            if node["kind"] == "count":
+                waiting.append((node["held"], held | {node["column"]}, changed))
+                waiting.append((node["changed"], held, changed | {node["column"]}))
+            else:
+                part = self._holding(stays)
+                found = min(found, part._over_cells(_by_prototype(node["cells"]), cap, empty))
+        return found
+
+    def _holding(self, columns: frozenset[int]) -> Asked:
+        """Ask the same with some columns as they are."""
+        out = copy(self)
+        low, high = map(list, self.sides)
+        for c in [c for j in columns for c in self.seen.spans[j]]:
+            low[c], high[c] = max(low[c], ZERO), min(high[c], ZERO)
+        out.sides, out.roots = (low, high), {}
+        out.slacks = out._slacks()
+        return out
+
+    def _over_cells(self, entries: dict[int, list[Told]], cap: End, empty: bool) -> End:
         found: End = INF
         # Without rivals all cells are one.
         for i in self.targets if self.rivals else [*entries, *self.targets][:1]:
@@ -1663,11 +1723,18 @@ class Asked:
         return self.narrowed(box) if box and self.question.has_grid else box
 
 
-def _check_tree(nodes: list[Told]) -> None:
+def _by_prototype(cells: list[Told]) -> dict[int, list[Told]]:
+    out: dict[int, list[Told]] = {}
+    for item in cells:
+        out.setdefault(item["prototype"], []).append(item)
+    return out
+
+
+def _check_tree(nodes: list[Told], parted: str, keys: tuple[str, str]) -> None:
     """Refuse what is no tree: children stand behind their parents, and have one each."""
     children: set[int] = set()
     for at, node in enumerate(nodes):
-        for key in ("low", "high") if node["kind"] == "cut" else ():
+        for key in keys if node["kind"] == parted else ():
             if node[key] <= at or node[key] in children:
                 raise Refused("the nodes are no tree: a part stands before what it is of")
             children.add(node[key])

@@ -172,7 +172,8 @@ def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None
     cap = float(coarse(cap))
     np.divide(cap, w, out=limits, where=w > 0)
     stretch = (reach_of(L) if reach is None else reach).stretch
-    along = np.where(np.isfinite(stretch), np.sqrt(cap) * stretch, np.inf)
+    along = np.full(stretch.size, np.inf)
+    np.multiply(np.sqrt(cap), stretch, out=along, where=np.isfinite(stretch))
     return np.asarray(np.minimum(limits, along) * (1.0 + 8.0 * UNIT))
 
 
