@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain, combinations
+from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
+from tests.support.shell import called
 
 LABELS = np.array(["granted", "refused", "unsure"])
 
@@ -93,3 +97,25 @@ def test_what_is_no_count_is_refused(count: object) -> None:
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
     with pytest.raises(clvq.InvalidInputError, match="how many ways"):
         clvq.Explainer(model).alternatives([0.0], count=count)
+
+
+def test_shell_limits_changes_and_lists_ways(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    clvq.save(model, tmp_path / "m.clvq")
+    pd.DataFrame({"pay": [0.0], "age": [0.0]}).to_csv(tmp_path / "rows.csv", index=False)
+    asked = ("explain", "m.clvq", "rows.csv", "--cost", "euclidean", "--format")
+    told = json.loads(called(*asked, "json", "--at-most", "1", cwd=tmp_path).stdout)
+    assert [change["feature"] for change in told[0]["changes"]] == ["pay"]
+    few = ("--at-most", "1", "--alternatives", "5")
+    (row,) = json.loads(called(*asked, "json", *few, cwd=tmp_path).stdout)
+    changed = [[change["feature"] for change in way["changes"]] for way in row["ways"]]
+    assert (changed, row["is_complete"]) == ([["pay"], ["age"]], True)
+    said = called(*asked, "text", *few, cwd=tmp_path)
+    assert said.stdout.decode().splitlines()[-1] == "There is no further way."
+    assert said.returncode == 0
+    none = called(*asked, "json", "--at-most", "0", cwd=tmp_path)
+    assert none.returncode == 3
+    for words in (("csv", *few), ("json", *few, "--ranges"), ("json", "--at-most", "-1")):
+        assert called(*asked, *words, cwd=tmp_path).returncode == 2
+    refused = called(*asked, "json", "--alternatives", "2", cwd=tmp_path)
+    assert b"AtMost" in refused.stderr
