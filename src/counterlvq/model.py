@@ -331,9 +331,7 @@ class PrototypeModel:
         scores = self._distances(rows)
         nearest: NDArray[np.intp] = scores.argmin(axis=1)
         if self._referee is not None:
-            two = np.partition(scores, 1, axis=1)
-            # Written so that distances that are no numbers, after an overflow, are close.
-            close = ~(two[:, 1] - two[:, 0] > CLOSE_CALL * two[:, 1])
+            close = self.about_as_near(rows, scores, nearest).sum(axis=1) > 1
             if close.any():
                 nearest[close] = self._referee(rows[close])
             return nearest
@@ -342,6 +340,23 @@ class PrototypeModel:
             part = slice(start, start + size)
             self._decide_close_calls(rows[part], scores[part], nearest[part])
         return nearest
+
+    def about_as_near(
+        self, rows: Floats, scores: Floats, nearest: NDArray[np.intp]
+    ) -> NDArray[np.bool_]:
+        """Which prototypes may be as near as the nearest ones to whoever decides, (n, p).
+
+        By a share of the distances, and by what these are off by: next to nothing is no share.
+        """
+        errors, at = self.distance_errors(rows, scores), np.arange(rows.shape[0])
+        if self.blur is not None:
+            errors = errors + self.blur.of_scores(rows)
+        least, most = scores[at, nearest], scores[at, nearest] + errors[at, nearest]
+        # Written so that distances that are no numbers, after an overflow, are close.
+        is_clear = (scores - errors > most[:, None]) & (
+            scores - least[:, None] > CLOSE_CALL * scores
+        )
+        return np.asarray(~is_clear)
 
     def _decide_close_calls(self, rows: Floats, scores: Floats, nearest: NDArray[np.intp]) -> None:
         """Put right, in place, what rounding could have decided."""

@@ -101,4 +101,5 @@ def main():
             file.flush()
 
 
-main()
+if __name__ == "__main__":
+    main()

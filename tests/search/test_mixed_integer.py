@@ -108,6 +108,80 @@ def test_ties_are_what_predict_makes_of_them(seed: int) -> None:
     check(*drawn(seed, real=0))
 
 
+@pytest.mark.parametrize("seed", range(30))
+def test_ties_at_no_distance_are_what_predict_makes_of_them(seed: int) -> None:
+    """Metrics of rank one, under which prototypes are copies of each other and of rows.
+
+    Levels that are not 0 and 1 are stated anew, with rounding, and there is nothing to compare it
+    with: both distances are 0.
+    """
+    rng = np.random.default_rng([seed, 77])
+    levels = rng.choice([-1, 2, 5, 6, 10], 2, replace=False).tolist()
+    columns = [Feature("n", "whole", lower=-4, upper=4), Feature("c", levels=levels)]
+    columns += [Feature("d", levels=[0, 7, 3])] * int(rng.integers(2))
+    omega = rng.integers(1, 4, (1, len(columns))).astype(float)
+    W = rng.integers(-3, 4, (4, len(columns))).astype(float)
+    W[1:, 0] += (W[0] - W[1:]) @ omega[0] / omega[0, 0] * (rng.random(3) < 0.7)
+    labels = rng.permutation(["no", "yes", "maybe", "no"]).tolist()
+    x = {column.name: possible(column)[0] for column in columns}
+    prices = Prices({"n": 1.0}, None, {"c": 2.5, "d": 0.3} if len(columns) > 2 else {"c": 2.5})
+    check(bare(columns, W, labels, omega), prices, x)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["MinChange", *(pytest.param(k, marks=pytest.mark.slow) for k in ("plain", "OneOf", "if"))],
+)
+@pytest.mark.parametrize(
+    ("start", "column"),
+    [
+        (1e15, Feature("a", "whole")),
+        (2e13, Feature("a", "whole")),
+        (1.7e9, Feature("a", decimals=6)),
+        (1e12, Feature("a", decimals=2)),
+        (0.0, Feature("a", "whole", steps="of change")),
+        (0.25, Feature("a", decimals=1, steps="of change")),
+    ],
+    ids=["1e15", "2e13", "microseconds", "cents", "changes", "changes of tenths"],
+)
+def test_neighbours_on_a_grid_stay_apart(start: float, column: Feature, rule: str) -> None:
+    """However large the numbers are, and in both directions: against all rows near the input."""
+    rng = np.random.default_rng(11)
+    size = 10.0 ** (column.decimals or 0)
+    features = Features([column, Feature("b", "whole", lower=0, upper=3)])
+    rules: dict[str, Any] = {
+        "MinChange": clvq.MinChange("b", 2), "OneOf": clvq.OneOf("b", [0, 1, 3]),
+        "if": "if b >= 2 then b >= 3",
+    }  # fmt: skip
+    allowed = [b for b in range(4) if rule == "plain" or b != (1 if rule == "MinChange" else 2)]
+    for _ in range(3):
+        way = rng.choice([-1.0, 1.0])
+        far = [start + way * rng.integers(3, 9) / size, float(rng.integers(0, 3))]
+        model = clvq.PrototypeModel([[start, 0.0], far], ["no", "yes"], feature_names=["a", "b"])
+        cost = clvq.Manhattan(weights=[size, float(rng.choice([1.3, 40.0]))])
+        given = [rules[rule]] if rule in rules else []
+        cf = clvq.Explainer(model, cost, given, features=features).explain([start, 0.0], "yes")
+        steps = np.arange(-60, 61)
+        lattice = (np.rint(start * size) + steps) / size
+        values = start + steps / size if column.steps == "of change" else lattice
+        rows = np.array([[a, b] for a in values for b in allowed])
+        won = rows[model.predict(rows) == "yes"]
+        paid = [cost.value(row - np.array([start, 0.0])) for row in won]
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(min(paid), rel=1e-9)
+        assert cf.lower_bound <= min(paid)
+
+
+def test_listed_values_stay_apart() -> None:
+    """Three hundredths at 1e12 are hundreds of floats: neither value counts as the input."""
+    model = clvq.PrototypeModel([[1e12], [1e12 + 0.03]], ["no", "yes"], feature_names=["a"])
+    either = clvq.OneOf("a", [1e12 + 0.03, 1e12 - 0.03])
+    cf = clvq.Explainer(model, constraints=[either]).explain([1e12], "yes")
+    assert cf.status == "optimal"
+    assert cf.x == [1e12 + 0.03]
+    assert clvq.Explainer(model, constraints=[either]).explain([1e12], "no").x == [1e12 - 0.03]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100, 400))
 def test_many_random_models(seed: int) -> None:

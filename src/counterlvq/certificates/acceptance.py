@@ -13,7 +13,6 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import (
-    CLOSE_CALL,
     CONFIDENT_CUSHION,
     INEQUALITY_ROUNDING,
     MARGIN_ROUNDING,
@@ -237,12 +236,12 @@ class Acceptance:
         """
         if not len(rows):
             return np.zeros(0, dtype=np.intp)
-        scores = np.where(target_mask, self.model.distances(rows), np.inf)
-        nearest: NDArray[np.intp] = scores.argmin(axis=1)
+        scores = self.model.distances(rows)
+        nearest: NDArray[np.intp] = np.where(target_mask, scores, np.inf).argmin(axis=1)
         if target_mask.sum() == 1:
             return nearest
-        two = np.partition(scores, 1, axis=1)
-        close = ~(two[:, 1] - two[:, 0] > CLOSE_CALL * two[:, 1])
+        near = self.model.about_as_near(rows, scores, nearest)
+        close = (near & target_mask).sum(axis=1) > 1
         nearest[close] = self.model.nearest_of_checked(rows[close])
         return nearest
 

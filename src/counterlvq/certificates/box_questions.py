@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import product
 from typing import final
 
@@ -16,7 +17,9 @@ import numpy as np
 
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
+from counterlvq.certificates.duality import exact_rivals
 from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
+from counterlvq.certificates.exact_boxes import contradicts_exactly
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
 from counterlvq.numeric.arrays import Floats
@@ -265,8 +268,19 @@ class BoxQuestion:
         farther = self._farther(cap)
         if np.isinf(farther):
             return False
-        problem = self.problem(prototype, box).tightened(margin - farther)
-        return lifted_contradiction(problem, prices, self._covering(box), cap)
+        problem, covering = self.problem(prototype, box), self._covering(box)
+        asked = problem.tightened(margin - farther)
+        if lifted_contradiction(asked, prices, covering, cap):
+            return True
+        if covering.is_finite or not isinstance(self.cells, SharedCells):
+            return False
+        if not np.isfinite([margin, farther, self.blur]).all():
+            return False
+        # As in the forms: what `predict` may overlook is taken off, here and farther away.
+        led_by = Fraction(margin) - Fraction(farther) - Fraction(self.blur)
+        pairs = zip(self.cells.rivals.tolist(), prices.forms.tolist(), strict=False)
+        charged = exact_rivals(self.cells.model, self.x, prototype, pairs, led_by)
+        return contradicts_exactly(charged, problem.convex, prices, covering)
 
     def tangency(
         self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,

@@ -39,8 +39,9 @@ __all__ = ["Certificate", "Refused", "Verdict", "main", "verdicts"]
 FORMAT, VERSION = "counterlvq certificate", 1
 # What an answer may miss: an equality or a margin, an inequality, a value on a grid or the end of
 # an interval, each as a share of the numbers that meet; and a cost that was added up in doubles.
-EQUALITY, INEQUALITY, GRID, COST = Q(1, 2**40), Q(1, 2**46), Q(1, 2**44), Q(1, 2**40)
-LEAST_NEAR = Q(1, 2**960)
+EQUALITY, INEQUALITY, GRID, COST = Q(1, 2**40), Q(1, 2**50), Q(1, 2**44), Q(1, 2**40)
+# How near a value counts as a listed one, or in any case; and the most that is of a step.
+POINT, LEAST_NEAR, SHARE_OF_STEP = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8)
 # Distances that differ by less than this share may be decided by the rounding of a foreign model.
 CLOSE = Q(1, 2**30)
 ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
@@ -332,9 +333,10 @@ def size(value: End) -> End:
     return -value if value < 0 else value
 
 
-def near(value: Q, x: Q) -> Q:
+def near(value: Q, x: Q, step: Q, share: Q = GRID) -> Q:
     """How far from the end of an interval a value counts as that end, seen from the input x."""
-    return max(GRID * max(abs(value), abs(x)), LEAST_NEAR)
+    found = max(share * max(abs(value), abs(x)), LEAST_NEAR)
+    return min(found, SHARE_OF_STEP * step) if step else found
 
 
 def decimal(value: End, up: bool) -> str:
@@ -593,7 +595,8 @@ class Allowed:
         """Return the number of the grid value that a change ends at, if it counts as one."""
         y = self.start + delta
         k, size = round((y - self.base) / self.step), max(abs(y - self.base), abs(self.base))
-        return k if abs(self.value(k) - y) <= GRID * max(size, self.step) else None
+        slack = min(GRID * max(size, self.step), SHARE_OF_STEP * self.step)
+        return k if abs(self.value(k) - y) <= slack else None
 
     def takes(self, delta: Q) -> bool:
         """Whether an answer may change by so much."""
@@ -729,24 +732,28 @@ class Seen:
         if item["kind"] == "values":
             c, x = self.spans[item["column"]][0], self.x[item["column"]]
             allowed = self.allowed[c] = self.allowed[c] or Allowed(x, Column(-INF, INF))
-            allowed.meet([(low - x, high - x, a, b) for low, high, a, b in self._parts(item)])
+            parts = self._parts(item, POINT)
+            allowed.meet([(low - x, high - x, a, b) for low, high, a, b in parts])
 
-    def _parts(self, item: Told) -> Iterator[tuple[End, End, Q, Q]]:
+    def _parts(self, item: Told, point: Q = GRID) -> Iterator[tuple[End, End, Q, Q]]:
         """Intervals of values, and how far beyond their ends a value counts as one of them.
+
+        That is the share `point` of a single value.
 
         An end that is left out takes with it what is nearer than a quarter of that; one that the
         input counts as is moved to the input.
         """
-        x = self.x[item["column"]]
+        x, step = self.x[item["column"]], self.question.columns[item["column"]].step
         by = sum([a * self.x[j] for j, a in item["old"].items()], ZERO)
         for part in item["parts"]:
             ends: list[End] = []
             gives: Vector = []
+            share = point if part["lower"] == part["upper"] else GRID
             for sign, key, flag in ((1, "lower", "above"), (-1, "upper", "below")):
                 end, give = part[key], ZERO
                 if isinstance(end, Q):
                     end += by
-                    give = near(end, x)
+                    give = near(end, x, step, share)
                     if part.get(flag):
                         end, give = end + sign * give / 4, ZERO
                     elif 0 < sign * (end - x) <= give:

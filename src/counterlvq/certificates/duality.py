@@ -13,6 +13,7 @@ exactly, and `exact_duality` makes them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple, final
@@ -36,7 +37,7 @@ from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers
 from counterlvq.programs.proof_data import CostReach, ProofData, cost_limits
 
-__all__ = ["Grounds", "Proof", "Value"]
+__all__ = ["Grounds", "Proof", "Value", "exact_rivals"]
 
 
 @final
@@ -198,7 +199,10 @@ class Grounds:
                 return None  # its slopes stand for what was stated up to rounding only
             if 0.0 < multiplier < HUGE:
                 self._add_exact_quadric(total, quadric, float(multiplier), proof.point)
-        total.charged += self._exact_rivals(proof, Fraction(float(margin)))
+        if self.model is not None:
+            charged = zip(proof.rivals.tolist(), proof.rival_prices.tolist(), strict=True)
+            asked = Fraction(float(margin))
+            total.charged += exact_rivals(self.model, self.x, proof.prototype, charged, asked)
         total.charged += self._exact_rows(proof)
         return total.least()
 
@@ -230,33 +234,6 @@ class Grounds:
         total.slope = [s + y * a for s, a in zip(total.slope, fractions_of(quadric.h), strict=True)]
         total.constant += y * (dot(quadric.h, self.x) - Fraction(float(quadric.c)))
 
-    def _exact_rivals(self, proof: Proof, margin: Fraction) -> list[Charged]:
-        out: list[Charged] = []
-        model, i = self.model, proof.prototype
-        if model is None:
-            return out
-        factor = model.omegas
-        assert not isinstance(factor, tuple)  # shared metrics alone have half-spaces
-        for k, y in zip(proof.rivals.tolist(), proof.rival_prices.tolist(), strict=True):
-            if not 0.0 < y < HUGE:
-                continue
-            own, other = (fractions_of(model.prototypes[n]) for n in (i, k))
-            ahead = [b - a for a, b in zip(own, other, strict=True)]
-            if factor is not None and factor.ndim == 1:
-                pairs = zip(fractions_of(factor), ahead, strict=True)
-                ahead = [f * f * t for f, t in pairs]
-            elif factor is not None:
-                rows = [fractions_of(row) for row in factor]
-                image = [sum((f * t for f, t in zip(row, ahead, strict=True)), Fraction(0))
-                         for row in rows]  # fmt: skip
-                ahead = [
-                    sum((row[j] * image[c] for c, row in enumerate(rows)), Fraction(0))
-                    for j in range(self.x.size)
-                ]
-            lead = model.exact_distance(self.x, k) - model.exact_distance(self.x, i)
-            out.append(Charged([2 * a for a in ahead], lead - margin, Fraction(y), False, k))
-        return out
-
     def _exact_rows(self, proof: Proof) -> list[Charged]:
         data, multipliers, out = self.stated, _linear(proof), []
         for c in np.flatnonzero(multipliers):
@@ -266,6 +243,37 @@ class Grounds:
             right = Fraction(float(data.v[c])) - dot(data.A[c], self.x) - dot(data.R[c], self.x)
             out.append(Charged(row, right, Fraction(float(multipliers[c])), free))
         return out
+
+
+def exact_rivals(
+    model: PrototypeModel,
+    x: Floats,
+    prototype: int,
+    charged: Iterable[tuple[int, float]],
+    margin: Fraction,
+) -> list[Charged]:
+    """Charge for being nearer than rivals under a shared metric, by `margin`."""
+    out: list[Charged] = []
+    factor = model.omegas
+    assert not isinstance(factor, tuple)  # shared metrics alone have half-spaces
+    for k, y in charged:
+        if not 0.0 < y < HUGE:
+            continue
+        own, other = (fractions_of(model.prototypes[n]) for n in (prototype, k))
+        ahead = [b - a for a, b in zip(own, other, strict=True)]
+        if factor is not None and factor.ndim == 1:
+            ahead = [f * f * t for f, t in zip(fractions_of(factor), ahead, strict=True)]
+        elif factor is not None:
+            rows = [fractions_of(row) for row in factor]
+            image = [sum((f * t for f, t in zip(row, ahead, strict=True)), Fraction(0))
+                     for row in rows]  # fmt: skip
+            ahead = [
+                sum((row[j] * image[c] for c, row in enumerate(rows)), Fraction(0))
+                for j in range(x.size)
+            ]
+        lead = model.exact_distance(x, k) - model.exact_distance(x, prototype)
+        out.append(Charged([2 * a for a in ahead], lead - margin, Fraction(y), False, k))
+    return out
 
 
 def _linear(proof: Proof) -> Floats:

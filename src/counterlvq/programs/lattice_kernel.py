@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
-from counterlvq.numeric.tolerances import GRID_ROUNDING, UNIT
+from counterlvq.numeric.tolerances import GRID_ROUNDING, SHARE_OF_STEP, UNIT
 
 __all__ = ["own_ticks", "tick_below", "tick_span", "tick_value"]
 
@@ -23,7 +23,9 @@ def own_ticks(x, step, parts, is_from_input):
         return 0.0, 0.0
     number = x * parts / step
     own = np.rint(number)
-    if abs(x - own * step / parts) <= GRID_ROUNDING * max(abs(x), step / parts):
+    apart = step / parts
+    slack = min(GRID_ROUNDING * max(abs(x), apart), SHARE_OF_STEP * apart)
+    if abs(x - own * step / parts) <= slack:
         return own, own
     low = np.floor(number)
     return low + 1.0, low

@@ -61,6 +61,7 @@ class ProgramTemplate:
         least = [item for item in conditions if isinstance(item, LeastChange)]
         rules = [item for item in conditions if isinstance(item, ValueRule)]
         free = Grid.none(width) if grid is None else grid
+        asked = [item for item in conditions if isinstance(item, Conditional)]
         return cls(
             w,
             L,
@@ -69,8 +70,10 @@ class ProgramTemplate:
             _gathered(linear, width, equality=False, single=True),
             _gathered(linear, width, equality=True, single=True),
             tuple(item for item in conditions if isinstance(item, QuadraticCondition)),
-            tuple(item for item in conditions if isinstance(item, Conditional)),
-            free.ruled(least, rules) if least or rules else free,
+            tuple(
+                replace(item, test=free.apart(item.test)) if item.test else item for item in asked
+            ),
+            free.ruled(least, map(free.apart, rules)) if least or rules else free,
             form,
             ways,
         )

@@ -178,11 +178,13 @@ def _quick(model: PrototypeModel, rows: Floats, labels: NDArray[Any], norm: str)
     """Radius within which no rival overtakes, by how fast distances can change; rounded down."""
     if model.meaning.scores is not Scores.DISTANCE or model.blur is not None:
         return np.full(len(rows), np.nan)
-    far = np.sqrt(model.distances(rows))
+    scores = model.distances(rows)
+    errors = model.distance_errors(rows, scores)
+    far, farthest = np.sqrt(np.maximum(scores - errors, 0.0)), np.sqrt(scores + errors)
     fast = _stretches(model, norm)
     own = model.labels[None, :] == labels[:, None]
-    nearest = np.where(own, far, np.inf).argmin(axis=1)
-    d_own = far[np.arange(len(rows)), nearest][:, None]
+    nearest = np.where(own, farthest, np.inf).argmin(axis=1)
+    d_own = farthest[np.arange(len(rows)), nearest][:, None]
     lead = far - d_own - CLOSE_CALL * (far + d_own)
     radius = lead / ((fast[None, :] + fast[nearest][:, None]) * (1.0 + CLOSE_CALL))
     return np.asarray(np.maximum(np.where(own, np.inf, radius).min(axis=1), 0.0))
