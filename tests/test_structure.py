@@ -273,6 +273,8 @@ def test_tests_mirror_the_rooms() -> None:
 # --- the public surface -------------------------------------------------------------------------
 
 PUBLIC = {
+    "Alternatives",
+    "AtMost",
     "BatchSummary",
     "Bounds",
     "Change",

@@ -156,7 +156,7 @@ class _Checked:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
         exact = checker.parsed(text)
         told, asked = self.header.read(exact)
-        asked.cells(told["proof"])
+        asked.proof(told["proof"])
         answer, paid = told["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])

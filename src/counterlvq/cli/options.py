@@ -91,6 +91,9 @@ _TARGET = click.option(
 _FREEZE = click.option(
     "--freeze", multiple=True, metavar="FEATURE", help="Keep it as it is; repeatable."
 )
+_AT_MOST = click.option(
+    "--at-most", type=click.IntRange(0), metavar="N", help="Change no more than N features."
+)
 _CONFIDENCE = click.option(
     "--confidence",
     type=_confidence,
@@ -145,7 +148,7 @@ bad_rows_option = click.option(
 def question_options(command: F) -> F:
     """Add the options by which a question is asked."""
     for option in reversed(
-        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _FREEZE, *_RULES_AND_LIMITS)
+        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _FREEZE, _AT_MOST, *_RULES_AND_LIMITS)
     ):
         command = option(command)
     return command
@@ -173,6 +176,7 @@ def explainer_from(
     method: str,
     time_limit: float | None,
     freeze: tuple[str, ...] = (),
+    at_most: int | None = None,
     confidence: clvq.Confidence | None = None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
@@ -192,6 +196,7 @@ def explainer_from(
     if model.reference is not None and not anywhere:
         features = _with_ranges(model.reference.described(features), bounds)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
+    few = [] if at_most is None else [clvq.AtMost(at_most)]
     prices = dict(switch)
     if len(prices) < len(switch):
         raise click.UsageError("--switch prices a feature twice; expected each feature once.")
@@ -201,7 +206,7 @@ def explainer_from(
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*map(clvq.Freeze, freeze), *bounds, *seen, *constraint],
+        constraints=[*map(clvq.Freeze, freeze), *bounds, *seen, *constraint, *few],
         method=method,
         time_limit=time_limit,
         features=features,

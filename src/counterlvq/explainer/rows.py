@@ -90,7 +90,7 @@ def _answered(
     """Answer rows that have been read, by kernels or one by one, and say which break rules."""
     rows, view = asker.rows, asked.prepared_for()
     breaks = None
-    by_kernel = not asked._source.coordinates.links and asked.confidence is None
+    by_kernel = not asked._source.coordinates.links and asked.is_ordinary
     if by_kernel and isinstance(view.answers, Exact):
         stated = view.answers.stated
         bulk = BatchRun(
@@ -99,14 +99,14 @@ def _answered(
         table = bulk.run(asker.wishes, jobs, progress)
         for i in rows_outside(asked.constraints, asked.features, rows).tolist():
             table.put(i, asker.again(i, 1.0))
-    elif _is_flat(view.answers) and asked.time_limit is None and asked.confidence is None:
+    elif _is_flat(view.answers) and asked.time_limit is None and asked.is_ordinary:
         breaks = np.zeros(len(rows), dtype=bool)
         table = _answered_mixed(asked, asker, jobs, progress, breaks)
     else:
         kept = answer_rows(asker, range(len(rows)), jobs, progress)
         table = Table.of(rows, list(kept.values()), _nearest(asked, rows))
         asker.known.update(kept)
-    if asked._source.says is not None and asked.confidence is None:
+    if asked._source.says is not None and asked.is_ordinary:
         confirm_table(table, asked._source.says, asked.model, asker)
     if asker.gaps is not None:
         stays = asker.gaps & (rows == table.X) & (table.prototype >= 0)[:, None]

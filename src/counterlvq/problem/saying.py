@@ -17,6 +17,7 @@ from counterlvq.problem.constraints import (
     MinChange,
     OneOf,
 )
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import Expression
 from counterlvq.problem.implications import If
 from counterlvq.problem.seen import AsSeen
@@ -59,7 +60,7 @@ def _names(constraint: Constraint | str, features: Features) -> list[FeatureKey]
     elif isinstance(constraint, If):
         parts = (constraint.when, constraint.then)
         return [name for part in parts for name in _names(part, features)]
-    elif isinstance(constraint, Freeze | Increase | Decrease):
+    elif isinstance(constraint, Freeze | Increase | Decrease | AtMost):
         keys = constraint.features
     elif isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         keys = (constraint.feature,)
@@ -97,6 +98,10 @@ def rule_words(constraint: Constraint | str, features: Features, write: Write) -
     if isinstance(constraint, Freeze | Increase | Decrease):
         named = [_spoken(key, features) for key in constraint.features]
         return f"{_WAYS[type(constraint)]} of {_joined(named, 'and')}"
+    if isinstance(constraint, AtMost):
+        among = [_spoken(key, features) for key in constraint.features]
+        behind = f" among {_joined(among, 'and')}" if among else ""
+        return f"at most {constraint.count} change{'s' * (constraint.count != 1)}{behind}"
     if isinstance(constraint, If):
         when = _condition(constraint.when, features, write)
         return f"with {when}, {rule_words(constraint.then, features, write)}"

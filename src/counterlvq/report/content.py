@@ -16,6 +16,7 @@ from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Manhattan
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
@@ -227,13 +228,8 @@ def _without(explainer: Explainer, k: int) -> Explainer:
 def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> bool:
     """Whether an answer may lean on a constraint, as far as is seen without asking again."""
     y, x = cf.values, cf.original_values
-    if isinstance(item, AsSeen):
-        if not item.is_about(explainer.features):
-            return False
-        # A range leaves room that nobody can use between its end and the next value of a grid.
-        j = explainer.features.position(item.feature)
-        step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
-        return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))
+    if isinstance(item, AsSeen | AtMost):
+        return _leans_on_values(explainer, item, y, x)
     has_grid = any(feature.grid is not None for feature in explainer.features)
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):
@@ -247,3 +243,16 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
         else:  # about levels, of which a rule leaves some and no others
             return True
     return False
+
+
+def _leans_on_values(explainer: Explainer, item: AsSeen | AtMost, y: Floats, x: Floats) -> bool:
+    """Whether an answer is at the end of a range, or changes as much as may change."""
+    if isinstance(item, AtMost):
+        limit = item.limit(explainer.features)
+        return sum(bool(y[j] != x[j]) for j in limit.columns) >= limit.most
+    if not item.is_about(explainer.features):
+        return False
+    # A range leaves room that nobody can use between its end and the next value of a grid.
+    j = explainer.features.position(item.feature)
+    step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
+    return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))
