@@ -296,7 +296,7 @@ def test_dictionary_has_no_numbers_where_there_are_none() -> None:
     assert plain["cost"] is None
     assert plain["lower_bound"] is None
     assert plain["changes"] == []
-    assert plain["conflict"] == ["Freeze('age')", '"age <= 3"']
+    assert plain["conflict"] == ["Freeze('age')", "age <= 3"]
     assert nothing(clvq.Status.UNKNOWN, lower_bound=2.0).to_dict()["lower_bound"] == 2.0
 
 

@@ -152,7 +152,7 @@ def test_conflict_is_told_in_the_words_of_the_user(kind: str) -> None:
     assert [word for word in words if word not in said] == []
     assert not any(repr(item).strip("'") in said for item in IDLE)
     assert said in str(cf)
-    assert cf.to_dict()["conflict"] == words
+    assert cf.to_dict()["conflict"] == list(map(str, guilty))
 
 
 def test_several_reasons_give_one_of_them() -> None:

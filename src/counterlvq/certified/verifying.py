@@ -120,7 +120,9 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
                 continue
             yield checked.verdict(at, text)
         except checker.Refused as error:
-            yield LineVerdict(at, False, reason=str(error))
+            is_other = checked is None and not text.lstrip().startswith(b"{")
+            words = "this is no certificate file" if is_other else str(error)
+            yield LineVerdict(at, False, reason=words)
         except _TROUBLE as error:
             words = " ".join(str(error).split())[:200]
             yield LineVerdict(at, False, reason=f"it cannot be read: {words}")
