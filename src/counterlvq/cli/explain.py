@@ -130,7 +130,7 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
-    wish, wording = targets_from(loaded, target), wording_from(loaded)
+    wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     batch = explainer.explain_batch(
         rows, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
     )
