@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
-    from counterlvq.problem.seen import within_data
+    from counterlvq.problem.seen import least_changes, within_data
     from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.ranges import Ranges
     from counterlvq.questions.reasons import Reasons
@@ -119,6 +119,7 @@ __all__ = [
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",
@@ -161,7 +162,7 @@ _HOMES = {
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
-    "problem.seen": ("within_data",),
+    "problem.seen": ("least_changes", "within_data"),
     "problem.weights": ("mad_weights",),
     "questions.ranges": ("Ranges",),
     "questions.reasons": ("Reasons",),

@@ -202,12 +202,19 @@ def explainer_from(
             aside=True,
         )
     features = model.features if columns is None else _described(model, columns)
+    if least is None:
+        least = 0.0 if anywhere or model.reference is None else LEAST_SHARE
+    trifles = _least_changes(model, features, least, constraint)
     by_deviations = cost == "mad" or (
         cost is None and (reference is not None or model.reference is not None)
     )
     weights = _typical(model, features, reference, table) if by_deviations else None
     if model.reference is not None and not anywhere:
         features = _with_ranges(model.reference.described(features), bounds)
+    if model.reference is not None and trifles:
+        free = {item.feature for item in trifles if features[item.feature].is_real}
+        digits = model.reference.with_digits(clvq.Features(features[name] for name in free))
+        features = clvq.Features(digits[f.name] if f.name in free else f for f in features)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
     prices = dict(switch)
     if len(prices) < len(switch):
@@ -216,14 +223,12 @@ def explainer_from(
     stated: list[clvq.Constraint | str] = [
         *map(clvq.Freeze, freeze), *bounds, *seen, *constraint,
     ]  # fmt: skip
-    if least is None:
-        least = 0.0 if anywhere or model.reference is None else LEAST_SHARE
     return clvq.Explainer(
         model,
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*stated, *_least_changes(model, features, least, constraint)],
+        constraints=[*stated, *trifles],
         method=method,
         time_limit=time_limit,
         features=features,
@@ -245,6 +250,9 @@ def _least_changes(
         )
     said = {parsed.feature for parsed in map(parse, constraint) if isinstance(parsed, Least)}
     found = model.reference.least_changes(features, share)
+    # Columns that the model sees through a function are changed as it sees them.
+    links = model.table_map.links if isinstance(model, clvq.TableModel) else ()
+    said |= {f.name for f, link in zip(features, links, strict=False) if link is not None}
     return [
         clvq.MinChange(name, by, is_default=True)
         for name, by in found.items()

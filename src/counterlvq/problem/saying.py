@@ -190,7 +190,8 @@ def _about_one(
         amount = f"at least {by}, or none" if least else f"at most {by}"
         return f"a change of {feature.spoken} by {amount}"
     if isinstance(constraint, AsSeen):
-        return f"{_range(feature, constraint.lower, constraint.upper, write)} as seen in the data"
+        words = _range(feature, constraint.lower, constraint.upper, write)
+        return f"{words} {constraint.where}"
     return _range(feature, *constraint.ends, write)
 
 

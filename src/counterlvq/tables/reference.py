@@ -18,6 +18,7 @@ import numpy as np
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.tables.feature_checks import MOST_DECIMALS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
 from counterlvq.tables.quantiles import PROBABILITIES, inner_quantiles
@@ -38,6 +39,8 @@ __all__ = [
 LEVEL_WEIGHT = 2.0
 # The least change that people are told of, as a share of the typical deviation.
 LEAST_SHARE = 0.1
+# What the last decimal of a number is worth, as a share of the same.
+_FINEST = 1e-4
 
 
 @final
@@ -191,6 +194,29 @@ class Reference:
             if f.is_number and f.name in self and self[f.name].is_number
         }
         return {name: by for name, by in found.items() if by > (features[name].grid or 0.0)}
+
+    def with_digits(self, features: Features) -> Features:
+        """Give numbers that may be any as many decimals as a change of theirs is looked at by.
+
+        The last of them is worth a ten-thousandth of the typical deviation at most.
+
+        Examples
+        --------
+        >>> reference = Reference.of([[0.0], [1234.0], [3000.0]])
+        >>> reference.with_digits(Features(["x0"]))["x0"]
+        Feature('x0', decimals=1)
+        """
+        units = {
+            f.name: self[f.name].unit
+            for f in features
+            if f.is_real and f.name in self and self[f.name].is_number
+        }
+        found = {
+            name: max(0, -floor(log10(_FINEST * unit))) for name, unit in units.items() if unit > 0
+        }
+        return features.refined(
+            decimals={name: count for name, count in found.items() if count <= MOST_DECIMALS}
+        )
 
     def described(self, features: Features) -> Features:
         """Return the same features with the ranges that were seen."""
