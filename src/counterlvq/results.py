@@ -20,11 +20,10 @@ from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
-    cost_words,
-    gap_text,
     shown_change,
     shown_row,
 )
+from counterlvq.presentation.proved import ShownProof, cost_words, shown_proof
 from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
 from counterlvq.presentation.values import (
     by_name,
@@ -103,7 +102,8 @@ class Counterfactual:
         Where the model's `predict_proba` favours another label than its `predict` at the
         answer: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
-        For an input that breaks some: the closest one that breaks none, whatever its label.
+        For an input that breaks some: the closest one that breaks none, whatever its label. As of
+        any answer, its status says whether that is proved.
     has_target : bool
         Whether the model gives the input a wished-for label as it is.
     bound_with_margin : float
@@ -152,11 +152,13 @@ class Counterfactual:
     respond: Respond | None = None  # the number behind a decision
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
     labels: tuple[Any, ...] = ()  # all that the model may say
+    find_row: Callable[[], Any] | None = None  # what `row` returns, made when it is asked for
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
         kept = {"shown": self.shown, "reply": self.reply, "disagreement": self.disagreement}
-        return {**self.__dict__, **kept, "check": None, "respond": None}
+        row = {} if self.find_row is None else {"as_given": self.row, "find_row": None}
+        return {**self.__dict__, **kept, **row, "check": None, "respond": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -205,6 +207,8 @@ class Counterfactual:
     @property
     def row(self) -> Any:
         """The counterfactual as the input was given, with types and other columns kept."""
+        if self.as_given is None and self.find_row is not None:
+            return self.find_row()
         return self.x if self.as_given is None else self.as_given
 
     @property
@@ -386,8 +390,11 @@ class Counterfactual:
         subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
-        if needed and not self.has_target:
-            said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
+        if self.within_rules is not None and needed and not self.has_target:
+            mended = listed([change.brief(wording) for change in needed])
+            is_least = self.within_rules.status is Status.OPTIMAL
+            said += f", which {'takes ' if is_least else ''}{mended} "
+            said += "to mend" if is_least else "would mend, and less may do"
         return f"{said}. "
 
     def _broken_words(self, wording: Wording = PLAIN) -> str:
@@ -513,12 +520,15 @@ class Counterfactual:
             *favour_lines(self.prediction, self.disagreement),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *table_lines(changes, unchanged, int(self.stays_missing.sum())),
-            f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
+            f"  cost    {self._printed().cost}{self._scale_words()}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _printed(self) -> ShownProof:
+        return shown_proof(self.shown.cost, self.cost, self.lower_bound)
 
     def _scale_words(self) -> str:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
@@ -530,18 +540,18 @@ class Counterfactual:
             return f"proved: {self.reason}"
         kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
         kept = f" with {self.confidence}" if self.confidence else kept
-        bound = bound_text(self.lower_bound)
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
+            bound = bound_text(self.lower_bound)
             return f"a counterfactual{kept}, if any, costs at least {bound}{tried}"
-        none = f"no counterfactual{kept} costs less than {bound}"
+        none = f"no counterfactual{kept} costs less than {self._printed().bound}"
         if self.status is Status.OPTIMAL:
-            return f"{none} (gap {gap_text(self.gap)})"
+            return f"{none} (gap {self._printed().gap})"
         if self.gap <= EXACT_GAP and self.lower_bound > 0 and kept:
             return none
         if self.lower_bound == 0:
             return "none: a closer one is not ruled out, at any cost above 0"
-        return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
+        return f"{none} (gap {self._printed().gap}): a closer one is not ruled out"
 
     def _clash(self, wording: Wording) -> str:
         words = [self._rule(item, wording) for item in self.conflict]

@@ -15,6 +15,7 @@ from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Condition, Constraint
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
@@ -106,7 +107,7 @@ def question_values(view: Prepared) -> Values:
     return {
         "columns": [_column(feature) for feature in features],
         "cost": {
-            "weights": prices.weights.tolist(),
+            **_weights(prices.weights),
             "switches": [
                 {"column": j, "prices": table.tolist()} for j, table in prices.switches.items()
             ],
@@ -120,6 +121,12 @@ def question_values(view: Prepared) -> Values:
         "margin": float(asked.margin or 0.0),
         "tolerance": float(view.answers.closing_gap),
     }
+
+
+def _weights(ways: Floats) -> Values:
+    """Weights upwards, and those downwards where they differ."""
+    up, down = ways.tolist()
+    return {"weights": up} if up == down else {"weights": up, "decrease": down}
 
 
 def _column(feature: Feature) -> Values:
@@ -153,6 +160,14 @@ def _constraint(item: Constraint, features: Features) -> list[Values]:
     if isinstance(item, AsSeen):
         at = features.number(item.feature, "AsSeen")
         return [{"kind": "seen", "column": at, **_ends(item.lower, item.upper)}]
+    if isinstance(item, AtMost):
+        limit = item.limit(features)
+        return [{"kind": "at most", "count": limit.most, "columns": sorted(limit.columns)}]
+    if not item.is_stated:
+        raise NotSupportedError(
+            f"certificate files have no kind for {item!r}. Verify such answers with "
+            f"`explainer.verify`."
+        )
     parts = item.conditions(features)
     return [stated for part in parts for stated in _conditions(part, features)]
 

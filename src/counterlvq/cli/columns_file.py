@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
 from math import gcd, inf, isfinite
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
+from counterlvq.files import read_within
 from counterlvq.visible import shown_repr, shown_text
 
 if TYPE_CHECKING:
@@ -26,6 +27,19 @@ _MOST_BYTES = 16 << 20
 _FEW_VALUES = 6
 # Common divisors up to this come by chance.
 _OWN_STEP = 4
+# Parts of a key, between dots; a column and what is said of it are two.
+_MOST_PARTS = 8
+# Text between quotes and words between dots; whatever else there is ends a key. Comments and text
+# of several lines are no keys, but may look like many.
+_TOKENS = re.compile(
+    r"""
+    (?P<part>[A-Za-z0-9_-]++ | "(?!"")(?:[^"\\\n]|\\.)*+" | '(?!'')[^'\n]*+')
+    | (?P<between>[ \t.]++)
+    | (?P<other>\#[^\n]*+ | \"{3}(?:[^"\\]|\\.|"(?!""))*+(?:\"{3,5})?+
+        | '{3}(?:[^']|'(?!''))*+(?:'{3,5})?+ | .)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 # The day that dates are counted from, as Python counts days.
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -74,6 +88,9 @@ class Said(NamedTuple):
         prices = {**others, **some.pop("prices", {})}
         try:
             found = features.refined(**some)
+            for name in sorted(prices):
+                if isinstance(prices[name], tuple):
+                    _refuse_many_pairs(found[name])
             for name in sorted(prices.keys() - others.keys()):
                 _refuse_unpriced(found[name], prices[name])
             full = {
@@ -84,6 +101,16 @@ class Said(NamedTuple):
             return found.refined(prices={**prices, **full})
         except clvq.InvalidInputError as error:
             raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _refuse_many_pairs(feature: clvq.Feature) -> None:
+    """Refuse prices of pairs before all pairs of many levels are made."""
+    if len(feature.levels) > MOST_LEVELS:
+        raise clvq.InvalidInputError(
+            f"[{shown_text(feature.name)}] prices are given to pairs of {len(feature.levels):,} "
+            f"levels; expected at most {MOST_LEVELS} of them. Give all pairs the same with "
+            f"price = ..., or leave the column out."
+        )
 
 
 def _refuse_unpriced(feature: clvq.Feature, listed: tuple[tuple[Any, Any, float], ...]) -> None:
@@ -115,15 +142,13 @@ def _for_all_pairs(
 
 def read_columns(path: str) -> Said:
     """Read a file of columns, and say what is wrong with it."""
-    whole = Path(path).read_bytes()
-    if len(whole) > _MOST_BYTES:
-        raise clvq.InvalidInputError(
-            f"{path} has {len(whole):,} bytes; expected a file of columns, of {_MOST_BYTES:,} at "
-            f"most."
-        )
+    with open(path, "rb") as file:
+        whole = read_within(file, _MOST_BYTES, path, "Name what `counterlvq columns TABLE` writes")
     try:
-        document = tomllib.loads(whole.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        text = whole.decode("utf-8-sig")
+        _refuse_long_keys(text)
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError, MemoryError) as error:
         raise clvq.InvalidInputError(
             f"{path} is no TOML ({error}); expected what `counterlvq columns TABLE` writes."
         ) from None
@@ -137,6 +162,20 @@ def read_columns(path: str) -> Said:
         for argument, value in _arguments(f"{path}: [{shown_text(name)}]", entry).items():
             found.setdefault(argument, {})[name] = value
     return Said(path, tuple(document), found)
+
+
+def _refuse_long_keys(text: str) -> None:
+    """Refuse keys of many parts, which take time and memory in the square of their length."""
+    parts = 0
+    for found in _TOKENS.finditer(text):
+        kind = found.lastgroup
+        if kind == "part":
+            parts += 1
+        elif kind == "other":
+            parts = 0
+        if parts > _MOST_PARTS:
+            line = text.count("\n", 0, found.start()) + 1
+            raise ValueError(f"a key of more than {_MOST_PARTS} parts, at line {line}")
 
 
 def _arguments(where: str, entry: dict[str, Any]) -> dict[str, Any]:

@@ -97,6 +97,9 @@ _TARGET = click.option(
 _FREEZE = click.option(
     "--freeze", multiple=True, metavar="FEATURE", help="Keep it as it is; repeatable."
 )
+_AT_MOST = click.option(
+    "--at-most", type=click.IntRange(0), metavar="N", help="Change no more than N features."
+)
 _CONFIDENCE = click.option(
     "--confidence",
     type=_confidence,
@@ -161,7 +164,7 @@ bad_rows_option = click.option(
 def question_options(command: F) -> F:
     """Add the options by which a question is asked."""
     for option in reversed(
-        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _LEAST, _FREEZE, *_RULES_AND_LIMITS)
+        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _LEAST, _FREEZE, _AT_MOST, *_RULES_AND_LIMITS)
     ):
         command = option(command)
     return command
@@ -189,6 +192,7 @@ def explainer_from(
     method: str,
     time_limit: float | None,
     freeze: tuple[str, ...] = (),
+    at_most: int | None = None,
     confidence: clvq.Confidence | float | None = None,
     least: float | None = 0.0,
 ) -> clvq.Explainer:
@@ -216,6 +220,7 @@ def explainer_from(
         digits = model.reference.with_digits(clvq.Features(features[name] for name in free))
         features = clvq.Features(digits[f.name] if f.name in free else f for f in features)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
+    few = [] if at_most is None else [clvq.AtMost(at_most)]
     prices = dict(switch)
     if len(prices) < len(switch):
         raise click.UsageError("--switch prices a feature twice; expected each feature once.")
@@ -228,7 +233,7 @@ def explainer_from(
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*stated, *trifles],
+        constraints=[*stated, *few, *trifles],
         method=method,
         time_limit=time_limit,
         features=features,

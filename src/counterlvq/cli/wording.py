@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -11,6 +10,7 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
+from counterlvq.files import read_within
 from counterlvq.presentation.wording import DATES, NUMBERS, PLAIN, Wording
 from counterlvq.problem.saying import plain_words
 from counterlvq.visible import shown_text
@@ -20,6 +20,7 @@ __all__ = ["sentence_options", "wording_from", "wording_options"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 _KEY = f"{__name__}.wording"
+_MOST_TEMPLATE = 1 << 20
 
 
 def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -36,7 +37,18 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _template(text: str) -> str:
-    return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+    if not text.startswith("@"):
+        return text
+    path = text[1:]
+    with open(path, "rb") as file:
+        whole = read_within(file, _MOST_TEMPLATE, path, "Name a text with words such as {changes}")
+    try:
+        return whole.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise clvq.InvalidInputError(
+            f"{path} is no text in UTF-8 (byte {error.start} is {whole[error.start]:#04x}); "
+            f"expected a template. Save it as UTF-8."
+        ) from None
 
 
 _SENTENCE = (

@@ -30,8 +30,9 @@ from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
 from counterlvq.pipelines.showing import PipelineRows, PredictWithGaps
 from counterlvq.pipelines.slips import slip_of, slip_of_map
-from counterlvq.problem.coordinates import Coordinates, tied_columns
+from counterlvq.problem.coordinates import Coordinates
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.prices import tied_columns
 from counterlvq.tables.encoding import as_table, like
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import TableView, as_frame, settled

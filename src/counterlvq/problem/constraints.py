@@ -59,6 +59,11 @@ Condition = (
 class Constraint(ABC):
     """A condition on the counterfactual, possibly relative to the factual input."""
 
+    @property
+    def is_stated(self) -> bool:
+        """Whether `conditions` says all that it asks for."""
+        return True
+
     @abstractmethod
     def conditions(self, features: Features) -> tuple[Condition, ...]:
         """State the condition in numbers for the given columns."""

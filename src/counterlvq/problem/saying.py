@@ -18,6 +18,7 @@ from counterlvq.problem.constraints import (
     MinChange,
     OneOf,
 )
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import Expression
 from counterlvq.problem.implications import If
 from counterlvq.problem.seen import AsSeen
@@ -66,7 +67,7 @@ def _names(constraint: Constraint | str, features: Features) -> list[FeatureKey]
     elif isinstance(constraint, If):
         parts = (constraint.when, constraint.then)
         return [name for part in parts for name in _names(part, features)]
-    elif isinstance(constraint, Freeze | Increase | Decrease):
+    elif isinstance(constraint, Freeze | Increase | Decrease | AtMost):
         keys = constraint.features
     elif isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         keys = (constraint.feature,)
@@ -104,11 +105,23 @@ def rule_words(constraint: Constraint | str, features: Features, write: Write) -
     if isinstance(constraint, Freeze | Increase | Decrease):
         named = [_spoken(key, features) for key in constraint.features]
         return f"{_WAYS[type(constraint)]} of {_joined(named, 'and')}"
+    if isinstance(constraint, AtMost):
+        among = [_spoken(key, features) for key in constraint.features]
+        behind = f" among {_joined(among, 'and')}" if among else ""
+        return f"at most {constraint.count} change{'s' * (constraint.count != 1)}{behind}"
     if isinstance(constraint, If):
         when = _condition(constraint.when, features, write)
         return f"with {when}, {rule_words(constraint.then, features, write)}"
     if isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         return _about_one(constraint, features, write)
+    return _about_many(constraint, features)
+
+
+def _about_many(constraint: Constraint, features: Features) -> str:
+    if isinstance(constraint, AtMost):
+        named = _joined([_spoken(key, features) for key in constraint.features], "and")
+        changes = f"at most {constraint.count} change{'' if constraint.count == 1 else 's'}"
+        return f"{changes} of {named}" if named else changes
     return _sum(constraint, features) if isinstance(constraint, Linear) else str(constraint)
 
 
@@ -232,4 +245,6 @@ def _label(name: str, features: Features) -> str:
 
 
 def _joined(parts: Sequence[str], last: str) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"

@@ -104,7 +104,7 @@ def with_squared_prices(template: ProgramTemplate) -> ProgramTemplate:
         return template
     more = np.zeros((at.size, w.size))
     more[np.arange(at.size), at] = np.sqrt(w[at])
-    return replace(template, w=np.zeros(w.size), L=np.concatenate([L, more]), form=None)
+    return replace(template, w=np.zeros(w.size), L=np.concatenate([L, more]), form=None, ways=None)
 
 
 class PackedTrees(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
-from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD, UNIT
+from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD, SHARE_OF_STEP, UNIT
 
 __all__ = ["own_ticks", "tick_below", "tick_span", "tick_value"]
 
@@ -42,7 +42,7 @@ def own_ticks(x, step, parts, is_from_input, least):
 @jit
 def _is_near(x, value, size):
     """Whether an input is a value of the lattice, but for rounding."""
-    return abs(x - value) <= GRID_ROUNDING * max(abs(x), size)
+    return abs(x - value) <= min(GRID_ROUNDING * max(abs(x), size), SHARE_OF_STEP * size)
 
 
 @jit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
@@ -10,16 +11,12 @@ from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY
 from counterlvq.plots.plane_geometry import change_weights
-from counterlvq.presentation.numbers import (
-    bound_text,
-    cost_text,
-    cost_words,
-    exact_text,
-    gap_text,
-)
+from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Manhattan
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.saying import plain_words
 from counterlvq.problem.seen import AsSeen
@@ -146,13 +143,14 @@ def read_answer(
 def _facts(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Fact, ...]:
     if cf.status is Status.INFEASIBLE:
         return ()
-    bound = Fact("no counterfactual below", wording.number(bound_text(cf.lower_bound)))
+    below = "no counterfactual below"
     if cf.status is Status.UNKNOWN:
-        return (bound,)
+        return (Fact(below, wording.number(bound_text(cf.lower_bound))),)
     unit = explainer.cost.unit if isinstance(explainer.cost, Manhattan) else ""
     name = f"cost, in {unit}" if unit else "cost"
-    cost = Fact(name, wording.number(cost_words(cf.shown.cost, cf.cost)))
-    return cost, bound, Fact("gap", wording.number(gap_text(cf.gap)))
+    printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
+    texts = (name, printed.cost), (below, printed.bound), ("gap", printed.gap)
+    return tuple(Fact(name, wording.number(text)) for name, text in texts)
 
 
 def _values(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Value, ...]:
@@ -166,6 +164,8 @@ def _values(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple
         values = (before, after, "")
         if change.is_number:
             values = (before + behind, after + behind, by.replace("-", "−", 1) + behind)
+        elif change.is_date:
+            values = (before, after, by.replace("-", "−", 1))
         weight = weights[change.feature] / most
         out.append(Value(change.spoken, *values, weight=weight, changed=True))
     rows = zip(cf.features, cf.original.tolist(), cf.missing, strict=True)
@@ -176,8 +176,9 @@ def _values(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple
         elif feature.name not in weights:
             same = shown_text(feature.words(value))
             if feature.is_number:
-                unit = f" {shown_text(feature.unit)}" if feature.unit else ""
-                same = wording.number(exact_text(value, feature)) + unit
+                is_amount = feature.unit and not isinstance(value, date)
+                unit = f" {shown_text(feature.unit)}" if is_amount else ""
+                same = wording.value(feature, value) + unit
             out.append(Value(shown_text(feature.spoken), same, same, "", 0.0, changed=False))
     return tuple(out)
 
@@ -204,18 +205,28 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
             out.append(Pressure(said, "excludes changes of level that have no price"))
             continue
         freed = other.explain(row, target=set(cf.target))
-        # What is saved has to be seen in the digits of a page.
-        if not freed.status.has_answer or cost_text(freed.cost) == cost_text(cf.cost):
-            continue
-        if freed.cost >= cf.cost:
-            continue
-        least = "" if freed.status is Status.OPTIMAL else "at least "
-        saved, now, then = (
-            wording.number(cost_text(cost)) for cost in (cf.cost - freed.cost, cf.cost, freed.cost)
-        )
-        words = f"lifting it would save {least}{saved} of {now}, for a cost of {then}"
-        out.append(Pressure(said, words))
+        words = _saving(cf, freed, wording)
+        if words:
+            out.append(Pressure(said, words))
     return tuple(out)
+
+
+def _saving(cf: Counterfactual, freed: Counterfactual, wording: Wording) -> str:
+    """Say what lifting a constraint would save; empty where nothing is proved or seen to be."""
+    # Of an answer that is not proved closest, a part may be saved without lifting anything.
+    is_sure = cf.status is Status.OPTIMAL
+    least = cf.cost if is_sure else cf.lower_bound
+    # What is saved has to be seen in the digits of a page.
+    if not freed.status.has_answer or cost_text(freed.cost) == cost_text(least):
+        return ""
+    if freed.cost >= least:
+        return ""
+    amount = "" if is_sure and freed.status is Status.OPTIMAL else "at least "
+    saved, now, then = (
+        wording.number(cost_text(cost)) for cost in (least - freed.cost, least, freed.cost)
+    )
+    whole = "" if is_sure else "the proved "
+    return f"lifting it would save {amount}{saved} of {whole}{now}, for a cost of {then}"
 
 
 def _without(explainer: Explainer, k: int) -> Explainer:
@@ -228,13 +239,8 @@ def _without(explainer: Explainer, k: int) -> Explainer:
 def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> bool:
     """Whether an answer may lean on a constraint, as far as is seen without asking again."""
     y, x = cf.values, cf.original_values
-    if isinstance(item, AsSeen):
-        if not item.is_about(explainer.features):
-            return False
-        # A range leaves room that nobody can use between its end and the next value of a grid.
-        j = explainer.features.position(item.feature)
-        step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
-        return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))
+    if isinstance(item, AsSeen | AtMost):
+        return _leans_on_values(explainer, item, y, x)
     has_grid = any(feature.grid is not None for feature in explainer.features)
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):
@@ -248,3 +254,16 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
         else:  # about levels, of which a rule leaves some and no others
             return True
     return False
+
+
+def _leans_on_values(explainer: Explainer, item: AsSeen | AtMost, y: Floats, x: Floats) -> bool:
+    """Whether an answer is at the end of a range, or changes as much as may change."""
+    if isinstance(item, AtMost):
+        limit = item.limit(explainer.features)
+        return sum(bool(y[j] != x[j]) for j in limit.columns) >= limit.most
+    if not item.is_about(explainer.features):
+        return False
+    # A range leaves room that nobody can use between its end and the next value of a grid.
+    j = explainer.features.position(item.feature)
+    step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
+    return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))

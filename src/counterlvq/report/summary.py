@@ -123,7 +123,7 @@ def _feature_counts(
     for cf in found:
         for change in cf.changes:
             kind = "other"
-            if change.is_number:
+            if change.difference is not None:
                 kind = "raised" if change.difference > 0 else "lowered"
             counts.setdefault(change.feature, Counter())[kind] += 1
     listed = [
@@ -153,6 +153,8 @@ def _distance_words(cost: Cost) -> str:
     """Say which distance it is; weights and matrices of many features are too much to read."""
     if isinstance(cost, Manhattan) and cost.unit:
         return f"sum of all changes, in {shown_text(cost.unit)}"
+    if isinstance(cost, Manhattan) and cost.has_ways:
+        return "Manhattan distance, with prices of their own for what goes up and what goes down"
     if isinstance(cost, Manhattan) and isinstance(cost.weights, np.ndarray):
         low, high = (rough_text(float(end)) for end in (cost.weights.min(), cost.weights.max()))
         return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"

@@ -54,6 +54,8 @@ class AnswerColumn:
         """Settle the type beside a column of type `given`; None where there is no such column."""
         pa = arrow()
         known = _natural(feature) if given is None or pa.types.is_null(given) else given
+        if str(known) == "string_view":  # in which Arrow looks nothing up
+            known = pa.string()
         if not feature.is_number:
             return cls(feature, *_levels(feature, known))
         if feature.kind is Kind.DATE and _holds_dates(known):
