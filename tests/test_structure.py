@@ -325,6 +325,7 @@ PUBLIC = {
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",
