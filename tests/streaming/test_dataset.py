@@ -19,6 +19,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.streaming.dataset import DatasetRun
 from counterlvq.streaming.folder import AnswerFolder
+from tests.support.quick import some
 from tests.support.streams import (
     SIZE,
     mixed_batch,
@@ -308,9 +309,9 @@ def test_finished_parts_are_not_computed_again(
     assert contents(tmp_path / "out") == contents(tmp_path / "whole")
 
 
-def kill(kills: int, seed: int) -> dict[str, int]:
+def kill(kills: int, seed: int, rows: int) -> dict[str, int]:
     done = subprocess.run(
-        [sys.executable, str(KILLING), str(kills), str(seed)],
+        [sys.executable, str(KILLING), str(kills), str(seed), str(rows)],
         capture_output=True,
         text=True,
         check=False,
@@ -321,14 +322,15 @@ def kill(kills: int, seed: int) -> dict[str, int]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="processes are forked")
-def test_killed_runs_are_gone_on_with() -> None:
-    assert kill(6, seed=0)["kills"] >= 6
+@pytest.mark.parametrize("rows", some([1200, 4500], quick=1))
+def test_killed_runs_are_gone_on_with(rows: int) -> None:
+    assert kill(6, seed=0, rows=rows)["kills"] >= 6
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="processes are forked")
 def test_a_hundred_kills_leave_no_trace() -> None:
-    told = kill(120, seed=1)
+    told = kill(120, seed=1, rows=4500)
     assert told["kills"] >= 100
     assert told["pending"] > 0, "no kill came while a part was written"
 

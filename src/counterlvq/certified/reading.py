@@ -15,7 +15,7 @@ from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.pipelines.source import source_of
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Condition, Constraint
-from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
     Implication,
@@ -153,7 +153,8 @@ def _prices(cost: Values, features: Features) -> Prices:
     else:
         form = _form(stated, numbers)
     switches = {each["column"]: np.array(each["prices"]) for each in cost["switches"]}
-    return Prices(np.array(cost["weights"], dtype=np.float64), form, switches, missing={})
+    ways = [cost["weights"], cost.get("decrease", cost["weights"])]
+    return Prices(np.array(ways, dtype=np.float64), form, switches, missing={})
 
 
 def _form(stated: Values, width: int) -> QuadraticForm:
@@ -166,6 +167,8 @@ def _form(stated: Values, width: int) -> QuadraticForm:
 
 
 def _constraint(item: Values, features: Features) -> Constraint:
+    if item["kind"] == "at most":
+        raise NotSupportedError("a limit on how many columns change is checked exactly alone")
     if item["kind"] == "seen":
         return AsSeen(features.names[item["column"]], *_ends(item))
     return Stated((_condition(item, features),))

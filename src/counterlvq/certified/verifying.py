@@ -19,11 +19,14 @@ from counterlvq.certified.statement import numbering_of
 from counterlvq.errors import CounterlvqError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.prepared import Prepared
+from counterlvq.presentation.proved import proved
 from counterlvq.problem.seen import outside_of
 
 __all__ = ["LineVerdict", "verify_certificates"]
 
 Values = dict[str, Any]
+# Significant digits of costs and bounds, unless the gap takes more.
+_DIGITS = 12
 _TROUBLE = (
     ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError,
     RecursionError, CounterlvqError,
@@ -61,9 +64,8 @@ class LineVerdict:
     def __str__(self) -> str:
         if not self.verified:
             return f"REFUTED {self.line} {self.reason}"
-        return (
-            f"VERIFIED {self.line} cost {self.cost:.12g} bound {self.bound:.12g} gap {self.gap:g}"
-        )
+        texts = proved(self.cost, self.bound, _DIGITS)
+        return f"VERIFIED {self.line} cost {texts.cost} bound {texts.bound} gap {texts.share:g}"
 
 
 def verify_certificates(
@@ -97,7 +99,7 @@ def verify_certificates(
     ...     file = Path(folder) / "answer.jsonl"
     ...     clvq.save_certificate(explainer.explain([1.0]), file, explainer)
     ...     print(*clvq.verify_certificates(file))
-    VERIFIED 2 cost 1 bound 1 gap ...
+    VERIFIED 2 cost 1... bound ... gap ...
     """
     apart = None
     if model is not None:
@@ -118,7 +120,9 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
                 continue
             yield checked.verdict(at, text)
         except checker.Refused as error:
-            yield LineVerdict(at, False, reason=str(error))
+            is_other = checked is None and not text.lstrip().startswith(b"{")
+            words = "this is no certificate file" if is_other else str(error)
+            yield LineVerdict(at, False, reason=words)
         except _TROUBLE as error:
             words = " ".join(str(error).split())[:200]
             yield LineVerdict(at, False, reason=f"it cannot be read: {words}")
@@ -154,7 +158,7 @@ class _Checked:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
         exact = checker.parsed(text)
         told, asked = self.header.read(exact)
-        asked.cells(told["proof"])
+        asked.proof(told["proof"])
         answer, paid = told["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])

@@ -136,14 +136,20 @@ def _contents(sections: Sequence[Section]) -> Safe:
             tag(
                 "tr",
                 tag("th", tag("a", answer.name, href=f"#row-{k}"), scope="row"),
-                # Kept apart, so that labels that are read from right to left do not change places.
-                tag("td", tag("bdi", answer.before), " → ", tag("bdi", answer.after)),
+                tag("td", *_labels(answer)),
                 tag("td", cost, class_="num"),
                 tag("td", str(changed) if answer.status.has_answer else "–", class_="num"),
                 tag("td", _badge(answer.status)),
             )
         )
     return _table("The rows", ("row", "class", "cost", "changes", "proof"), lines, "contents")
+
+
+def _labels(answer: Answer) -> Sequence[str]:
+    """Both labels, kept apart: those that are read from right to left do not change places."""
+    if answer.status is Status.INVALID:
+        return ("–",)
+    return tag("bdi", answer.before), " → ", tag("bdi", answer.after)
 
 
 def _table(caption: str, heads: Sequence[str], rows: Sequence[Safe], kind: str) -> Safe:
