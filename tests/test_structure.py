@@ -273,6 +273,8 @@ def test_tests_mirror_the_rooms() -> None:
 # --- the public surface -------------------------------------------------------------------------
 
 PUBLIC = {
+    "Alternatives",
+    "AtMost",
     "BatchSummary",
     "Bounds",
     "Change",
@@ -323,6 +325,7 @@ PUBLIC = {
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",

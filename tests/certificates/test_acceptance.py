@@ -51,7 +51,7 @@ def test_constraint_holds_to_the_last_digit(
 
 def test_without_strictness_an_inequality_gives_way_by_rounding_alone() -> None:
     judge = rules("x0 + 2 * x1 <= x2")
-    for off, given in [(2.0**-46, True), (2.0**-42, False)]:
+    for off, given in [(2.0**-49, True), (2.0**-46, False)]:
         y = [1, 1, 3 - off]
         assert not meets(judge, y)
         assert meets(judge, y, strict=False) is given
@@ -69,7 +69,7 @@ def test_what_gives_way_does_not_grow_with_values_beyond_the_data() -> None:
     open_ended = clvq.Explainer(MODEL, constraints=[rule], features=features).prepared_for().rules
     ends = [clvq.Bounds(name, lower=-(2.0**81), upper=2.0**81) for name in ("x0", "x1")]
     bounded = clvq.Explainer(MODEL, constraints=[rule, *ends], features=features)
-    near, off = [1, 3 - 2.0**-46, 2], [far + 2.0**29, far, 0]
+    near, off = [1, 3 - 2.0**-49, 2], [far + 2.0**29, far, 0]
     for judge, given in [(open_ended, False), (bounded.prepared_for().rules, True)]:
         assert meets(judge, near, strict=False)
         assert meets(judge, off, strict=False) is given

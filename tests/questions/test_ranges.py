@@ -43,6 +43,7 @@ def inside(ranges: clvq.Ranges, cf: clvq.Counterfactual, count: int = 400) -> np
     return rows
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cost", [clvq.Manhattan(1 / SCALES), clvq.Euclidean()])
 @pytest.mark.parametrize("margin", [None, 0.2])
 @pytest.mark.parametrize("seed", range(4))

@@ -25,6 +25,7 @@ from counterlvq.search import mixed_integer, strategies
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
 from tests.support.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
+from tests.support.quick import seeds, some
 
 Array = np.ndarray
 
@@ -102,13 +103,13 @@ def test_levels_grids_and_real_numbers_together(seed: int) -> None:
     check(*drawn(seed, real=1 + seed % 2))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25, quick=8))
 def test_ties_are_what_predict_makes_of_them(seed: int) -> None:
     """Prototypes and metrics of whole numbers: rows lie exactly between prototypes, or on two."""
     check(*drawn(seed, real=0))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30, quick={0, 1, 2, 3, 4, 5, 14, 23}))
 def test_ties_at_no_distance_are_what_predict_makes_of_them(seed: int) -> None:
     """Metrics of rank one, under which prototypes are copies of each other and of rows.
 
@@ -126,6 +127,60 @@ def test_ties_at_no_distance_are_what_predict_makes_of_them(seed: int) -> None:
     x = {column.name: possible(column)[0] for column in columns}
     prices = Prices({"n": 1.0}, None, {"c": 2.5, "d": 0.3} if len(columns) > 2 else {"c": 2.5})
     check(bare(columns, W, labels, omega), prices, x)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    ["MinChange", *(pytest.param(k, marks=pytest.mark.slow) for k in ("plain", "OneOf", "if"))],
+)
+@pytest.mark.parametrize(
+    ("start", "column"),
+    [
+        (1e15, Feature("a", "whole")),
+        (2e13, Feature("a", "whole")),
+        (1.7e9, Feature("a", decimals=6)),
+        (1e12, Feature("a", decimals=2)),
+        (0.0, Feature("a", "whole", steps="of change")),
+        (0.25, Feature("a", decimals=1, steps="of change")),
+    ],
+    ids=["1e15", "2e13", "microseconds", "cents", "changes", "changes of tenths"],
+)
+def test_neighbours_on_a_grid_stay_apart(start: float, column: Feature, rule: str) -> None:
+    """However large the numbers are, and in both directions: against all rows near the input."""
+    rng = np.random.default_rng(11)
+    size = 10.0 ** (column.decimals or 0)
+    features = Features([column, Feature("b", "whole", lower=0, upper=3)])
+    rules: dict[str, Any] = {
+        "MinChange": clvq.MinChange("b", 2), "OneOf": clvq.OneOf("b", [0, 1, 3]),
+        "if": "if b >= 2 then b >= 3",
+    }  # fmt: skip
+    allowed = [b for b in range(4) if rule == "plain" or b != (1 if rule == "MinChange" else 2)]
+    for _ in range(3):
+        way = rng.choice([-1.0, 1.0])
+        far = [start + way * rng.integers(3, 9) / size, float(rng.integers(0, 3))]
+        model = clvq.PrototypeModel([[start, 0.0], far], ["no", "yes"], feature_names=["a", "b"])
+        cost = clvq.Manhattan(weights=[size, float(rng.choice([1.3, 40.0]))])
+        given = [rules[rule]] if rule in rules else []
+        cf = clvq.Explainer(model, cost, given, features=features).explain([start, 0.0], "yes")
+        steps = np.arange(-60, 61)
+        lattice = (np.rint(start * size) + steps) / size
+        values = start + steps / size if column.steps == "of change" else lattice
+        rows = np.array([[a, b] for a in values for b in allowed])
+        won = rows[model.predict(rows) == "yes"]
+        paid = [cost.value(row - np.array([start, 0.0])) for row in won]
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(min(paid), rel=1e-9)
+        assert cf.lower_bound <= min(paid)
+
+
+def test_listed_values_stay_apart() -> None:
+    """Three hundredths at 1e12 are hundreds of floats: neither value counts as the input."""
+    model = clvq.PrototypeModel([[1e12], [1e12 + 0.03]], ["no", "yes"], feature_names=["a"])
+    either = clvq.OneOf("a", [1e12 + 0.03, 1e12 - 0.03])
+    cf = clvq.Explainer(model, constraints=[either]).explain([1e12], "yes")
+    assert cf.status == "optimal"
+    assert cf.x == [1e12 + 0.03]
+    assert clvq.Explainer(model, constraints=[either]).explain([1e12], "no").x == [1e12 - 0.03]
 
 
 @pytest.mark.slow
@@ -318,8 +373,7 @@ def scanned(question: Mixed, prices: Prices, x: Row, target: str) -> float:
 
 @pytest.mark.parametrize(
     ("seed", "squared"),
-    [(0, True), (1, False), (2, True)]
-    + [pytest.param(k, bool(k % 2), marks=pytest.mark.slow) for k in range(3, 16)],
+    some([(0, True), (1, False), (2, True), *((k, bool(k % 2)) for k in range(3, 16))], quick=2),
 )
 def test_local_metrics_with_a_real_column(seed: int, squared: bool) -> None:
     question, x = local_model(seed)
@@ -521,6 +575,7 @@ TAMPERED: dict[str, Callable[[BoxTree], BoxTree]] = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
 @pytest.mark.parametrize("seed", [0, 3, 21])
 def test_a_tampered_proof_shows_no_more_than_is_true(
@@ -566,6 +621,7 @@ def lies(problem: NonconvexProgram, box: Box, outcome: Outcome, size: float) -> 
     return Relaxed(outcome, prices, np.zeros((nothing.point.size,) * 2))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e6, np.nan])
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_relaxation_that_lies_is_not_believed(
@@ -639,6 +695,7 @@ def test_conditions_that_no_whole_numbers_meet_come_to_an_end(
     assert answer.lower_bound > 0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("tenths", range(1, 11))
 @pytest.mark.parametrize("rule", ["if s == 10 then j == 1", "s != 10"])
 def test_rows_of_decimals_may_be_used_up(tenths: int, rule: str) -> None:

@@ -403,7 +403,7 @@ class _Checks(NamedTuple):
     old: Floats  # (entries,) factor of the factual value
     value: Floats  # (k,)
     equality: NDArray[np.bool_]  # (k,)
-    w: Floats  # (d,)
+    ways: Floats  # (2, d) price of one unit up and down
     L_start: NDArray[np.int64]  # (s + 1,)
     L_feature: NDArray[np.int64]
     L_factor: Floats
@@ -421,7 +421,7 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
         old=R[k, j],
         value=v,
         equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
-        w=np.array(template.w),  # a copy that can be written to; see `_writable`
+        ways=np.array(template.both_ways),  # a copy that can be written to; see `_writable`
         L_start=starts_of(r, template.L.shape[0]),
         L_feature=c,
         L_factor=template.cost_values,

@@ -13,7 +13,7 @@ import numpy as np
 from counterlvq.numeric.jit import borrowed, jit
 from counterlvq.numeric.quadratic_sums import split_product, split_sum
 from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, UNIT
-from counterlvq.programs.duality_kernel import cost_of
+from counterlvq.programs.duality_kernel import cost_of, flat_cost_of
 
 __all__ = ["judge_rows", "relative_gap"]
 
@@ -73,12 +73,13 @@ def _meets(x, y, start, feature, new, old, value, equality, give, reach):
 
 
 @jit
-def _resolution(x, y, change, w, start, feature, factor):
+def _resolution(x, y, change, ways, start, feature, factor):
     """Charge for the last digits of the features that change: eight units of rounding each."""
     worth = 0.0
     for j in range(change.size):
         if change[j] != 0.0:
-            worth += w[j] * (abs(x[j]) + abs(y[j]))
+            price = ways[0, j] if change[j] > 0.0 else ways[1, j]
+            worth += price * (abs(x[j]) + abs(y[j]))
     total = 4.0 * UNIT * worth
     for c in range(start.size - 1):
         lifted, blur = 0.0, 0.0
@@ -113,24 +114,21 @@ def judge_rows(checks, X, Y, bounds, give, reach, squares, good, costs, gaps, re
     """
     start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
     new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
-    w = borrowed(checks.w)
+    ways = borrowed(checks.ways)
     L_start, L_feature = borrowed(checks.L_start), borrowed(checks.L_feature)
     L_factor = borrowed(checks.L_factor)
     X, Y, reach = borrowed(X), borrowed(Y), borrowed(reach)
-    change = np.empty(w.size)
+    change = np.empty(ways.shape[1])
     for n in range(Y.shape[0]):
         x, y = X[n], Y[n]
         good[n], costs[n], gaps[n], resolutions[n] = False, _INF, _INF, 0.0
         if not _is_finite(y):
             continue
         good[n] = _meets(x, y, start, feature, new, old, value, equality, give, reach[n])
-        for j in range(w.size):
+        for j in range(change.size):
             change[j] = y[j] - x[j]
-        costs[n] = cost_of(change, w, L_start, L_feature, L_factor)
+        costs[n] = cost_of(change, ways, L_start, L_feature, L_factor)
         if not np.isnan(squares[n]):
-            flat = 0.0
-            for j in range(w.size):
-                flat += w[j] * abs(change[j])
-            costs[n] = flat + squares[n]
+            costs[n] = flat_cost_of(change, ways) + squares[n]
         gaps[n] = relative_gap(costs[n], bounds[n])
-        resolutions[n] = _resolution(x, y, change, w, L_start, L_feature, L_factor)
+        resolutions[n] = _resolution(x, y, change, ways, L_start, L_feature, L_factor)

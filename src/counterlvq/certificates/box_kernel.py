@@ -119,7 +119,7 @@ def prove_rows(stated, extent, lattice, X, caps, margins, targets, is_rival, tre
         borrowed(stated.column_lengths),
     )
     anchors, anchor_errors = borrowed(stated.anchors), borrowed(stated.anchor_errors)
-    w, L_diagonal, L = borrowed(stated.w), borrowed(stated.L_diagonal), borrowed(stated.L)
+    ways, L_diagonal, L = borrowed(stated.ways), borrowed(stated.L_diagonal), borrowed(stated.L)
     A, R, v, equality = (
         borrowed(stated.A),
         borrowed(stated.R),
@@ -165,6 +165,7 @@ def prove_rows(stated, extent, lattice, X, caps, margins, targets, is_rival, tre
         borrowed(work.multipliers),
     )
     nothing, tangent = borrowed(work.nothing), borrowed(work.tangent)
+    no_price = borrowed(work.no_price)
     no_diagonal, no_factor = borrowed(work.no_diagonal), borrowed(work.no_factor)
     g1, g2, slope, slope_error = (
         borrowed(work.g1),
@@ -194,10 +195,10 @@ def prove_rows(stated, extent, lattice, X, caps, margins, targets, is_rival, tre
             x, stated.single_new, stated.single_old, stated.single_value, stated.single_equality,
             stated.single_column, low, high,
         )  # fmt: skip
-        narrow_to_cost(w, stated.stretch, low, high, cap, root_low, root_high)
+        narrow_to_cost(ways, stated.stretch, low, high, cap, root_low, root_high)
         for q in range(column.size):
             j = column[q]
-            down[q], up[q] = own_ticks(x[j], step[q], parts[q], is_from_input[q])
+            down[q], up[q] = own_ticks(x[j], step[q], parts[q], is_from_input[q], lattice.least[q])
             if root_low[j] > -_INF:
                 root_low[j] = _first_inside(
                     x[j], root_low[j], step[q], parts[q], is_from_input[q], down[q], up[q]
@@ -281,12 +282,12 @@ def prove_rows(stated, extent, lattice, X, caps, margins, targets, is_rival, tre
                 for with_cost in (True, False):
                     if not with_cost and bound >= (1.0 - CLOSED_GAP) * cap and cap < _INF:
                         break
-                    cost_w, cost_diagonal, cost_L = w, L_diagonal, L
+                    cost_ways, cost_diagonal, cost_L = ways, L_diagonal, L
                     if not with_cost:
-                        cost_w, cost_diagonal, cost_L = nothing, no_diagonal, no_factor
+                        cost_ways, cost_diagonal, cost_L = no_price, no_diagonal, no_factor
                     total = cell_value(
                         F_diagonal, F, lengths_F, anchors, anchor_errors, z, z_error, x,
-                        A, R, v, equality, cost_w, cost_diagonal, cost_L,
+                        A, R, v, equality, cost_ways, cost_diagonal, cost_L,
                         prototype, listed[:found], charged[:found], multipliers, tangent,
                         nothing, nothing, 0.0, spared, low, high, margins[n],
                         g1, g2, slope, slope_error,

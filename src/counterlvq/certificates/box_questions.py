@@ -198,8 +198,8 @@ class BoxQuestion:
 
     def _root(self, cap: float) -> Box:
         program = self.convex
-        limits = cost_limits(program.w, program.L, cap)
-        box = Box(np.maximum(program.lower, -limits), np.minimum(program.upper, limits))
+        up, down = cost_limits(program.both_ways, program.L, cap)
+        box = Box(np.maximum(program.lower, -down), np.minimum(program.upper, up))
         for quadric in program.quadrics:
             box = box.within(around(quadric))
         return self._narrowed(box)

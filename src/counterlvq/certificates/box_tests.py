@@ -68,7 +68,7 @@ def _cut(j: int, end: float, is_above: bool, ticks: Ticks, x: Floats) -> Cut:
     Between two values of a grid it lies in the middle.
     """
     here = float(x[j])
-    room = near(end, here)
+    room = near(end, here, float(ticks.grid.most_near[j]))
     at = end + (0.5 * room if is_above else -0.5 * room) - here
     below, above = (end, end + 2.0 * room) if is_above else (end - 2.0 * room, end)
 

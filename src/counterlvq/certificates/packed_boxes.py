@@ -38,6 +38,7 @@ class _Work(NamedTuple):
     root_low: Floats
     root_high: Floats
     nothing: Floats
+    no_price: Floats  # (2, d) zeros
     tangent: Floats
     slope: Floats
     slope_error: Floats
@@ -104,8 +105,9 @@ class FlatGrounds:
 
         return _Work(
             low=reals(d), high=reals(d), root_low=reals(d), root_high=reals(d), nothing=reals(d),
-            tangent=reals(d), slope=reals(d), slope_error=reals(d), z=reals(r), g1=reals(r),
-            g2=reals(r), down=reals(q), up=reals(q), listed=np.zeros(entries, dtype=np.int64),
+            no_price=reals(2, d), tangent=reals(d), slope=reals(d), slope_error=reals(d),
+            z=reals(r), g1=reals(r), g2=reals(r), down=reals(q), up=reals(q),
+            listed=np.zeros(entries, dtype=np.int64),
             charged=reals(entries), multipliers=reals(self.stated.v.size), no_diagonal=reals(0),
             no_factor=reals(0, d), stack_node=np.zeros(_MOST_DEPTH, dtype=np.int64),
             stack_low=reals(_MOST_DEPTH, d), stack_high=reals(_MOST_DEPTH, d),

@@ -27,7 +27,10 @@ __all__ = ["LineVerdict", "verify_certificates"]
 Values = dict[str, Any]
 # Significant digits of costs and bounds, unless the gap takes more.
 _DIGITS = 12
-_TROUBLE = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, CounterlvqError)
+_TROUBLE = (
+    ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError,
+    RecursionError, CounterlvqError,
+)  # fmt: skip
 
 
 @final
@@ -100,13 +103,13 @@ def verify_certificates(
     """
     apart = None
     if model is not None:
-        with open(model, encoding="utf-8") as file:
-            apart = file.read(checker.LONGEST_LINE)
-    with open(path, encoding="utf-8") as file:
+        with open(model, "rb") as file:
+            apart = checker.beginning(file)
+    with open(path, "rb") as file:
         return list(_verdicts(checker.short_lines(file), apart))
 
 
-def _verdicts(lines: Iterator[str], apart: str | None) -> Iterator[LineVerdict]:
+def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdict]:
     checked: _Checked | None = None
     for at, text in enumerate(lines, 1):
         if not text.strip():
@@ -117,7 +120,7 @@ def _verdicts(lines: Iterator[str], apart: str | None) -> Iterator[LineVerdict]:
                 continue
             yield checked.verdict(at, text)
         except checker.Refused as error:
-            is_other = checked is None and not text.lstrip().startswith("{")
+            is_other = checked is None and not text.lstrip().startswith(b"{")
             words = "this is no certificate file" if is_other else str(error)
             yield LineVerdict(at, False, reason=words)
         except _TROUBLE as error:
@@ -139,23 +142,23 @@ class _Checked:
     views: dict[Any, Prepared] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: str, apart: str | None) -> _Checked:
+    def of(cls, text: bytes, apart: bytes | None) -> _Checked:
         other = None if apart is None else checker.parsed(apart)
         header = checker.Certificate(checker.parsed(text), other)
         stated = json.loads(text)
         model = stated["model"]
         if "apart" in model:
-            model = json.loads(apart or "")["model"]
+            model = json.loads(apart or b"")["model"]
         try:
             return cls(header, view_of(model, stated["question"]))
-        except CounterlvqError:
+        except (CounterlvqError, MemoryError):
             return cls(header, None)
 
-    def verdict(self, at: int, text: str) -> LineVerdict:
+    def verdict(self, at: int, text: bytes) -> LineVerdict:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
         exact = checker.parsed(text)
         told, asked = self.header.read(exact)
-        asked.cells(told["proof"])
+        asked.proof(told["proof"])
         answer, paid = told["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])

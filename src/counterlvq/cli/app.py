@@ -32,6 +32,7 @@ from counterlvq.cli.inspecting import inspect
 from counterlvq.cli.reasoning import reasons
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
+from counterlvq.cli.streams import replace_closed
 from counterlvq.cli.telling import say, write_whatever_comes
 from counterlvq.cli.train import train
 from counterlvq.cli.verify import verify
@@ -77,6 +78,7 @@ _LONGEST = 2500
 
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    replace_closed()
     write_whatever_comes()
     if asked := os.environ.get(COMPLETE):
         return shell_complete(app, {}, "counterlvq", COMPLETE, asked)

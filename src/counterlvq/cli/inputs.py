@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,7 +13,9 @@ from numpy.typing import NDArray
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import Count
-from counterlvq.cli.tables import Reading, cells_of, needed, table_from
+from counterlvq.cli.streams import standard_input
+from counterlvq.cli.tables import RAISED_BY, Reading, cells_of, needed, table_from
+from counterlvq.files import MOST_BYTES, read_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,7 +131,7 @@ def reading() -> Reading:
 def read_model(path: str) -> Model:
     """Load a model file; `-` is standard input."""
     if path == STDIN:
-        return clvq.load(sys.stdin.buffer)
+        return clvq.load(standard_input())
     try:
         return clvq.load(path)
     except clvq.CounterlvqError as error:
@@ -186,9 +187,13 @@ def read_matrix(path: str, names: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _bytes_of(path: str) -> tuple[str, bytes]:
+    most = max(MOST_BYTES, reading().memory or 0)
+    instead = f"Explain a dataset into a folder (--output FOLDER/), or allow more with {RAISED_BY}"
     if path == STDIN:
-        return "standard input", sys.stdin.buffer.read()
-    return path, Path(path).read_bytes()
+        name = "standard input"
+        return name, read_within(standard_input(), most, name, instead)
+    with open(path, "rb") as file:
+        return path, read_within(file, most, path, instead)
 
 
 def read_table(path: str) -> pd.DataFrame:

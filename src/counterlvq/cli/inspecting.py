@@ -30,7 +30,7 @@ def inspect(model: str, as_json: bool) -> None:
     """Show classes, prototypes, metric and columns of the file MODEL (- for stdin)."""
     told = _told(read_model(model))
     if as_json:
-        click.echo(json.dumps(told, indent=1))
+        say(json.dumps(told, indent=1))
     else:
         say(_text(told))
 

@@ -61,14 +61,19 @@ FAINT = 1e-100
 # which rarely holds to the last digit, and an inequality where it leaves no room at all. Points
 # that are off by less count as answers, and no proof on a grid excludes one that is.
 EQUALITY_ROUNDING = 2.0**-40
-INEQUALITY_ROUNDING = 2.0**-46
+INEQUALITY_ROUNDING = 2.0**-50
 # How far a margin may be off: like an equality it rarely holds to the last digit.
 MARGIN_ROUNDING = 2.0**-40
 # A value this near to the grid, as a share of its size, is on it: 0.1 + 0.2 is a decimal. Boxes
-# are widened by as much before anything is claimed.
+# are widened by as much before anything is claimed. Never more than a small share of a step: where
+# numbers are so large that theirs is more, neighbours on the grid stay apart.
 GRID_ROUNDING = 2.0**-44
-# Share of that which a threshold keeps for itself where a condition begins behind it: beyond, the
-# condition has to be kept, so that boxes may end anywhere between this share and the whole.
+SHARE_OF_STEP = 2.0**-8
+# How near to a listed value another one counts as it, and by how much a least change may be missed:
+# the last digits of a sum of decimals. A point has no neighbours that it could be blurred into.
+POINT_ROUNDING = 2.0**-51
+# Share of what counts as a threshold that it keeps for itself where a condition begins behind it:
+# beyond, the condition has to be kept, so that boxes may end anywhere from this share to the whole.
 LEFT_OUT = 0.25
 # What counts as a threshold where it and the input are both 0: any smaller number is one.
 LEAST_THRESHOLD = 2.0**-960

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import GRID_ROUNDING, UNIT
-from counterlvq.programs.intervals import Interval, LeastChange, ValueRule, near
+from counterlvq.numeric.tolerances import GRID_ROUNDING, SHARE_OF_STEP, UNIT
+from counterlvq.programs.intervals import Interval, LeastChange, ValueRule, near, next_to
 
 __all__ = ["Choice", "Grid", "Ticks"]
 
@@ -49,6 +49,10 @@ class Grid:
             most[item.column] = max(item.by, most.get(item.column, 0.0))
         kept = {column: by for column, by in most.items() if by > 0}
         return replace(self, least=kept, rules=tuple(rules))
+
+    def apart(self, rule: ValueRule) -> ValueRule:
+        """Keep neighbours on the grid apart in a rule."""
+        return replace(rule, most=float(self.most_near[rule.column]))
 
     @cached_property
     def lattice(self) -> NDArray[np.intp]:
@@ -88,8 +92,12 @@ class Grid:
             return False
         return x is None or (
             all(rule.holds(y, x) for rule in self.rules)
-            and all(_is_ample(float(y[j]), float(x[j]), by) for j, by in self.least.items())
+            and all(self._is_ample(j, float(y[j]), float(x[j])) for j in self.least)
         )
+
+    def _is_ample(self, j: int, y: float, x: float) -> bool:
+        """Whether a value is kept or changes by enough; the difference of two floats is rounded."""
+        return y == x or abs(y - x) >= self.least[j] - next_to(y, x, float(self.most_near[j]))
 
     def on_lattice(self, Y: Floats, X: Floats) -> NDArray[np.bool_]:
         """Which rows of Y lie on the lattice, as changes of those of X, (n,)."""
@@ -123,12 +131,13 @@ class Grid:
 
     def _slack(self, values: Floats) -> Floats:
         sizes = np.maximum(np.abs(values), self._value(np.ones(self.lattice.size)))
-        return np.asarray(GRID_ROUNDING * sizes)
+        return np.asarray(np.minimum(GRID_ROUNDING * sizes, self.most_near[self.lattice]))
 
-
-def _is_ample(y: float, x: float, by: float) -> bool:
-    """Whether a value is kept or changes by so much; the difference of two floats is rounded."""
-    return y == x or abs(y - x) >= by - near(y, x)
+    @cached_property
+    def most_near(self) -> Floats:
+        """How far from a value another may count as it: neighbours stay apart, (d,)."""
+        apart = SHARE_OF_STEP * self.step / self.parts
+        return np.where(self.step > 0, apart, inf)
 
 
 class _Span(NamedTuple):
@@ -141,10 +150,16 @@ class _Span(NamedTuple):
     is_above: bool = False  # what the low end leaves out is next to it
     is_below: bool = False
 
-    def rooms(self, x: float) -> tuple[float, float]:
+    def rooms(self, x: float, most: float) -> tuple[float, float]:
         """How far beyond its ends a change still counts as one: not as what they leave out."""
-        low = _room(self.low, x) * (0.5 if self.is_above else 1.0)
-        return low, _room(self.high, x) * (0.5 if self.is_below else 1.0)
+        low = self._room(self.low, x, most) * (0.5 if self.is_above else 1.0)
+        return low, self._room(self.high, x, most) * (0.5 if self.is_below else 1.0)
+
+    def _room(self, end: float, x: float, most: float) -> float:
+        """Say what rounding may do to a change that ends at a value next to this one."""
+        if not isfinite(end):
+            return 0.0
+        return (next_to if self.low == self.high else near)(x + end, x, most)
 
 
 class Choice(NamedTuple):
@@ -312,7 +327,8 @@ class Ticks:
         error = np.abs((value - (change - back)) - (self._shift + back))
         error = np.where(error > 0, error + np.spacing(np.abs(change)), 0.0)
         # A value that counts from the input is rounded once more.
-        error += np.where(self.grid._is_from_input, np.spacing(np.abs(self._here) + change), 0.0)
+        farthest = np.abs(self._here) + np.abs(change)
+        error += np.where(self.grid._is_from_input, np.spacing(farthest), 0.0)
         error = np.where(change == 0.0, self.off[at], error)
         out[at] = np.where(ends, error, 0.0)
         return out
@@ -378,14 +394,17 @@ class Ticks:
         No change is on it, unless `keep` says otherwise.
         """
         grid, ends = self.grid, np.isfinite(there)
-        values = self._shift + np.where(ends, there, 0.0)
-        number, nearest = grid._number(values), np.rint(grid._number(values))
-        slack = grid._slack(np.maximum(np.abs(values), np.abs(self._here)))
-        is_on = np.abs(grid._value(nearest) - values) <= slack
-        rounded = nearest
+        wanted = np.where(ends, there, 0.0)
+        values = self._shift + wanted
+        number = np.rint(grid._number(values))
+        change = grid._value(number) - self._shift
         if way:
-            rounded = np.where(is_on, nearest, np.floor(number) if way < 0 else np.ceil(number))
-        change = grid._value(rounded) - self._shift
+            # Changes are compared, and not values: large numbers have few digits left.
+            slack = grid._slack(np.maximum(np.abs(values), np.abs(self._here)))
+            number = np.where(way * (change - wanted) < -slack, number + way, number)
+            closer = grid._value(number - way) - self._shift
+            is_closer = way * (closer - wanted) >= -slack
+            change = np.where(is_closer, closer, grid._value(number) - self._shift)
         # An input that is on the grid but for its last digit stays as it is.
         change = np.where(np.abs(change) <= grid._slack(self._shift), 0.0, change)
         if keep and self._strays.any():
@@ -415,7 +434,7 @@ class Ticks:
         return {j: self._pieces(j) for j in sorted(columns)}
 
     def _pieces(self, j: int) -> tuple[_Span, ...]:
-        x, by = float(self.x[j]), self.grid.least.get(j)
+        x, by, most = float(self.x[j]), self.grid.least.get(j), float(self.grid.most_near[j])
         spans = [_Span(-inf, inf, -inf, inf)]
         if by is not None:
             spans = [
@@ -425,9 +444,9 @@ class Ticks:
             ]
         for rule in self.grid.rules:
             if rule.column == j:
-                parts = [_span_of(part, x) for part in rule.at(self.x)]
-                pairs = ((span, part) for span in spans for part in parts)
-                spans = [both for both in (_common(*pair, x) for pair in pairs) if both is not None]
+                parts = [_span_of(part, x, most) for part in rule.at(self.x)]
+                found = (_common(a, b, x, most) for a in spans for b in parts)
+                spans = [both for both in found if both is not None]
         return tuple(sorted(spans))
 
     def _among(self, j: int, spans: Iterable[_Span], delta: float, way: float) -> float:
@@ -438,7 +457,7 @@ class Ticks:
             return min(ends, key=lambda end: abs(end - delta))
         for span in reversed(listed) if way < 0 else listed:
             near_end, far_end = (span.high, span.low) if way < 0 else (span.low, span.high)
-            rooms = span.rooms(float(self.x[j]))
+            rooms = span.rooms(float(self.x[j]), float(self.grid.most_near[j]))
             near_room, room = reversed(rooms) if way < 0 else rooms
             if way * (delta - far_end) > room:
                 continue
@@ -478,11 +497,6 @@ def _finite(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, 0.0)
 
 
-def _room(end: float, x: float) -> float:
-    """Say what rounding may do to a change that ends at a value next to this one."""
-    return near(x + end, x) if isfinite(end) else 0.0
-
-
 def _differing(x: float, by: float) -> float:
     """Value next to ``x + by`` whose difference from `x`, as floats have it, is large enough."""
     value = x + by
@@ -491,13 +505,13 @@ def _differing(x: float, by: float) -> float:
     return value
 
 
-def _span_of(part: Interval, x: float) -> _Span:
+def _span_of(part: Interval, x: float, most: float) -> _Span:
     """State an interval of values for changes of `x`; open ends are left by what is near them."""
     low, high = part.lower, part.upper
-    low_room = near(low, x) if part.is_above else 0.0
-    high_room = near(high, x) if part.is_below else 0.0
+    low_room = near(low, x, most) if part.is_above else 0.0
+    high_room = near(high, x, most) if part.is_below else 0.0
     # An input that counts as the only value stays as it is.
-    if low == high and abs(low - x) <= near(low, x):
+    if part.is_point and abs(low - x) <= next_to(low, x, most):
         return _Span(0.0, 0.0, x, x)
     return _Span(
         low + low_room - x,
@@ -509,11 +523,11 @@ def _span_of(part: Interval, x: float) -> _Span:
     )
 
 
-def _common(one: _Span, other: _Span, x: float) -> _Span | None:
+def _common(one: _Span, other: _Span, x: float, most: float) -> _Span | None:
     """Keep what two pieces have in common; ends that cross by rounding touch."""
     first = max(one, other, key=lambda span: (span.low, span.is_above))
     last = min(one, other, key=lambda span: (span.high, not span.is_below))
-    if first.low > last.high + min(first.rooms(x)[0], last.rooms(x)[1]):
+    if first.low > last.high + min(first.rooms(x, most)[0], last.rooms(x, most)[1]):
         return None
     if first.low > last.high:
         tight = one if one.low == one.high else other

@@ -8,26 +8,44 @@ asked for more readily: where it is left open on which side of its threshold a v
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple, final
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD, LEFT_OUT
+from counterlvq.numeric.tolerances import (
+    GRID_ROUNDING,
+    LEAST_THRESHOLD,
+    LEFT_OUT,
+    POINT_ROUNDING,
+)
 
-__all__ = ["Interval", "LeastChange", "ValueRule", "complement", "near", "points"]
+__all__ = ["Interval", "LeastChange", "ValueRule", "complement", "near", "next_to", "points"]
 
 
-def near(value: float, x: float) -> float:
+def near(value: float, x: float, most: float = inf) -> float:
     """How far from `value` another value still counts as the same, seen from the input `x`.
+
+    At most `most`, which keeps neighbours on a grid apart.
 
     Examples
     --------
     >>> near(16.0, 3.0) == 2.0**-40
     True
     """
-    return max(GRID_ROUNDING * max(abs(value), abs(x)), LEAST_THRESHOLD)
+    return min(max(GRID_ROUNDING * max(abs(value), abs(x)), LEAST_THRESHOLD), most)
+
+
+def next_to(value: float, x: float, most: float = inf) -> float:
+    """As `near`, of a value that stands by itself: its last digits alone.
+
+    Examples
+    --------
+    >>> abs(0.1 + 0.2 - 0.3) <= next_to(0.3, 0.1) < 1e-15
+    True
+    """
+    return min(max(POINT_ROUNDING * max(abs(value), abs(x)), LEAST_THRESHOLD), most)
 
 
 class Interval(NamedTuple):
@@ -42,19 +60,36 @@ class Interval(NamedTuple):
         """Shift both ends."""
         return self._replace(lower=self.lower + by, upper=self.upper + by)
 
-    def holds(self, y: float, x: float, left_out: float = 1.0) -> bool:
-        """Whether a value lies inside, or counts as an end that does.
+    @property
+    def is_point(self) -> bool:
+        """Whether it is a single value."""
+        return self.lower == self.upper
 
-        With an end that is excluded goes a share `left_out` of what counts as it.
-        """
+    def holds(self, y: float, x: float, most: float = inf) -> bool:
+        """Whether a value lies inside, or counts as an end that does."""
+        return self._takes(y, x, 1.0, most, next_to if self.is_point else near)
+
+    def concerns(self, y: float, x: float, most: float = inf) -> bool:
+        """Whether a condition on values inside is asked of a value: also of what is near an end."""
+        return self._takes(y, x, LEFT_OUT, most, near)
+
+    def _takes(
+        self,
+        y: float,
+        x: float,
+        left_out: float,
+        most: float,
+        room_of: Callable[[float, float, float], float],
+    ) -> bool:
+        """With an end that is excluded goes a share `left_out` of what counts as it."""
         low, high = self.lower, self.upper
         if low > -inf:
-            room = near(low, x)
+            room = room_of(low, x, most)
             if y <= low + left_out * room if self.is_above else y < low - room:
                 return False
         if high == inf:
             return True
-        room = near(high, x)
+        room = room_of(high, x, most)
         return y < high - left_out * room if self.is_below else y <= high + room
 
 
@@ -96,6 +131,7 @@ class ValueRule:
     column: int
     parts: tuple[Interval, ...]
     old: Floats | None = None  # (d,): ends are counted from ``old'x``; None for 0
+    most: float = inf  # how far from an end a value may count as it
 
     def at(self, x: Floats) -> tuple[Interval, ...]:
         """Return the intervals for an input."""
@@ -106,15 +142,14 @@ class ValueRule:
 
     def holds(self, y: Floats, x: Floats) -> bool:
         """Whether a point has such a value."""
-        return self._is_met(y, x, 1.0)
+        return any(part.holds(*self._pair(y, x), self.most) for part in self.at(x))
 
     def applies(self, y: Floats, x: Floats) -> bool:
         """Whether a point has to keep what is asked of such values."""
-        return self._is_met(y, x, LEFT_OUT)
+        return any(part.concerns(*self._pair(y, x), self.most) for part in self.at(x))
 
-    def _is_met(self, y: Floats, x: Floats, left_out: float) -> bool:
-        j = self.column
-        return any(part.holds(float(y[j]), float(x[j]), left_out) for part in self.at(x))
+    def _pair(self, y: Floats, x: Floats) -> tuple[float, float]:
+        return float(y[self.column]), float(x[self.column])
 
 
 @final

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
-from typing import final
+from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
@@ -14,13 +14,16 @@ from counterlvq.plots.plane_geometry import change_weights
 from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.wording import PLAIN, Wording
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Manhattan
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.saying import plain_words
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
 from counterlvq.results import Counterfactual
+from counterlvq.tables.features import Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
@@ -84,9 +87,15 @@ class Answer:
     conflict_is_irreducible: bool
 
 
-def words_of(constraint: Constraint | str) -> str:
-    """Say a constraint as the user gave it."""
-    return visible(str(constraint), LONGEST)
+def words_of(constraint: Constraint | str, features: Features, wording: Wording = PLAIN) -> str:
+    """Say a constraint in words: the user's own, or ours; texts as they were written."""
+    words = wording.rule(constraint) or plain_words(constraint, features, wording.value)
+    return visible(words, LONGEST)
+
+
+def _called(label: Any, wording: Wording) -> str:
+    """Name a class as the user calls it; as it is, between quotes, without a name."""
+    return wording.called(label) if label in wording.outcome else shown_repr(label)
 
 
 def read_answer(
@@ -111,12 +120,12 @@ def read_answer(
             conflict_is_irreducible=True,
         )
     proof, rivals = proof_words(explainer, cf, wording)
-    wish = " or ".join(map(shown_repr, cf.target))
-    to = shown_repr(cf.prediction) if cf.status.has_answer else wish
+    wish = " or ".join(_called(label, wording) for label in cf.target)
+    to = _called(cf.prediction, wording) if cf.status.has_answer else wish
     return Answer(
         name=shown_text(name),
         status=cf.status,
-        before=shown_repr(cf.original_prediction),
+        before=_called(cf.original_prediction, wording),
         after=to,
         sentence=cf.text(**vars(wording)),
         facts=_facts(explainer, cf, wording),
@@ -126,7 +135,7 @@ def read_answer(
         part=cf.part,
         pressures=_pressures(explainer, cf, wording),
         check=check_words(explainer, cf),
-        conflict=tuple(words_of(item) for item in cf.conflict),
+        conflict=tuple(words_of(item, cf.features, wording) for item in cf.conflict),
         conflict_is_irreducible=cf.conflict_is_irreducible,
     )
 
@@ -183,19 +192,22 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
         return ()
     out = []
     for k, item in enumerate(explainer.constraints):
-        if not _leans(explainer, item, cf):
+        # That trifles are left out is nobody's wish, and saves a trifle each.
+        is_usual = isinstance(item, MinChange) and item.is_default
+        if is_usual or not _leans(explainer, item, cf):
             continue
         whole = replace(cf, gaps=None).original.tolist()
         row = dict(zip(cf.feature_names, whole, strict=True))
+        said = words_of(item, cf.features, wording)
         try:
             other = _without(explainer, k)
         except InvalidInputError:  # it alone keeps answers to changes of level that have a price
-            out.append(Pressure(words_of(item), "excludes changes of level that have no price"))
+            out.append(Pressure(said, "excludes changes of level that have no price"))
             continue
         freed = other.explain(row, target=set(cf.target))
         words = _saving(cf, freed, wording)
         if words:
-            out.append(Pressure(words_of(item), words))
+            out.append(Pressure(said, words))
     return tuple(out)
 
 
@@ -227,13 +239,8 @@ def _without(explainer: Explainer, k: int) -> Explainer:
 def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> bool:
     """Whether an answer may lean on a constraint, as far as is seen without asking again."""
     y, x = cf.values, cf.original_values
-    if isinstance(item, AsSeen):
-        if not item.is_about(explainer.features):
-            return False
-        # A range leaves room that nobody can use between its end and the next value of a grid.
-        j = explainer.features.position(item.feature)
-        step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
-        return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))
+    if isinstance(item, AsSeen | AtMost):
+        return _leans_on_values(explainer, item, y, x)
     has_grid = any(feature.grid is not None for feature in explainer.features)
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):
@@ -247,3 +254,16 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
         else:  # about levels, of which a rule leaves some and no others
             return True
     return False
+
+
+def _leans_on_values(explainer: Explainer, item: AsSeen | AtMost, y: Floats, x: Floats) -> bool:
+    """Whether an answer is at the end of a range, or changes as much as may change."""
+    if isinstance(item, AtMost):
+        limit = item.limit(explainer.features)
+        return sum(bool(y[j] != x[j]) for j in limit.columns) >= limit.most
+    if not item.is_about(explainer.features):
+        return False
+    # A range leaves room that nobody can use between its end and the next value of a grid.
+    j = explainer.features.position(item.feature)
+    step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
+    return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))

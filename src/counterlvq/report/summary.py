@@ -10,14 +10,15 @@ from typing import final
 import numpy as np
 
 from counterlvq.explainer import Explainer
-from counterlvq.presentation.numbers import rough_text
-from counterlvq.presentation.wording import plural
+from counterlvq.presentation.numbers import exact_text, rough_text
+from counterlvq.presentation.wording import PLAIN, Wording, plural
+from counterlvq.problem.constraints import MinChange
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.problem.seen import AsSeen
 from counterlvq.report.content import LONGEST, Fact, words_of
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr, shown_text
+from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = ["FeatureCount", "Summary", "read_summary"]
 
@@ -44,7 +45,9 @@ class Summary:
     answers: int
 
 
-def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary:
+def read_summary(
+    explainer: Explainer, cfs: Sequence[Counterfactual], wording: Wording = PLAIN
+) -> Summary:
     """Say how the rows went, and what was asked of which model."""
     found = [cf for cf in cfs if cf.status.has_answer]
     ends = Counter(cf.status for cf in cfs)
@@ -79,21 +82,38 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
     setting = (
         Fact("Model", f"{parts}, {len(features)} features, {metric}"),
         Fact("Cost", _cost_words(explainer.cost)),
-        Fact("Constraints", _constraints_words(explainer)),
+        Fact("Constraints", _constraints_words(explainer, wording)),
     )
     return Summary(tuple(facts), setting, _feature_counts(explainer, found), len(found))
 
 
-def _constraints_words(explainer: Explainer) -> str:
-    """List the user's constraints; ranges as seen in the data are counted, not listed."""
-    listed = [item for item in explainer.constraints if isinstance(item, AsSeen)]
-    ranges = [item for item in listed if item.is_about(explainer.features)]
-    said = [words_of(item) for item in explainer.constraints if not isinstance(item, AsSeen)]
+def _constraints_words(explainer: Explainer, wording: Wording) -> str:
+    """List the user's constraints; what was taken from the data is told together."""
+    features = explainer.features
+    ranges = [
+        item for item in explainer.constraints
+        if isinstance(item, AsSeen) and item.is_about(features)
+    ]  # fmt: skip
+    least = [
+        item for item in explainer.constraints
+        if isinstance(item, MinChange) and item.is_default
+    ]  # fmt: skip
+    said = [
+        words_of(item, features, wording)
+        for item in explainer.constraints
+        if not isinstance(item, AsSeen) and item not in least
+    ]
     if ranges:
         which = "its column" if len(ranges) == 1 else "their columns"
         count = "one number stays" if len(ranges) == 1 else f"{len(ranges):,} numbers stay"
         said.append(f"{count} in the range of {which} as seen in the data")
-    return "; ".join(said) or "none"
+    if least:
+        shown = ", ".join(
+            f"{wording.number(exact_text(item.by))} ({shown_text(features[item.feature].spoken)})"
+            for item in least
+        )
+        said.append(f"changes of less than {shown} are left out")
+    return visible("; ".join(said), LONGEST) or "none"
 
 
 def _feature_counts(
@@ -133,6 +153,8 @@ def _distance_words(cost: Cost) -> str:
     """Say which distance it is; weights and matrices of many features are too much to read."""
     if isinstance(cost, Manhattan) and cost.unit:
         return f"sum of all changes, in {shown_text(cost.unit)}"
+    if isinstance(cost, Manhattan) and cost.has_ways:
+        return "Manhattan distance, with prices of their own for what goes up and what goes down"
     if isinstance(cost, Manhattan) and isinstance(cost.weights, np.ndarray):
         low, high = (rough_text(float(end)) for end in (cost.weights.min(), cost.weights.max()))
         return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"

@@ -27,6 +27,8 @@ __all__ = ["Reading", "read_rows", "refuse_missing_columns", "shortened"]
 
 # Whole numbers beyond this have neighbours that a float cannot tell apart.
 _MOST_EXACT = 2.0**53
+# Decimals are rounded: there have to be some floats between two neighbours of a grid.
+_MOST_STEPS = _MOST_EXACT / 4
 
 
 @final
@@ -134,6 +136,10 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
                 np.isfinite(numbers)
                 & ((np.abs(numbers) > _MOST_EXACT) | (numbers != np.rint(numbers)))
             )
+    if feature.decimals:
+        with np.errstate(over="ignore", invalid="ignore"):
+            steps = np.abs(numbers) * 10.0**feature.decimals / (feature.step or 1)
+        is_off = np.flatnonzero(np.isfinite(numbers) & (steps > _MOST_STEPS))
     if not bad.size and not is_off.size:
         return _Column(numbers, (), {})
     cells = table.values(feature.name)
@@ -152,7 +158,7 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
         wrong[i] = (
             _strange_words(feature, cells[i])
             if is_date
-            else _off_words(float(numbers[i]), cells[i])
+            else _off_words(feature, float(numbers[i]), cells[i])
         )
     out = numbers.copy()
     out[gaps] = fill
@@ -178,7 +184,12 @@ def _strange_words(feature: Feature, cell: object) -> str:
     return f"is {told(cell)}; expected a finite number, because the feature is {feature.kind}."
 
 
-def _off_words(number: float, cell: object) -> str:
+def _off_words(feature: Feature, number: float, cell: object) -> str:
+    if feature.decimals:
+        return (
+            f"is {cell!r}; expected a number of at most 2**51 steps of its grid, which floats can "
+            f"tell apart. Declare fewer decimals than {feature.decimals}, or none."
+        )
     if abs(number) > _MOST_EXACT:
         return f"is {cell!r}; expected whole numbers of at most 2**53, which floats hold exactly."
     return (
