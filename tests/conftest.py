@@ -15,6 +15,8 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
+from tests.support import quick
+
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
@@ -51,3 +53,8 @@ class ByFile(LoadScopeScheduling):
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
     return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+@pytest.hookimpl(tryfirst=True)  # before those that are marked slow are left out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    quick.mark_combinations(items)

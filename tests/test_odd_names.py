@@ -25,6 +25,7 @@ from counterlvq.plots import plot_batch, plot_changes, plot_image, plot_plane
 from counterlvq.report import report_html, write_report
 from counterlvq.visible import LONGEST, encodable, shown_repr, shown_text, visible
 from tests.support.odd_names import ODD, harm, several
+from tests.support.quick import some
 
 ROOT = Path(__file__).resolve().parents[1]
 any_text = st.text(st.characters(exclude_categories=()), max_size=60) | st.sampled_from(ODD)
@@ -190,7 +191,7 @@ def drawing(ax) -> ET.Element:
     return root
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", some(range(4), quick=2))
 def test_pictures_stay_xml(seed) -> None:
     explainer, rows, target = asked(seed)
     batch = explainer.explain_batch(rows, target=target)
@@ -219,7 +220,7 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", some(range(5), quick=2))
 def test_pages_stay_utf8_and_their_pictures_xml(seed) -> None:
     explainer, rows, target = asked(seed + 100)
     rng = np.random.default_rng(seed)

@@ -50,7 +50,7 @@ ROOMS = {
     " problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
-    " results prepared",
+    " presentation results prepared",
     "questions": "visible errors types numeric tables model programs certificates search problem"
     " pipelines presentation results prepared",
     "streaming": "visible errors types files numeric tables model problem presentation batch"
@@ -65,7 +65,8 @@ ROOMS = {
     "page": "markup",
     "service": "problem presentation certified page",
     "counterlvq_paper": "visible errors datasets presentation",
-    "cli": "visible files datasets presentation report page service counterlvq_paper",
+    "cli": "visible files datasets tables problem presentation report page service"
+    " counterlvq_paper",
     "__main__": "cli",
 }
 # What is at the rim uses the public surface, as any user would.
@@ -276,6 +277,8 @@ def test_tests_mirror_the_rooms() -> None:
 # --- the public surface -------------------------------------------------------------------------
 
 PUBLIC = {
+    "Alternatives",
+    "AtMost",
     "BatchSummary",
     "Bounds",
     "Change",
@@ -326,6 +329,7 @@ PUBLIC = {
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",
@@ -466,6 +470,8 @@ NO_ROUNDING = {
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
     ("solvers/patience.py", "1e-3"): "seconds",
     ("tables/reading.py", "2.0**53"): "whole numbers that floats hold exactly",
+    ("tables/reference.py", "1e-4"): "what the last decimal is worth, beside typical deviations",
+    ("tables/reference.py", "1e-12"): "below which no size of a change is looked for",
     ("tables/features.py", "2.0**52"): "from where on floats are whole numbers",
 }
 

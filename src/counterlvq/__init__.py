@@ -46,10 +46,12 @@ if TYPE_CHECKING:
         OneOf,
     )
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
+    from counterlvq.problem.counting import AtMost
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
-    from counterlvq.problem.seen import within_data
+    from counterlvq.problem.seen import least_changes, within_data
     from counterlvq.problem.weights import mad_weights
+    from counterlvq.questions.alternatives import Alternatives
     from counterlvq.questions.ranges import Ranges
     from counterlvq.questions.reasons import Reasons
     from counterlvq.questions.robustness import Robustness, robustness
@@ -69,6 +71,8 @@ __all__ = [
     "LMRSLVQ",
     "MRSLVQ",
     "RSLVQ",
+    "Alternatives",
+    "AtMost",
     "BatchSummary",
     "Bounds",
     "Change",
@@ -119,6 +123,7 @@ __all__ = [
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",
@@ -158,11 +163,13 @@ _HOMES = {
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",
     ),
+    "problem.counting": ("AtMost",),
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
-    "problem.seen": ("within_data",),
+    "problem.seen": ("least_changes", "within_data"),
     "problem.weights": ("mad_weights",),
+    "questions.alternatives": ("Alternatives",),
     "questions.ranges": ("Ranges",),
     "questions.reasons": ("Reasons",),
     "questions.robustness": ("Robustness", "robustness"),

@@ -18,8 +18,8 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Bounds, Constraint
-from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import (
     Implication,
@@ -146,9 +146,8 @@ class Prepared:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates
         conditions = [*self._conditions_of(kept), *coordinates.own_conditions]
-        form = asked.prices.form_over(coordinates)
-        priced = asked.prices.over(coordinates)
-        return ProgramTemplate.of(*priced, conditions, coordinates.grid, form)
+        w, L, form, ways = asked.prices.over(coordinates)
+        return ProgramTemplate.of(w, L, conditions, coordinates.grid, form, ways)
 
     def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
         parts = [part for k in kept for part in self._read(k)]
@@ -186,15 +185,15 @@ class Prepared:
             return ()
         row = coordinates.outer(x)[0]
         ranges = [
-            Bounds(feature.name, feature.lower, feature.upper)
+            Bounds(feature.name, *feature.ends)
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]
-        priced = asked.prices.over(coordinates)
+        w, L, _, _ = asked.prices.over(coordinates)
         broken = []
         for k, item in enumerate(asked.constraints):
             # Values that stay lie where they lie: no step and no grid is broken by an input.
-            alone = ProgramTemplate.of(*priced, self._conditions_of([k]), coordinates.grid)
+            alone = ProgramTemplate.of(w, L, self._conditions_of([k]), coordinates.grid)
             if not replace(self.rules, template=alone).judged(x, x).good[0]:
                 broken.append(item)
         return (*broken, *ranges)

@@ -21,11 +21,10 @@ from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
-    cost_words,
-    gap_text,
     shown_change,
     shown_row,
 )
+from counterlvq.presentation.proved import ShownProof, cost_words, shown_proof
 from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
 from counterlvq.presentation.values import (
     by_name,
@@ -38,7 +37,7 @@ from counterlvq.presentation.values import (
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
 from counterlvq.problem.constraints import Constraint
-from counterlvq.problem.saying import labelled_words
+from counterlvq.problem.saying import plain_words
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
@@ -104,7 +103,8 @@ class Counterfactual:
         Where the model's `predict_proba` favours another label than its `predict` at the
         answer: that label, its probability, and that of `prediction`.
     within_rules : Counterfactual or None
-        For an input that breaks some: the closest one that breaks none, whatever its label.
+        For an input that breaks some: the closest one that breaks none, whatever its label. As of
+        any answer, its status says whether that is proved.
     has_target : bool
         Whether the model gives the input a wished-for label as it is.
     bound_with_margin : float
@@ -152,12 +152,15 @@ class Counterfactual:
     confidence: str = ""  # that was asked for, in words
     respond: Respond | None = None  # the number behind a decision
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
+    labels: tuple[Any, ...] = ()  # all that the model may say
+    find_row: Callable[[], Any] | None = None  # what `row` returns, made when it is asked for
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
         names = ("shown", "reply", "disagreement", "savings")
         kept = {name: getattr(self, name) for name in names}
-        return {**self.__dict__, **kept, "check": None, "respond": None}
+        row = {} if self.find_row is None else {"as_given": self.row, "find_row": None}
+        return {**self.__dict__, **kept, **row, "check": None, "respond": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -206,6 +209,8 @@ class Counterfactual:
     @property
     def row(self) -> Any:
         """The counterfactual as the input was given, with types and other columns kept."""
+        if self.as_given is None and self.find_row is not None:
+            return self.find_row()
         return self.x if self.as_given is None else self.as_given
 
     @property
@@ -289,6 +294,7 @@ class Counterfactual:
         dates: str = "2024-05-31",
         rules: Mapping[Constraint | str, str] | None = None,
         ranges: Spoken | None = None,
+        response: bool | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -299,7 +305,8 @@ class Counterfactual:
         subject : str
             What the decision is about, such as "Your application".
         outcome : mapping from label to str, optional
-            What the model's labels are called, such as ``{"good": "accepted"}``.
+            What the model's labels are called, such as ``{"good": "accepted"}``. Words for what
+            the model never says are an error.
         most : int, optional
             Name so many changes first, those that weigh most in the cost, and the others in a
             second sentence.
@@ -307,17 +314,22 @@ class Counterfactual:
             How numbers are written.
         template : str, optional
             A text of your own for answers that change something, with the places ``{subject}``,
-            ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
+            ``{outcome}``, ``{now}`` (the present outcome), ``{changes}`` (to stand behind "if"),
+            ``{list}`` (the same in the fewest words, to stand by itself), ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
             (which values the input lacks and still may), ``{broken}`` (which constraints it breaks
-            as it is; they come first without this place) and ``{cost}``.
+            as it is; they come first without this place), ``{response}`` and ``{cost}``.
         dates : {"2024-05-31", "31.05.2024", "31/05/2024", "05/31/2024", "31 May 2024", \
 "May 31, 2024"}
             How dates are written.
         rules : mapping from constraint to str, optional
-            What constraints are called where the input breaks them, or where they clash.
+            What constraints are called where the input breaks them, or where they clash; by
+            default they are said in words, and texts as they were written.
         ranges : Ranges, optional
             What `Explainer.ranges` says of the answer, for a sentence of its own behind the first.
+        response : bool, optional
+            Whether to say the number behind the decision, a score or a probability in percent. By
+            default where there is a threshold on it, or a confidence was asked for.
 
         Examples
         --------
@@ -328,11 +340,13 @@ class Counterfactual:
         >>> print(cf.text(subject="Your application", outcome={"good": "accepted"}))
         Your application would have been accepted if net monthly income were 801 higher (2,001 \
         instead of 1,200 EUR).
-        >>> print(cf.text(template="To be {outcome}: {changes}.", numbers="1.234,5"))
-        To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
+        >>> print(cf.text(template="What it takes to be {outcome}: {list}.", numbers="1.234,5"))
+        What it takes to be good: net monthly income 2.001 instead of 1.200 EUR.
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
-        wording = Wording(subject, outcome or {}, most, numbers, template, dates, rules or {})
+        wording = Wording(
+            subject, outcome or {}, most, numbers, template, dates, rules or {}, response
+        ).checked(self.labels)
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -378,17 +392,20 @@ class Counterfactual:
         subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
-        if needed and not self.has_target:
-            said += f", which takes {listed([change.brief(wording) for change in needed])} to mend"
+        if self.within_rules is not None and needed and not self.has_target:
+            mended = listed([change.brief(wording) for change in needed])
+            is_least = self.within_rules.status is Status.OPTIMAL
+            said += f", which {'takes ' if is_least else ''}{mended} "
+            said += "to mend" if is_least else "would mend, and less may do"
         return f"{said}. "
 
     def _broken_words(self, wording: Wording = PLAIN) -> str:
         return listed([self._rule(item, wording) for item in self.broken])
 
     def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
-        """Say a constraint by the labels of its features; as it was written without any."""
-        words = wording.rule(constraint) or labelled_words(constraint, self.features, wording.value)
-        return visible(f'"{words}"' if words else _words(constraint), _SHOWN_LETTERS)
+        """Say a constraint in words: the user's own, or by the labels of its features."""
+        words = wording.rule(constraint) or plain_words(constraint, self.features, wording.value)
+        return visible(f'"{words}"', _SHOWN_LETTERS)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -401,10 +418,12 @@ class Counterfactual:
             "outcome": wording.called(self.prediction),
             "now": wording.called(self.original_prediction),
             "changes": listed([change.text(wording) for change in named]),
+            "list": listed([change.brief(wording) for change in named]),
             "others": "",
             "cost": wording.number(cost_words(self.shown.cost, self.cost)),
             "missing": self._missing_words().lstrip(),
             "broken": self._demanded_first(wording).rstrip(),
+            "response": self._response(wording),
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
@@ -414,10 +433,20 @@ class Counterfactual:
             return wording.filled(places)
         if self.broken and not self._is_unnamed(wording):
             places["subject"] = "It"
-        reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
-        said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
+        said = "{subject} would have been {outcome} if {changes}.".format_map(places)
         said = f"{said} {places['others']}" if others else said
-        return f"{said}{self._missing_words()}"
+        is_asked = wording.response
+        if is_asked is None:
+            has_threshold = self.reply is not None and self.reply.threshold is not None
+            is_asked = has_threshold or bool(self.confidence)
+        response = f" {places['response']}" if is_asked and places["response"] else ""
+        return f"{said}{response}{self._missing_words()}"
+
+    def _response(self, wording: Wording) -> str:
+        """Say the number behind the decision; empty where the model has none."""
+        if self.reply is None:
+            return ""
+        return self.reply.sentence(wording.called(self.prediction), wording.number)
 
     def _missing_words(self) -> str:
         """Say which values the input lacks and nobody needs to know."""
@@ -456,7 +485,7 @@ class Counterfactual:
         """Everything but the proof, as plain values that JSON can hold.
 
         Infinite and missing numbers become None; labels that JSON does not know, such as
-        dates, become text.
+        dates, become text. `reason` says why there is no answer, `found_by` how one was found.
         """
         return {
             "status": str(self.status),
@@ -474,11 +503,12 @@ class Counterfactual:
                 name for name, gap in zip(self.feature_names, self.missing, strict=True) if gap
             ],
             "changes": [plain_change(change) for change in self.changes],
-            "conflict": [_words(item) for item in self.conflict],
+            "conflict": [str(item) for item in self.conflict],
             "has_target": self.has_target,
-            "broken": [_words(item) for item in self.broken],
+            "broken": [str(item) for item in self.broken],
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
-            "reason": self.reason,
+            "reason": "" if self.status.has_answer else self.reason,
+            "found_by": self.reason if self.status.has_answer else "",
             **({} if self.reply is None else {"response": asdict(self.reply)}),
             **plain_favour(self.disagreement),
         }
@@ -500,7 +530,7 @@ class Counterfactual:
             *favour_lines(self.prediction, self.disagreement),
             *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
             *table_lines(changes, unchanged, int(self.stays_missing.sum())),
-            f"  cost    {cost_words(self.shown.cost, self.cost)}{self._scale_words()}",
+            f"  cost    {self._printed().cost}{self._scale_words()}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
@@ -512,6 +542,9 @@ class Counterfactual:
         notes = favour_lines(self.prediction, self.disagreement)
         return answer_card(self, self.text(), visible(self._proof_line()), notes)
 
+    def _printed(self) -> ShownProof:
+        return shown_proof(self.shown.cost, self.cost, self.lower_bound)
+
     def _scale_words(self) -> str:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
         more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
@@ -522,18 +555,18 @@ class Counterfactual:
             return f"proved: {self.reason}"
         kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
         kept = f" with {self.confidence}" if self.confidence else kept
-        bound = bound_text(self.lower_bound)
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
+            bound = bound_text(self.lower_bound)
             return f"a counterfactual{kept}, if any, costs at least {bound}{tried}"
-        none = f"no counterfactual{kept} costs less than {bound}"
+        none = f"no counterfactual{kept} costs less than {self._printed().bound}"
         if self.status is Status.OPTIMAL:
-            return f"{none} (gap {gap_text(self.gap)})"
+            return f"{none} (gap {self._printed().gap})"
         if self.gap <= EXACT_GAP and self.lower_bound > 0 and kept:
             return none
         if self.lower_bound == 0:
             return "none: a closer one is not ruled out, at any cost above 0"
-        return f"{none} (gap {gap_text(self.gap)}): a closer one is not ruled out"
+        return f"{none} (gap {self._printed().gap}): a closer one is not ruled out"
 
     def _clash(self, wording: Wording) -> str:
         words = [self._rule(item, wording) for item in self.conflict]

@@ -57,6 +57,7 @@ def drawn(seed: int, offset: float) -> tuple[Array, Array, Array]:
 NO_ROOT = 4
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("unit", [SINGLE_EPSILON, EPSILON])
 @pytest.mark.parametrize("form", [by_differences, by_products])

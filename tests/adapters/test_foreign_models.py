@@ -63,6 +63,7 @@ def test_predictions_are_those_recorded(name: str) -> None:
     assert np.array_equal(ours.predict(foreign.X_test), foreign.predict_test)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cost", ["manhattan", "euclidean"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_wish_is_answered_optimally(name: str, cost: str) -> None:

@@ -29,6 +29,7 @@ from sklearn.svm import SVC, LinearSVC, NuSVC
 
 import counterlvq as clvq
 from counterlvq.adapters import arithmetic_of, as_prototype_model
+from tests.support.quick import some
 from tests.support.score_models import (
     Array,
     confirm,
@@ -70,6 +71,7 @@ def scores_of(fitted: Any) -> tuple[Array, Array]:
     return W, b
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", ["wine", "cancer"])
 @pytest.mark.parametrize("kind", LINEAR)
 def test_costs_are_those_of_a_plain_program(kind: str, name: str) -> None:
@@ -114,7 +116,7 @@ def test_time_stamps_and_large_columns_are_seen(kind: str) -> None:
         assert batch.cost[i] == pytest.approx(least_manhattan(W, b, row, 1 - now), rel=1e-6)
 
 
-@pytest.mark.parametrize("kind", ["logistic", "ridge", "sgd", "lda"])
+@pytest.mark.parametrize("kind", some(["logistic", "lda", "ridge", "sgd"], quick=2))
 def test_behind_scalers_and_encoders_saved_and_loaded(kind: str) -> None:
     X, y = wide_table("wine")
     frame = pd.DataFrame(X[:, [0, 6, 9, 13, 14]], columns=["alcohol", "phenols", "hue", "at", "no"])

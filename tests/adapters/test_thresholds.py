@@ -47,6 +47,7 @@ def checked(fitted: Any, X: Array) -> clvq.CounterfactualBatch:
     return confirm(fitted, X[::150], gap=1e-2)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("label", ["class 0", "class 1"])
 @pytest.mark.parametrize("threshold", [0.08, 0.5, 0.97])
 @pytest.mark.parametrize(

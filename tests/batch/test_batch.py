@@ -22,6 +22,7 @@ from counterlvq.solvers import compiled
 from counterlvq.solvers.compiled import Answers, Code, Scratch
 from tests.support import oracles
 from tests.support.oracles import Absolute, Question
+from tests.support.quick import seeds, some
 
 NAMES = ("age", "income", "debt", "rooms")
 LABELS = ["low", "middle", "high"] * 4
@@ -86,9 +87,7 @@ SETTINGS: dict[str, Settings] = {
 # Answered row by row by other engines, or with a conflict to be looked for in each.
 SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2", "margin out of reach"}
 # Rows that the kernels hand on take long; the other seeds are for `make test-slow`.
-some_seeds = pytest.mark.parametrize(
-    "seed", [*range(5), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(5, 12))]
-)
+some_seeds = pytest.mark.parametrize("seed", seeds(12, quick=2))
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
 
 _choices = np.random.default_rng(34).choice(np.array(["low", "middle", "high", None]), len(X))
@@ -174,13 +173,15 @@ def assert_batches_equal(batch: clvq.CounterfactualBatch, other: clvq.Counterfac
 # --- row by row ---------------------------------------------------------------------------------
 
 
-@each_setting
+# Steps at a squared cost look for the conflict of each row, as steps at an absolute one do.
+@pytest.mark.parametrize("setting", some(SETTINGS, quick=SETTINGS.keys() - {"steps l2"}))
 def test_batch_answers_as_one_by_one(setting: str) -> None:
     _, _, at = posed(setting, "a list")
     singles = [single(setting, i, wish("a list", i)) for i in at]
     assert_rows_equal(together(setting), singles)
 
 
+@pytest.mark.covering
 @each_target
 @pytest.mark.parametrize("setting", ["l1", "steps l2", "ball"])
 def test_target_in_any_form(setting: str, target: str) -> None:
@@ -192,19 +193,29 @@ def test_target_in_any_form(setting: str, target: str) -> None:
     assert_rows_equal(asked.explain_batch(rows, given), singles)
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize(
+    ("largest", "work", "jobs"),
+    [
+        (None, None, 2), (None, None, -1),
+        (1, 1 << 24, 1), (3, 1 << 24, 3), (4096, 1, 2), (7, 2000, 1),
+    ],
+)  # fmt: skip
 @each_setting
 def test_answers_do_not_depend_on_threads_or_blocks(
-    setting: str, monkeypatch: pytest.MonkeyPatch
+    setting: str,
+    largest: int | None,
+    work: int | None,
+    jobs: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     asked, (rows, target, _) = explainer(setting), posed(setting, "a list")
     alone = together(setting)
-    for jobs in (2, -1):
-        assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
-    for largest, work, jobs in ((1, 1 << 24, 1), (3, 1 << 24, 3), (4096, 1, 2), (7, 2000, 1)):
+    if largest is not None:
         monkeypatch.setattr(engine, "_LARGEST_BLOCK", largest)
         monkeypatch.setattr(engine, "_LAST_BLOCK", max(1, largest // 8))
         monkeypatch.setattr(engine, "_BLOCK_WORK", work)
-        assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
+    assert_batches_equal(asked.explain_batch(rows, target, n_jobs=jobs), alone)
 
 
 @pytest.mark.parametrize("setting", ["l1", "l2", "steps", "omega l1"])
@@ -375,6 +386,7 @@ def goes_a_little_further(answers: Answers, scratch: Scratch, at: np.ndarray) ->
 LIES = [fails, stays, runs_away, says_nothing, leaves_a_gap, proves_nothing, goes_a_little_further]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("lie", LIES)
 @pytest.mark.parametrize("setting", ["l1", "l2", "bounds", "at least"])
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -783,7 +795,7 @@ def test_summary_of_nothing() -> None:
 
 
 def test_summary_without_any_answer() -> None:
-    none = explainer("all frozen").explain_batch(X[MODEL.predict(X) != "high"], "high")
+    none = all_high("all frozen")[MODEL.predict(X) != "high"]
     assert none.summary().shares["infeasible"] == 1.0
     breaking = str(none.summary()).splitlines()[1:-1]  # rows outside of the bounds, if any
     assert all("break the constraints" in line for line in breaking)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.quick import some
+
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="fork")
 
 SCRIPT = '''
@@ -137,8 +139,9 @@ if __name__ == "__main__":
         assert found == expected, (found, expected)
     print("same")
 '''
-QUICK = [("fork", "-", 1), ("process", "fork", 2)]
-OTHERS = [
+WAYS = [
+    ("process", "fork", 2),
+    ("fork", "-", 1),
     ("fork", "-", 2),
     ("fork_among_threads", "-", 1),
     *((how, what, 2) for how in ("process", "pool", "futures") for what in ("spawn", "forkserver")),
@@ -149,10 +152,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("how", "what", "jobs"),
-    [*QUICK, *(pytest.param(*case, marks=pytest.mark.slow) for case in OTHERS)],
-)
+@pytest.mark.parametrize(("how", "what", "jobs"), some(WAYS, quick=1))
 def test_child_answers_like_its_parent_and_ends(
     how: str, what: str, jobs: int, tmp_path: Path
 ) -> None:

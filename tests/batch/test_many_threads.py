@@ -23,6 +23,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from threadpoolctl import threadpool_info
 
 import counterlvq as clvq
+from tests.support.quick import some
 
 THREADS = 6
 
@@ -128,8 +129,10 @@ def _state() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
-def test_threads_get_the_answers_of_one_thread(kind: str, hurried: None) -> None:
+@pytest.mark.parametrize("most", some([THREADS, 40], quick=1))
+def test_threads_get_the_answers_of_one_thread(kind: str, most: int, hurried: None) -> None:
     make, rows, count = QUESTIONS[kind]
+    count = min(count, most)
     alone = make()
     expected = [_told(alone.explain(_row(rows, i))) for i in range(count)]
     shared, wrong, before = make(), list[Any](), _state()

@@ -17,6 +17,7 @@ from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.duality import Proof
 from counterlvq.programs.program import Multipliers
 from tests.support.oracles import exact_distance
+from tests.support.quick import seeds
 
 COSTS = {"l1": clvq.Manhattan(), "l2": clvq.Euclidean()}
 each_cost = pytest.mark.parametrize("cost", COSTS.values(), ids=COSTS)
@@ -166,7 +167,7 @@ def mutated(rng: np.random.Generator, proof: Proof) -> Proof:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25, quick=6))
 def test_verify_cannot_be_talked_into_more_than_the_truth(seed: int) -> None:
     rng = np.random.default_rng(seed)
     W = rng.integers(-5, 6, size=(2, 3)).astype(float)
@@ -227,7 +228,7 @@ def test_a_margin_that_cannot_be_had_is_told_from_a_class_that_cannot(seed: int)
 # --- quadratic constraints around a distant centre ----------------------------------------------
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", seeds(12, quick={3, 10, 11}))  # near, far, and in a plane
 def test_a_quadratic_is_never_exceeded_however_far_its_centre_is(seed: int) -> None:
     """Rounding of its terms may be worth more than its value: nothing gives way for that."""
     rng = np.random.default_rng(seed)

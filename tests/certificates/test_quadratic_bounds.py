@@ -10,6 +10,7 @@ import pytest
 
 from counterlvq.certificates.quadratic_bounds import Sum, least_over_box
 from counterlvq.programs.nonconvex import Box
+from tests.support.quick import seeds
 
 
 def sum_of(H: np.ndarray, h: np.ndarray, constant: float, w: np.ndarray) -> Sum:
@@ -86,7 +87,7 @@ def drawn(seed: int) -> tuple[Sum, Box, np.random.Generator]:
     return sum_of(0.5 * (H + H.T), h, float(rng.normal()), w), Box(lower, upper), rng
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=10))
 def test_no_point_of_a_box_lies_below_the_bound(seed: int) -> None:
     finite = 0
     for number in range(10):

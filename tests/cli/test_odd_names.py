@@ -10,6 +10,7 @@ import pty
 import subprocess
 import sys
 import unicodedata
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from counterlvq.cli.formulas import as_it_was, as_text, harmless, restored
 from counterlvq.cli.inputs import read_table
 from counterlvq.cli.outputs import bytes_of_table
 from tests.support.odd_names import ODD, harm, several
+from tests.support.quick import seeds, some
 from tests.support.shell import COMMAND, ENVIRONMENT, one_line
 from tests.support.shell import called as in_this_process
 
@@ -173,9 +175,7 @@ def called(capfd: pytest.CaptureFixture[str], *words: str, expect: tuple[int, ..
     return told.out + told.err
 
 
-@pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 6))]
-)
+@pytest.mark.parametrize("seed", seeds(6, quick=1))
 def test_commands_show_odd_names_harmlessly(seed, tmp_path, capfd, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     table = odd_table(seed)
@@ -289,9 +289,7 @@ def seen_on_a_terminal(words: list[str], cwd: Path) -> str:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize(
-    "kind", ["table", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("csv", "json"))]
-)
+@pytest.mark.parametrize("kind", some(["table", "csv", "json"], quick=1))
 def test_terminals_are_not_coloured_by_names(kind, tmp_path) -> None:
     name, label = "\x1b[31mred\x1b[0m", "\x1b]0;title\x07\u202e"
     model = clvq.PrototypeModel(
@@ -316,15 +314,14 @@ NAMES = [b"o\xff\n\x1b[31m", b"\xfe\xfe\x80", b"\x1b[31mred", b"new\nline", "é"
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have names in Unicode only")
 @pytest.mark.parametrize(
     ("name", "encoding", "in_a_process"),
-    [
-        (NAMES[0], "utf-8", False),
-        (NAMES[0], "ascii", False),
-        *(
-            pytest.param(name, encoding, True, marks=pytest.mark.slow)
-            for name in NAMES
-            for encoding in ("utf-8", "ascii")
-        ),
-    ],
+    some(
+        [
+            (NAMES[0], "utf-8", False),
+            (NAMES[0], "ascii", False),
+            *product(NAMES, ("utf-8", "ascii"), [True]),
+        ],
+        quick=2,
+    ),
 )
 def test_names_that_are_not_utf8_are_printed_escaped(
     name, encoding, in_a_process, tmp_path

@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from tests.support.quick import some
 from tests.support.shell import COMMAND, ENVIRONMENT, one_line, started
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks into /proc")
@@ -139,10 +140,7 @@ def staying(
     return running
 
 
-@pytest.mark.parametrize(
-    ("stage", "manner", "sign"),
-    [pytest.param(*case, marks=[] if case in QUICK else pytest.mark.slow) for case in CASES],
-)
+@pytest.mark.parametrize(("stage", "manner", "sign"), some(CASES, QUICK))
 def test_signal_ends_every_stage(
     local: Path, tmp_path: Path, stage: str, manner: str, sign: signal.Signals
 ) -> None:
@@ -155,7 +153,7 @@ def test_signal_ends_every_stage(
     assert os.listdir(tmp_path) == (["told.csv"] if stage == "written" else [])
 
 
-@pytest.mark.parametrize("sign", SIGNS)
+@pytest.mark.parametrize("sign", some(SIGNS, quick={signal.SIGTERM}))
 def test_second_signal_ends_at_once(local: Path, tmp_path: Path, sign: signal.Signals) -> None:
     """Patience is without end here, so that nothing but the second signal ends the command."""
     code = "import counterlvq.cli.ending as e\ne._PATIENCE = 1e6\n" + STAYING
@@ -184,13 +182,23 @@ def answers(running: subprocess.Popen[bytes]) -> bool:
     return False
 
 
-def assert_signals_end(local: Path, out: Path, draws: int, seed: int) -> None:
-    """Of signals that wait at the same time the system chooses which comes first."""
+Signals = tuple[float, float, list[int]]
+
+
+def drawn_signals(draws: int, seed: int) -> list[Signals]:
+    """Moments, gaps and signals."""
     draw = np.random.default_rng(seed)
-    words = [*EXPLAIN, "m.clvq", "many.csv", "-o", str(out / "told.csv")]
+    found = []
     for _ in range(draws):
         moment, gap = draw.choice(MOMENTS) * draw.uniform(0.7, 1.3), draw.choice(GAPS)
-        signs = [int(sign) for sign in draw.choice([*SIGNS], size=draw.integers(2, 5))]
+        found.append((moment, gap, [int(s) for s in draw.choice([*SIGNS], draw.integers(2, 5))]))
+    return found
+
+
+def assert_signals_end(local: Path, out: Path, cases: list[Signals]) -> None:
+    """Of signals that wait at the same time the system chooses which comes first."""
+    words = [*EXPLAIN, "m.clvq", "many.csv", "-o", str(out / "told.csv")]
+    for moment, gap, signs in cases:
         case = f"{signs} after {moment:.4f} s, {gap} s apart"
         with started(*words, cwd=local) as running:
             assert until(partial(answers, running)), case
@@ -210,14 +218,15 @@ def assert_signals_end(local: Path, out: Path, draws: int, seed: int) -> None:
         assert os.listdir(out) == [], case
 
 
-def test_signals_close_together_end_the_command(local: Path, tmp_path: Path) -> None:
-    assert_signals_end(local, tmp_path, draws=12, seed=1)
+@pytest.mark.parametrize("part", some(range(3), quick=1))
+def test_signals_close_together_end_the_command(local: Path, tmp_path: Path, part: int) -> None:
+    assert_signals_end(local, tmp_path, drawn_signals(12, seed=1)[part::3])
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
 def test_many_signals_close_together_end_the_command(local: Path, tmp_path: Path) -> None:
-    assert_signals_end(local, tmp_path, draws=300, seed=2)
+    assert_signals_end(local, tmp_path, drawn_signals(300, seed=2))
 
 
 TOGETHER = """
@@ -371,7 +380,8 @@ def until(is_so: Callable[[], bool], seconds: float = 60.0) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("sign", "to_all"), [(signal.SIGINT, True), (signal.SIGINT, False), (signal.SIGTERM, False)]
+    ("sign", "to_all"),
+    some([(signal.SIGINT, True), (signal.SIGTERM, False), (signal.SIGINT, False)], quick=2),
 )
 def test_workers_end_with_the_command(
     local: Path, tmp_path: Path, sign: signal.Signals, to_all: bool

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 
@@ -53,6 +58,39 @@ def test_what_the_rules_demand_is_the_closest_row_that_meets_them(seed: int) -> 
     assert demanded.lower_bound <= oracle.fun * (1 + 1e-12)
 
 
+@pytest.mark.parametrize("target", ["bad", "good"])
+def test_what_the_rules_demand_is_proved_behind_a_pipeline(target: str) -> None:
+    """Whole numbers, so that a value one step too far shows; rows of both labels."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {"loan": rng.integers(4, 60, 120) * 500, "months": rng.integers(6, 60, 120)}
+    )
+    table["pay"] = rng.normal(2000.0, 300.0, 120).round(2)
+    labels = np.where(table.loan < 12_000 + 3 * (table.pay - 2000), "good", "bad")
+    pipeline = make_pipeline(StandardScaler(), clvq.GMLVQ(random_state=0)).fit(table, labels)
+    features = clvq.Features.from_frame(table, ranges=None)
+    explainer = clvq.Explainer(pipeline, None, ["loan >= 20000"], features=features)
+    rows = table[table.loan < 20_000].iloc[:12]
+    batch = explainer.explain_batch(rows, target=target)
+    for loan, cf in zip(rows.loan, batch, strict=True):
+        assert cf.status is clvq.Status.OPTIMAL
+        if cf.has_target:
+            continue
+        demanded = cf.within_rules
+        assert demanded is not None
+        assert demanded.status is clvq.Status.OPTIMAL
+        assert demanded.cost == 20_000 - loan
+        assert f"takes loan 20,000 instead of {loan:,} to mend" in cf.text()
+
+
+def test_what_is_not_proved_to_be_demanded_is_told_as_such() -> None:
+    cf = clvq.Explainer(MODEL, constraints=RULES[:2]).explain([2000.0, 800.0], target="good")
+    assert cf.within_rules is not None
+    open_one = replace(cf.within_rules, status=clvq.Status.FEASIBLE)
+    text = replace(cf, within_rules=open_one).text()
+    assert ", which debt 500 instead of 800 would mend, and less may do. " in text
+
+
 def test_text_separates_rules_from_the_decision() -> None:
     explainer = clvq.Explainer(MODEL, constraints=RULES[:2])
     good = explainer.explain([4000.0, 100.0], target="good").text()
@@ -96,7 +134,7 @@ def test_levels_and_whole_numbers_are_told_too() -> None:
     assert batch.has_target.tolist() == [True, False]
     assert batch.breaks_rules.tolist() == [True, False]
     assert batch[0].broken == ("income <= 3500",)
-    assert batch[0].to_dict()["broken"] == ['"income <= 3500"']
+    assert batch[0].to_dict()["broken"] == ["income <= 3500"]
 
 
 def test_value_between_two_steps_breaks_no_rule() -> None:

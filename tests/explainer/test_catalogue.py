@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.support import oracles
-from tests.support.catalogue import FEASIBLE, INFEASIBLE, PROBLEMS, Problem
+from tests.support.catalogue import ALPHABETS, FEASIBLE, INFEASIBLE, PROBLEMS, Problem
 from tests.support.oracles import Absolute, Ellipsoid, Row, Squared
+from tests.support.quick import some
 
 RELATIVE = 1e-6
 
@@ -32,10 +34,24 @@ def truth(problem: Problem) -> float:
 STRAIGHT = [problem for problem in FEASIBLE if not has_ellipsoid(problem)]
 
 
+def one_alphabet_each() -> list[Problem]:
+    """One problem of those that differ in the type of their labels alone; all others."""
+    alike: dict[str, list[Problem]] = {}
+    for problem in FEASIBLE:
+        kind, _, rest = problem.name.partition("-")
+        alike.setdefault(rest if kind in ALPHABETS else problem.name, []).append(problem)
+    return [same[k % len(same)] for k, same in enumerate(alike.values())]
+
+
+def a_few(problems: list[Problem]) -> list[Any]:
+    """Every fourth of them by default, where oracles are compared with each other."""
+    return some(problems, quick=problems[::4])
+
+
 # --- the package --------------------------------------------------------------------------------
 
 
-@named(FEASIBLE)
+@named(some(FEASIBLE, quick=one_alphabet_each()))
 def test_answer_is_valid_and_the_cheapest_and_agrees_with_itself(problem: Problem) -> None:
     question = problem.question()
     optimum, floor = truth(problem), question.floor
@@ -121,7 +137,7 @@ def test_grid_comes_close_to_the_oracle_and_never_below(problem: Problem) -> Non
     assert found <= optimum * (1 + 1e-3) + question.floor
 
 
-@named([problem for problem in STRAIGHT if problem.name.startswith(("int-", "three-"))])
+@named(a_few([problem for problem in STRAIGHT if problem.name.startswith(("int-", "three-"))]))
 def test_conic_oracle_agrees_with_the_others(problem: Problem) -> None:
     question = problem.question()
     for i, cost in oracles.cell_costs(question).items():
@@ -144,7 +160,9 @@ def test_fast_oracles_agree_with_exact_arithmetic(problem: Problem) -> None:
         assert fast == pytest.approx(exact, rel=1e-8, abs=1e-3 * question.floor)
 
 
-@named([problem for problem in FEASIBLE if problem.name.startswith(("str-", "ten-", "omega-"))])
+@named(
+    a_few([problem for problem in FEASIBLE if problem.name.startswith(("str-", "ten-", "omega-"))])
+)
 def test_no_random_point_beats_the_oracle(problem: Problem) -> None:
     question = problem.question()
     found = oracles.sampled_bound(question, seed=1)

@@ -109,6 +109,7 @@ def _told(cf: clvq.Counterfactual) -> tuple[Any, ...]:
     return cf.values.tobytes(), cf.cost, cf.lower_bound, str(cf.status), cf.prediction, cf.text()
 
 
+@pytest.mark.covering
 @each_way
 @pytest.mark.parametrize("kind", MODELS)
 def test_copy_answers_like_the_original(kind: str, way: str, tmp_path: Path) -> None:
@@ -138,6 +139,7 @@ TABLES: dict[str, Callable[[pd.DataFrame], Any]] = {
 }
 
 
+@pytest.mark.covering
 @each_way
 @pytest.mark.parametrize("kind", TABLES)
 def test_batch_of_any_table_can_be_copied(kind: str, way: str) -> None:

@@ -21,6 +21,7 @@ import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
 from counterlvq.pipelines import TableModel, read_transformer
 from tests.support.oracles import Absolute, Question, Squared, exact_distance, optimal_cost
+from tests.support.quick import some
 
 Draw = np.random.Generator
 
@@ -67,10 +68,11 @@ def test_distances_are_those_of_the_matrix(offsets: Any) -> None:
                 assert abs(Fraction(float(scores[i, k])) - exact) <= Fraction(float(errors[i, k]))
 
 
+@pytest.mark.parametrize("seeds", some([range(15), range(15, 60)], quick=1), ids=str)
 @pytest.mark.parametrize("offset", [0.0, 1e8])
-def test_close_calls_are_decided_exactly(offset: float) -> None:
+def test_close_calls_are_decided_exactly(offset: float, seeds: range) -> None:
     """Rows half-way between prototypes, as floats have them: fractions say who is nearer."""
-    for seed in range(60):
+    for seed in seeds:
         rng, W, f, _ = drawn(seed)
         W = W + offset
         X = (W[rng.integers(6, size=30)] + W[rng.integers(6, size=30)]) / 2
@@ -315,13 +317,13 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
 @pytest.mark.parametrize(
-    ("d", "gap"),
-    [(20_000, 1e-3), pytest.param(100_000, 3e-2, marks=pytest.mark.slow)],
+    ("d", "gap", "megabytes"),
+    some([(20_000, 1e-3, 2000), (100_000, 3e-2, 2000)], quick=1),
 )
-def test_many_features_are_answered_in_little_memory(d: int, gap: float) -> None:
+def test_many_features_are_answered_in_little_memory(d: int, gap: float, megabytes: int) -> None:
     """By hand: the way to the bisector of two prototypes, straight or along one feature."""
     done = subprocess.run(
         [sys.executable, "-c", WIDE, str(d), str(gap)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) < 2000  # MB; a matrix would take 3,200 or 80,000
+    assert int(done.stdout) < megabytes  # a matrix would take 3,200 or 80,000

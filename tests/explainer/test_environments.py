@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.numeric.test_cold_start import SMALL, blocked, copied, fresh, kept, without_room
+from tests.support.quick import some
 
 # Every way there is to an answer: kernels, programs, cones, branch and bound, a grid, processes.
 QUESTIONS = r"""
@@ -60,14 +61,14 @@ def _usual(jobs: bool) -> Any:
     return _run(jobs=jobs)
 
 
+NO_LANGUAGE = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+NO_HOME = {"HOME": "/nonexistent/home", "XDG_CACHE_HOME": "/nonexistent/cache"}
 ENVIRONMENTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "not compiled, warnings are errors": (("-W", "error"), {"NUMBA_DISABLE_JIT": "1"}),
-    "no assertions, warnings are errors": (("-O", "-W", "error"), {}),
-    "no language": (
-        (),
-        {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "no assertions, language or home, warnings are errors": (
+        ("-O", "-W", "error"),
+        NO_LANGUAGE | NO_HOME,
     ),
-    "no home": ((), {"HOME": "/nonexistent/home", "XDG_CACHE_HOME": "/nonexistent/cache"}),
     "development": (("-X", "dev", "-W", "ignore::ResourceWarning"), {}),
 }
 
@@ -77,6 +78,10 @@ RARE: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no docstrings": (("-OO",), {}),
     # What is shown with warnings as errors, too.
     "not compiled": ((), {"NUMBA_DISABLE_JIT": "1"}),
+    # What is shown together, too.
+    "no assertions": (("-O", "-W", "error"), {}),
+    "no language": ((), NO_LANGUAGE),
+    "no home": ((), NO_HOME),
 }
 
 
@@ -94,7 +99,9 @@ def test_answers_are_the_same(kind: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*ENVIRONMENTS, "not compiled"])
+@pytest.mark.parametrize(
+    "kind", [*ENVIRONMENTS, *(kind for kind in RARE if kind != "no docstrings")]
+)
 def test_processes_work_as_well(kind: str) -> None:
     flags, around = (ENVIRONMENTS | RARE)[kind]
     assert _run(*flags, jobs=True, **around) == _usual(jobs=True)
@@ -103,20 +110,20 @@ def test_processes_work_as_well(kind: str) -> None:
 # --- a cache that fails -------------------------------------------------------------------------
 
 
-def test_damaged_cache_is_made_anew(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damage", some([b"\x80\x04damaged", b""], quick=1))
+def test_damaged_cache_is_made_anew(tmp_path: Path, damage: bytes) -> None:
     place = copied(tmp_path / "site")
     around = {"PYTHONPATH": str(place), "HOME": str(blocked(tmp_path / "home"))}
     first = fresh(SMALL, **around)
-    for damage in (b"", b"\x80\x04damaged"):
-        files = list(place.rglob("*.nb[ic]"))
-        assert files
-        for file in files:
-            file.write_bytes(damage)
-        again = fresh(SMALL, **around)
-        assert again["answer"] == first["answer"]
-        assert again["misses"] > 0
-        found = fresh(SMALL, **around)
-        assert (found["hits"], found["misses"]) == (again["misses"], 0)
+    files = list(place.rglob("*.nb[ic]"))
+    assert files
+    for file in files:
+        file.write_bytes(damage)
+    again = fresh(SMALL, **around)
+    assert again["answer"] == first["answer"]
+    assert again["misses"] > 0
+    found = fresh(SMALL, **around)
+    assert (found["hits"], found["misses"]) == (again["misses"], 0)
 
 
 def test_full_disk_costs_time_only(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 
 import counterlvq as clvq
 from counterlvq import Feature, Features, PrototypeModel
+from tests.support.quick import seeds
 
 NAMES = ("u", "v", "w")
 FIRST = date(1970, 1, 1)
@@ -32,7 +33,7 @@ def points(x: Any, features: Features) -> np.ndarray[Any, Any]:
     return np.array(list(itertools.product(*listed)))
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10, quick={0, 1, 3}))
 def test_values_between_the_steps_may_stay_and_break_nothing(seed: int) -> None:
     """Whole numbers between the steps, and more decimals than were declared."""
     rng = np.random.default_rng([seed, 3])
@@ -105,8 +106,12 @@ RULES: list[tuple[list[Any], Any]] = [
 ]
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize("target", ["bad", "good"])
 @pytest.mark.parametrize("number", range(len(RULES)))
-def test_filled_gaps_dates_and_levels_that_are_numbers(pipeline: Pipeline, number: int) -> None:
+def test_filled_gaps_dates_and_levels_that_are_numbers(
+    pipeline: Pipeline, number: int, target: str
+) -> None:
     """The mean of whole numbers is none: what stands in for a gap may stay, as it is."""
     constraints, rule = RULES[number]
     features = Features(
@@ -124,21 +129,20 @@ def test_filled_gaps_dates_and_levels_that_are_numbers(pipeline: Pipeline, numbe
     explainer = clvq.Explainer(pipeline, clvq.Manhattan(weights), constraints, features=features)
     fill = TABLE["cards"].mean()
     assert not float(fill).is_integer()
-    for target in ("bad", "good"):
-        batch = explainer.explain_batch(TABLE, target=target)
-        for i, x in enumerate(in_days(TABLE).fillna({"cards": fill}).to_numpy()):
-            every = [*itertools.product(sorted({x[0], *map(float, CARDS)}), DAYS, MONTHS)]
-            rows = pd.DataFrame(every, columns=list(TABLE))
-            wins = rows[pipeline.predict(rows) == target].to_numpy()
-            kept = [y for y in wins if rule(y, x)]
-            expected = min((np.abs(y - x) @ weights for y in kept), default=np.inf)
-            assert batch.cost[i] == pytest.approx(expected, rel=2e-6, abs=1e-12)
-            assert bool(batch.breaks_rules[i]) == (not rule(x, x))
-            single = explainer.explain(TABLE.iloc[i], target=target)
-            assert single.cost == pytest.approx(expected, rel=2e-6, abs=1e-12)
-            assert bool(single.broken) == (not rule(x, x))
-            if not single.status.has_answer:
-                assert set(single.conflict) <= set(constraints)
+    batch = explainer.explain_batch(TABLE, target=target)
+    for i, x in enumerate(in_days(TABLE).fillna({"cards": fill}).to_numpy()):
+        every = [*itertools.product(sorted({x[0], *map(float, CARDS)}), DAYS, MONTHS)]
+        rows = pd.DataFrame(every, columns=list(TABLE))
+        wins = rows[pipeline.predict(rows) == target].to_numpy()
+        kept = [y for y in wins if rule(y, x)]
+        expected = min((np.abs(y - x) @ weights for y in kept), default=np.inf)
+        assert batch.cost[i] == pytest.approx(expected, rel=2e-6, abs=1e-12)
+        assert bool(batch.breaks_rules[i]) == (not rule(x, x))
+        single = explainer.explain(TABLE.iloc[i], target=target)
+        assert single.cost == pytest.approx(expected, rel=2e-6, abs=1e-12)
+        assert bool(single.broken) == (not rule(x, x))
+        if not single.status.has_answer:
+            assert set(single.conflict) <= set(constraints)
 
 
 def test_levels_that_are_numbers_and_leave_nothing_are_named(pipeline: Pipeline) -> None:

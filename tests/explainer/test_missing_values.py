@@ -22,6 +22,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
 from counterlvq.pipelines import read_pipeline
+from tests.support.quick import some
 
 JOBS = ("clerk", "nurse", "smith")
 NAMES = ["income", "age", "job"]
@@ -142,11 +143,12 @@ def test_answers_are_those_of_the_table_filled_by_hand(kind: str) -> None:
     assert set(pipeline().predict(as_pandas)) == {"good"}
 
 
+@pytest.mark.parametrize("rows", some([range(4), range(4, 12)], quick=1), ids=str)
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_row_is_answered_as_in_a_batch(kind: str) -> None:
+def test_one_row_is_answered_as_in_a_batch(kind: str, rows: range) -> None:
     write, _ = KINDS[kind]
     table, batch = asked_for(), answered(kind)
-    for i in range(12):
+    for i in rows:
         one = write(table.iloc[[i]].reset_index(drop=True))
         given = one[0] if kind in ("records", "objects with None") else one
         alone, among = explainer().explain(given, target="good"), batch[i]

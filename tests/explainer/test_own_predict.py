@@ -16,6 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import counterlvq as clvq
 from tests.support.fakes import Array, Tensor, torch_model
+from tests.support.quick import seeds
 
 OFFSETS = [0.0, 100.0, 1e4, 1e7]
 ROWS = 24
@@ -77,6 +78,7 @@ def check(
     return batch
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("priors", ["uniform", "empirical"])
 @pytest.mark.parametrize("shrink", [None, 0.1])
@@ -89,6 +91,7 @@ def test_nearest_centroid(offset: float, priors: str, shrink: float | None, cost
         assert (batch.status == "optimal").mean() > 0.9
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("offset", OFFSETS[:-1])
 @pytest.mark.parametrize("algorithm", ["brute", "kd_tree", "ball_tree"])
 @pytest.mark.parametrize("kind", [np.float64, np.float32])
@@ -168,6 +171,7 @@ def test_class_of_the_users_own(offset: float) -> None:
     check(fitted, fitted.predict, X[:ROWS])
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("steps", ["scaler", "range", "principal"])
 @pytest.mark.parametrize("last", ["centroid", "priors", "neighbour"])
@@ -275,6 +279,7 @@ def spread_around(X: Array) -> Array:
     return np.repeat(X, 2, axis=0) + np.array([[0.25], [-0.25]] * len(X))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     "make",
     [
@@ -361,7 +366,7 @@ def test_shown_rows_are_confirmed_by_the_users_own_predict(seed: int) -> None:
             assert model.predict(cf.shown.values[None, :])[0] in cf.target
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10, quick=3))
 @pytest.mark.parametrize("make", [NearestCentroid, lambda: KNeighborsClassifier(1)])
 def test_bounds_of_a_row_do_not_depend_on_its_company(make: Any, seed: int) -> None:
     rng = np.random.default_rng(seed)

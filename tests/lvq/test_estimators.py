@@ -24,6 +24,7 @@ from counterlvq import InvalidInputError, PrototypeModel
 from counterlvq.lvq import GLVQ, GMLVQ, LGMLVQ, LMRSLVQ, MRSLVQ, RSLVQ
 from counterlvq.lvq import __all__ as names
 from counterlvq.lvq.starts import merged
+from tests.support.quick import some
 
 ALL = [GLVQ, GMLVQ, LGMLVQ, RSLVQ, MRSLVQ, LMRSLVQ]
 RELATIVE, SOFT = ALL[:3], ALL[3:]
@@ -58,13 +59,14 @@ def outcomes(estimator: Any, allowed: dict[str, str] | None = None) -> list[dict
     return [check for check in found if check["check_name"] != "check_array_api_input"]
 
 
-@each
+# By default each estimator passes the checks once, with one prototype per class or with two.
+@pytest.mark.parametrize("kind", some(ALL, quick={GMLVQ, LGMLVQ, RSLVQ, MRSLVQ}))
 def test_scikit_learn_accepts_it_without_exception(kind: Any) -> None:
     refused = [check for check in outcomes(kind()) if check["status"] != "passed"]
     assert not refused
 
 
-@each
+@pytest.mark.parametrize("kind", some(ALL, quick={GLVQ, LMRSLVQ}))
 def test_scikit_learn_accepts_several_prototypes_without_exception(kind: Any) -> None:
     found = outcomes(kind(prototypes_per_class=2))
 
@@ -406,6 +408,7 @@ FLOORS = {
 }  # fmt: skip
 
 
+@pytest.mark.covering
 @each
 @pytest.mark.parametrize("name", FLOORS)
 def test_accuracy_is_that_of_the_field(kind: Any, name: str) -> None:

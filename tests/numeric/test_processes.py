@@ -20,6 +20,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.numeric.worker_processes import ask_in_processes
+from tests.support.quick import some
 
 # Workers cannot import this file, as they cannot import a user's script.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -69,7 +70,7 @@ def square(number: int) -> tuple[int, int]:
 
 
 @posix
-@pytest.mark.parametrize(("count", "jobs"), [(9, 2), pytest.param(2, 5, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("count", "jobs"), some([(9, 2), (2, 5)], quick=1))
 def test_every_number_is_answered_once_by_another_process(count: int, jobs: int) -> None:
     before = children()
     found = asked(square, count, jobs)
@@ -179,11 +180,7 @@ class Deadly:
 @posix
 @pytest.mark.parametrize(
     ("how", "words"),
-    [
-        (signal.SIGKILL, "SIGKILL"),
-        pytest.param(signal.SIGSEGV, "SIGSEGV", marks=pytest.mark.slow),
-        pytest.param(-7, "exit code 7", marks=pytest.mark.slow),
-    ],
+    some([(signal.SIGKILL, "SIGKILL"), (signal.SIGSEGV, "SIGSEGV"), (-7, "exit code 7")], quick=1),
 )
 def test_worker_that_is_ended_is_an_error_of_ours(how: int, words: str) -> None:
     before = children()
@@ -239,9 +236,7 @@ ENDLESS = {
     "Python": "time.sleep(300)",
     "the interpreter held": HOLDING,
 }
-each_work = pytest.mark.parametrize(
-    "work", [pytest.param("Python", marks=pytest.mark.slow), "the interpreter held"]
-)
+each_work = pytest.mark.parametrize("work", some(["the interpreter held", "Python"], quick=1))
 PARENT = """
 import ctypes, os, sys, time
 from counterlvq.numeric.worker_processes import ask_in_processes

@@ -16,6 +16,7 @@ from counterlvq.numeric.definiteness import metric_factor
 from counterlvq.numeric.error_free import gram_residual, rounded_dot, split_product, split_sum
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.programs.conditions import QuadraticCondition
+from tests.support.quick import some
 
 UNITS = 10.0 ** np.arange(-8, 9)
 
@@ -177,7 +178,7 @@ def test_factor_is_exact_where_it_can_be(kind: str) -> None:
     assert form.root.tolist() == np.asarray(root, dtype=float).tolist()
 
 
-@pytest.mark.parametrize("width", [60, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("width", some([60, 200], quick=1))
 @pytest.mark.parametrize("digits", [0, 6, 12, 15])
 def test_wide_matrices_are_decided_in_floats(width: int, digits: int) -> None:
     """Wider than what is eliminated in whole numbers; judged along many directions."""

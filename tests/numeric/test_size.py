@@ -15,9 +15,10 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.numeric import memory
+from tests.support.quick import some
 
 
-def _wide(d: int, cost: clvq.Cost, rules: tuple[Any, ...]) -> tuple[clvq.Counterfactual, float]:
+def _wide(d: int, cost: clvq.Cost, rules: list[Any]) -> tuple[clvq.Counterfactual, float]:
     """Ask a plain model with two prototypes; the answer and its cost by hand."""
     rng = np.random.default_rng(d)
     W = rng.normal(size=(2, d))
@@ -33,15 +34,11 @@ def _wide(d: int, cost: clvq.Cost, rules: tuple[Any, ...]) -> tuple[clvq.Counter
     return explainer.explain(x), by_hand
 
 
-@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
+@pytest.mark.parametrize("cost", some([clvq.Euclidean(), clvq.Manhattan()], quick=1), ids=repr)
 @pytest.mark.parametrize(
-    "rules",
-    [
-        pytest.param((), id="free"),
-        pytest.param((clvq.Freeze(*range(10)),), id="frozen", marks=pytest.mark.slow),
-    ],
+    "rules", some([[], [clvq.Freeze(*range(10))]], quick=1), ids=["free", "frozen"]
 )
-def test_memory_grows_with_the_number_of_features(cost: clvq.Cost, rules: tuple[Any, ...]) -> None:
+def test_memory_grows_with_the_number_of_features(cost: clvq.Cost, rules: list[Any]) -> None:
     _wide(5000, cost, rules)  # imports and compiles
     most = []
     for d in (5000, 15_000):

@@ -424,35 +424,37 @@ def test_small_files_that_ask_for_much_memory() -> None:
 
 
 def seconds(ask: Any) -> float:
-    """Least time of three: what else the machine does counts for little then."""
-    found = []
-    for _ in range(3):
-        start = process_time()
-        ask()
-        found.append(process_time() - start)
-    return min(found)
+    start = process_time()
+    ask()
+    return process_time() - start
 
 
+def takes_less(ask: Any, most: float) -> bool:
+    """Once in three times: what else the machine does counts for little then."""
+    return any(seconds(ask) < most for _ in range(3))
+
+
+@pytest.mark.covering
 @pytest.mark.parametrize("kind", [int, float])
 @pytest.mark.parametrize("twice", [False, True])
 def test_numbers_that_get_into_each_others_way_in_a_dict(kind: type, twice: bool) -> None:
     """A file of them is read in less time than a dict of these numbers takes to make."""
     values = [kind(number) for number in chained(15)]
-    most = 0.2 + seconds(lambda: dict.fromkeys(values)) / 2
+    most = 0.2 + min(seconds(lambda: dict.fromkeys(values)) for _ in range(3)) / 2
     assert most > 0.25, "the values are no test any more"
     if twice:
         values[-1] = values[0]
     words = "twice; expected each level once" if twice else "the model itself has levels"
     own = changed("model.features.0", {"name": "x0", "kind": "categorical", "levels": values})
     assert words in refusal(own)
-    assert seconds(lambda: refusal(own)) < most
+    assert takes_less(lambda: refusal(own), most)
     whole = changed("table.parts.1.levels", values)
-    assert seconds(lambda: refusal(whole)) < most
+    assert takes_less(lambda: refusal(whole), most)
     count = len(values)
     labels = np.empty(count, dtype=object)
     labels[:] = values
     rows = np.arange(float(count))[:, None]
-    assert seconds(lambda: clvq.PrototypeModel(rows, labels).class_index) < most
+    assert takes_less(lambda: clvq.PrototypeModel(rows, labels).class_index, most)
 
 
 def test_levels_in_other_numbers_are_the_same_levels() -> None:

@@ -65,6 +65,7 @@ POWERS = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", POWERS)
 @pytest.mark.parametrize("last", [LogisticRegression(), NearestCentroid(), GaussianNB()])
 def test_predict_of_the_pipeline_confirms(name: str, last: Any) -> None:
@@ -132,6 +133,7 @@ def test_bounds_are_in_the_units_of_the_user() -> None:
     assert fixed.x[0] == limit
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("name", POWERS)
 @pytest.mark.parametrize("job", [False, True])
 def test_saved_and_loaded(name: str, job: bool) -> None:

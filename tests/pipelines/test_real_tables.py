@@ -87,6 +87,7 @@ RULES = [
 ]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("last", [SHARED, LOCAL], ids=["shared", "local"])
 @pytest.mark.parametrize("cost", ["l1", "l2"])
 def test_ames_with_mixed_columns(last: BaseEstimator, cost: str) -> None:

@@ -29,6 +29,7 @@ import counterlvq as clvq
 from counterlvq.pipelines import TableMap, read_transformer
 from counterlvq.problem.coordinates import Coordinates
 from tests.support.exact_steps import Row, exact, scores, transformed
+from tests.support.quick import some
 
 Draw = np.random.Generator
 
@@ -117,9 +118,13 @@ class Case:
         return scores(self.stated, exact(x[self.seen]))
 
 
+some_seeds = pytest.mark.parametrize("seeds", some([range(4), range(4, 12)], quick=1), ids=str)
+
+
+@some_seeds
 @pytest.mark.parametrize("name", STEPS)
-def test_the_blur_covers_what_is_wrong_with_every_score(name: str) -> None:
-    for seed in range(12):
+def test_the_blur_covers_what_is_wrong_with_every_score(name: str, seeds: range) -> None:
+    for seed in seeds:
         case = Case(name, seed)
         blur = case.stated.blur
         assert blur is not None
@@ -132,10 +137,11 @@ def test_the_blur_covers_what_is_wrong_with_every_score(name: str) -> None:
                 assert bound <= over * (1 + 1e-9)
 
 
+@some_seeds
 @pytest.mark.parametrize("name", STEPS)
-def test_the_blur_covers_differences_and_their_slopes(name: str) -> None:
+def test_the_blur_covers_differences_and_their_slopes(name: str, seeds: range) -> None:
     """Where metrics are shared: the slope along each column by a second row, exactly."""
-    for seed in range(12):
+    for seed in seeds:
         case = Case(name, 100 + seed)
         blur = case.stated.blur
         if case.stated.is_local or blur is None:

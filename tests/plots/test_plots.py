@@ -16,6 +16,7 @@ import counterlvq as clvq
 from counterlvq.plots import plot_batch, plot_changes, plot_image, plot_plane
 from counterlvq.plots.slices import costs_of, excess, slice_of
 from tests.support.catalogue import PROBLEMS, Problem
+from tests.support.quick import seeds
 
 
 @pytest.fixture(autouse=True)
@@ -61,9 +62,8 @@ def inside_the_ball(seen, share: float = 1.0):
     return places[outline.contains_points(places)]
 
 
-@pytest.mark.parametrize(
-    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
-)
+@pytest.mark.covering
+@pytest.mark.parametrize("seed", seeds(3, quick=1))
 @pytest.mark.parametrize("width", [2, 3, 7])
 @pytest.mark.parametrize("cost", COSTS)
 def test_ball_costs_the_bound_and_holds_no_counterfactual(cost, width, seed) -> None:
@@ -119,18 +119,19 @@ def one_of_each_kind() -> list[Problem]:
     return list(kinds.values())
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("problem", one_of_each_kind(), ids=lambda problem: problem.name)
-def test_no_point_of_a_slice_refutes_the_bound(problem: Problem) -> None:
+@pytest.mark.parametrize("features", [None, "metric", [1, 0]])
+def test_no_point_of_a_slice_refutes_the_bound(problem: Problem, features) -> None:
     explainer = problem.explainer()
     cf = explainer.explain(problem.x, target=problem.target)
-    for features in (None, "metric", [1, 0]):
-        seen = slice_of(explainer, cf, features)
-        points = seen.plane.points(seen.places())
-        cheaper = costs_of(explainer.cost, points - cf.original) < cf.lower_bound * (1 - 1e-6)
-        allowed = excess(explainer, cf.original, points)[0] <= 0
-        wished = (seen.lead <= 0).ravel()
-        assert not (cheaper & allowed & wished).any()
-    plot_plane(explainer, cf).figure.canvas.draw()
+    seen = slice_of(explainer, cf, features)
+    points = seen.plane.points(seen.places())
+    cheaper = costs_of(explainer.cost, points - cf.original) < cf.lower_bound * (1 - 1e-6)
+    allowed = excess(explainer, cf.original, points)[0] <= 0
+    wished = (seen.lead <= 0).ravel()
+    assert not (cheaper & allowed & wished).any()
+    plot_plane(explainer, cf, features).figure.canvas.draw()
     plot_changes(cf, explainer).figure.canvas.draw()
 
 

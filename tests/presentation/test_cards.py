@@ -100,7 +100,7 @@ def test_explainer_and_model_say_what_they_are(loans) -> None:
     asked = shown(loans)
     assert "4 prototypes of 2 classes, 3 features, one metric" in asked.text
     assert "Manhattan distance, weighted by feature" in asked.text
-    assert "Freeze('age')" in asked.text
+    assert "no change of age" in asked.text
     assert "in EUR" in asked.text
     model = shown(loans.model)
     assert "'accepted' (2), 'rejected' (2)" in model.text

@@ -244,7 +244,7 @@ def least_answered(constrained: bool) -> float:
 
 
 @each_case
-@pytest.mark.parametrize(("name", "step"), [("ames", 180), ("wine", 12), ("cancer", 38)])
+@pytest.mark.parametrize(("name", "step"), [("ames", 540), ("wine", 12), ("cancer", 38)])
 def test_printed_numbers_hold(name: str, step: int, constrained: bool) -> None:
     case = CASES[name]()
     rows = case.table.iloc[::step]

@@ -7,8 +7,9 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq import Feature, Features
-from counterlvq.problem.coordinates import Coordinates, Prices
+from counterlvq.problem.coordinates import Coordinates
 from counterlvq.problem.expressions import Expression, as_constraint
+from counterlvq.problem.prices import Prices
 from counterlvq.programs.conditions import Conditional, Implication, LevelRule, LinearConditions
 
 FEATURES = Features(
@@ -132,7 +133,7 @@ def test_conditions_of_an_implication_are_inequalities() -> None:
 
 def paid(cost: clvq.Cost, x: np.ndarray, y: np.ndarray) -> float:
     seen = SPREAD.seen_from(x)
-    w, L = Prices.of(cost, FEATURES, FEATURES.names).over(seen)
+    w, L, _, _ = Prices.of(cost, FEATURES, FEATURES.names).over(seen)
     before, after = seen.inner(np.array([x, y]))
     lifted = L @ (after - before)
     return float(w @ np.abs(after - before) + lifted @ lifted)
@@ -178,7 +179,7 @@ def test_a_box_applies_a_condition_only_where_all_of_it_does() -> None:
 
 def test_weights_may_be_for_columns_that_the_model_never_sees() -> None:
     cost = clvq.Manhattan([9, 1, 2, 3, 4, 5])
-    w, _ = Prices.of(cost, FEATURES, ("note", *FEATURES.names)).over(SPREAD)
+    w = Prices.of(cost, FEATURES, ("note", *FEATURES.names)).over(SPREAD).w
     assert w.tolist() == [1.0, 2.0, 2.0, 3.0, 4.0, 5.0]
 
 

@@ -29,6 +29,7 @@ from fuzz.rational import (
 )
 from fuzz.regions import Cell, cheapest_square
 from fuzz.running import run
+from tests.support.quick import some
 
 # --- rational arithmetic --------------------------------------------------------------------------
 
@@ -316,18 +317,19 @@ def test_scripts_stand_alone(capsys):
         assert "cost" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("numbers", some([range(2), range(2, 6)], quick=1), ids=str)
 @pytest.mark.parametrize("kind", sorted(truth.KINDS))
-def test_a_short_run_finds_nothing_false(kind):
-    numbers = range(2 if kind == "local" else 6)
+def test_a_short_run_finds_nothing_false(kind, numbers):
     outcome = run(TARGETS["truth"], numbers, seed=11, jobs=1, kind=kind, say=False)
     assert outcome.counts["questions"] > 0
     assert [failure.text("truth", 11) for failure in outcome.failures] == []
 
 
+@pytest.mark.parametrize("numbers", some([range(10), range(10, 40)], quick=1), ids=str)
 @pytest.mark.parametrize("target", sorted(set(TARGETS) - {"truth"}))
-def test_a_short_run_finds_no_file_that_does_harm(target):
-    outcome = run(TARGETS[target], range(40), seed=12, jobs=1, kind=None, say=False)
-    assert sum(outcome.counts.values()) >= 40
+def test_a_short_run_finds_no_file_that_does_harm(target, numbers):
+    outcome = run(TARGETS[target], numbers, seed=12, jobs=1, kind=None, say=False)
+    assert sum(outcome.counts.values()) >= len(numbers)
     assert [failure.text(target, 12) for failure in outcome.failures] == []
 
 

@@ -6,12 +6,15 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from datetime import date
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from scripts import draw_rooms, oldest
+from tests.support import quick
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = sorted((ROOT / "docs" / "decisions").glob("[0-9]*.md"))
@@ -142,3 +145,23 @@ def test_decision_is_numbered_dated_and_says_why(record: Path) -> None:
 def test_decisions_are_listed_in_order() -> None:
     listed = re.findall(r"\]\(decisions/(\d{4}-[\w-]+\.md)\)", text("docs/decisions.md"))
     assert listed == [record.name for record in RECORDS]
+
+
+# --- which cases are quick ----------------------------------------------------------------------
+
+
+def test_quick_combinations_show_every_value_and_are_few() -> None:
+    combinations = [set(pair) for pair in product("abcde", range(3), [None, "x"])]
+    kept = quick.covering(combinations)
+    assert set.union(*(combinations[k] for k in kept)) == set.union(*combinations)
+    assert len(kept) == 5
+    times = Counter(value for k in kept for value in combinations[k])
+    assert max(times[number] - times[other] for number in range(3) for other in range(3)) <= 1
+
+
+def test_cases_beyond_the_quick_ones_are_kept_and_slow() -> None:
+    for given in (2, {0, 1}):
+        params = [quick.slow(k) if k > 1 else k for k in range(4)]
+        assert quick.seeds(4, quick=given) == params
+    assert quick.slow(("a", 1)).values == ("a", 1)
+    assert [mark.name for mark in quick.slow(0).marks] == ["slow"]

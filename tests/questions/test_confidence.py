@@ -92,6 +92,7 @@ def drawn(seed: int, *, full: bool) -> tuple[clvq.PrototypeModel, np.ndarray]:
     return clvq.PrototypeModel(points, labels, omegas), rng.normal(size=(3, 3)) * SCALES
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("seed", range(3))
 def test_noise_changes_no_label_and_costs_what_the_definition_says(seed: int, norm: str) -> None:

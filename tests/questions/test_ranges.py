@@ -43,6 +43,7 @@ def inside(ranges: clvq.Ranges, cf: clvq.Counterfactual, count: int = 400) -> np
     return rows
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cost", [clvq.Manhattan(1 / SCALES), clvq.Euclidean()])
 @pytest.mark.parametrize("margin", [None, 0.2])
 @pytest.mark.parametrize("seed", range(4))
@@ -111,6 +112,44 @@ def test_printed_numbers_are_inside() -> None:
         assert all(low <= number <= high for number in numbers)
     assert cf.text(ranges=ranges) == f"{cf.text()} {told}"
     assert "income" not in cf.text()
+
+
+def ends_in(told: str, name: str) -> tuple[float, float]:
+    """Read the ends of a range off the sentence; infinite where a side is open."""
+    words = told.partition(f"{name} ")[2].partition(" and")[0].rstrip(".")
+    numbers = [float(word.replace(",", "")) for word in words.split() if word[-1].isdigit()]
+    if "of at least" in words:
+        return numbers[0], np.inf
+    return (-np.inf, numbers[0]) if "up to" in words else (numbers[0], numbers[-1])
+
+
+@pytest.mark.parametrize("side", ["both", "away"])
+@pytest.mark.parametrize("kinds", [{}, {"a": "whole", "b": "whole"}, {"b": "whole"}])
+def test_what_is_said_holds_the_row_that_is_shown(kinds: dict[str, str], side: str) -> None:
+    """Wide ranges at a boundary, where few digits would pass the answer by."""
+    rng = np.random.default_rng(5)
+    names = ["a", "b", "c"]
+    model = clvq.PrototypeModel(
+        rng.uniform(0, 30_000, (4, 3)), ["no", "no", "yes", "yes"], None, names
+    )
+    features = clvq.Features(names).refined(kinds=kinds)
+    limits = [clvq.Bounds(name, -5000, 40_000) for name in names]
+    explainer = clvq.Explainer(model, constraints=limits, features=features)
+    told_of = 0
+    for row in rng.uniform(0, 30_000, (12, 3)).round():
+        cf = explainer.explain(row)
+        told = str(explainer.ranges(cf, side=side))
+        corners = []
+        for j, name in enumerate(names):
+            shown = cf.shown.values[j]
+            low = high = shown
+            if cf.values[j] != cf.original_values[j]:
+                low, high = ends_in(told, name)
+                told_of += 1
+            assert low <= shown <= high, (told, cf.text())
+            corners.append((max(low, -5000.0), min(high, 40_000.0)))
+        assert (model.predict(np.array([*product(*corners)])) == cf.prediction).all(), told
+    assert told_of > 12
 
 
 def test_whole_numbers_and_levels_by_enumeration() -> None:

@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
+from tests.support.quick import seeds
 from tests.support.shell import called
 
 SCALES = np.array([1e-6, 1.0, 1e5, 3.0])
@@ -64,7 +65,7 @@ def settles(model: clvq.PrototypeModel, row: np.ndarray, held: set[int], box: tu
 
 
 @pytest.mark.parametrize("omegas", ["none", "full"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, quick=1))
 def test_reasons_are_among_those_of_enumeration(seed: int, omegas: str) -> None:
     model, table = drawn(seed, omegas)
     explainer = clvq.Explainer(model, constraints=clvq.within_data(table))
@@ -80,7 +81,7 @@ def test_reasons_are_among_those_of_enumeration(seed: int, omegas: str) -> None:
 
 
 @pytest.mark.parametrize("omegas", ["none", "full", "local"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3, quick=1))
 def test_nothing_that_is_sampled_breaks_a_reason(seed: int, omegas: str) -> None:
     model, table = drawn(10 + seed, omegas)
     explainer = clvq.Explainer(

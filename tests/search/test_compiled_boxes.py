@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from counterlvq.search import strategies
 from counterlvq.solvers import branching
 from tests.search.test_mixed_integer import assert_honest, drawn
 from tests.support.mixed_questions import assert_exact
+from tests.support.quick import some
 
 KERNEL = "compiled branch and bound"
 
@@ -42,10 +44,13 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> dict[bool, int]:
     return found
 
 
+@pytest.mark.parametrize("seeds", some([range(100, 115), range(115, 140)], quick=1), ids=str)
 @pytest.mark.parametrize("real", [0, 1, 2])
-def test_random_questions_against_enumeration(counted: dict[bool, int], real: int) -> None:
+def test_random_questions_against_enumeration(
+    counted: dict[bool, int], real: int, seeds: range
+) -> None:
     """Whole numbers, steps, decimals, levels, prices of switches; every class a target."""
-    for seed in range(100, 140 if real < 2 else 115):
+    for seed in seeds:
         question, prices, x = drawn(seed, real)
         explainer = question.explainer(prices)
         for target in sorted(set(question.labels.tolist())):
@@ -173,6 +178,7 @@ def test_a_kernel_that_lies_is_not_believed(monkeypatch: pytest.MonkeyPatch, lie
 # --- batches ------------------------------------------------------------------------------------
 
 
+@cache
 def shop() -> tuple[Any, pd.DataFrame]:
     rng = np.random.default_rng(3)
     n = 160

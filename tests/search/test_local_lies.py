@@ -160,6 +160,7 @@ LIES: dict[str, Callable[..., Relaxed]] = {
 }
 
 
+@pytest.mark.covering
 @each_request
 @pytest.mark.parametrize("lie", LIES)
 def test_lie_of_the_relaxation_is_caught(
@@ -207,6 +208,7 @@ RAW_LIES: dict[str, Callable[[Raw], Raw | None]] = {
 }
 
 
+@pytest.mark.covering
 @each_request
 @pytest.mark.parametrize("method", ["ccp", "global"])
 @pytest.mark.parametrize("lie", RAW_LIES)
@@ -279,6 +281,7 @@ WAYS: dict[str, Change] = {
 }
 
 
+@pytest.mark.covering
 @each_request
 @pytest.mark.parametrize("method", ["ccp", "global"])
 @pytest.mark.parametrize("way", WAYS)
@@ -290,6 +293,7 @@ def test_lie_of_the_descent_is_caught(
 
 
 # That a round's numbers are finite is seen to where they are read, under the lies of Clarabel.
+@pytest.mark.covering
 @each_request
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "goes to infinity"])
 def test_lie_of_a_round_is_caught(

@@ -22,6 +22,7 @@ from tests.support.local_questions import (
     draw,
     wishes,
 )
+from tests.support.quick import some
 
 GAP = 1e-4  # the default
 DATA = Path(__file__).parents[1] / "data"
@@ -98,6 +99,7 @@ def ladder(question: LocalQuestion) -> None:
 # --- against SCIP -------------------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_cost
 @each_metric
 def test_every_wish_costs_what_scip_says(metric: str, cost: str) -> None:
@@ -114,6 +116,7 @@ def test_more_wishes_cost_what_scip_says(metric: str, cost: str, seed: int) -> N
         ladder(question)
 
 
+@pytest.mark.covering
 @each_cost
 @each_metric
 def test_rules_cost_what_scip_says(metric: str, cost: str) -> None:
@@ -138,6 +141,7 @@ def test_more_rules_cost_what_scip_says(metric: str, cost: str, seed: int) -> No
     assert question.explain(time_limit=5.0).cost >= bare.explain().lower_bound
 
 
+@pytest.mark.covering
 @each_cost
 @pytest.mark.parametrize("powers", [(-6, 6, 0), (6, 5, -6), (-6, -6, -6), (6, 6, 6)], ids=str)
 def test_units_do_not_matter(cost: str, powers: Sequence[int]) -> None:
@@ -153,17 +157,20 @@ def test_units_do_not_matter(cost: str, powers: Sequence[int]) -> None:
         assert scaled.explainer().verify(there) == there.lower_bound
 
 
+def with_offsets(cost: str) -> list[LocalQuestion]:
+    rng, drawn = np.random.default_rng(5), [draw("per prototype", cost, seed) for seed in range(2)]
+    return [replace(bare, offsets=rng.exponential(1.0, len(bare.labels))) for bare in drawn]
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("seed", [0, 1])
 @each_cost
-def test_offsets_are_counted(cost: str) -> None:
-    rng = np.random.default_rng(5)
-    for seed in range(2):
-        bare = draw("per prototype", cost, seed)
-        offsets = rng.exponential(1.0, len(bare.labels))
-        for question in wishes(replace(bare, offsets=offsets)):
-            if optimum(question).reached < np.inf:
-                ladder(question)
-            else:  # a prototype so far off that it never wins; to show that can take long
-                assert_honest(question, question.explain(time_limit=0.5))
+def test_offsets_are_counted(cost: str, seed: int) -> None:
+    for question in wishes(with_offsets(cost)[seed]):
+        if optimum(question).reached < np.inf:
+            ladder(question)
+        else:  # a prototype so far off that it never wins; to show that can take long
+            assert_honest(question, question.explain(time_limit=0.5))
 
 
 def test_copy_of_a_prototype_with_a_smaller_offset_counts() -> None:
@@ -217,6 +224,7 @@ def first_wished(
     return None
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("d", [1, 2])
 @each_cost
 @each_metric
@@ -293,11 +301,12 @@ with open(DATA / "local_optima.json", encoding="utf-8") as stored:
 DIGITS, BOUND = 1e-6, 2e-5  # six decimals; what a bound is good to
 
 
+@pytest.mark.parametrize("half", some([0, 2], quick=1))
 @pytest.mark.parametrize("key", RECORDED)
-def test_recorded_optima_are_met(key: str) -> None:
+def test_recorded_optima_are_met(key: str, half: int) -> None:
     """Every other row by each method."""
-    assert_met(key, "auto", RECORDED[key][::2])
-    assert_met(key, "global", RECORDED[key][1::2])
+    assert_met(key, "auto", RECORDED[key][half::4])
+    assert_met(key, "global", RECORDED[key][half + 1 :: 4])
 
 
 @pytest.mark.slow

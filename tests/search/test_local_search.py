@@ -115,6 +115,7 @@ def test_ccp_alone_is_not_called_optimal(cost: str) -> None:
 # --- rules that leave no room -------------------------------------------------------------------
 
 
+@pytest.mark.covering
 @each_method
 @each_cost
 def test_contradiction_is_named(cost: str, method: str) -> None:
@@ -201,6 +202,7 @@ def assert_same(one: clvq.Counterfactual, other: clvq.Counterfactual) -> None:
     assert (one.status, one.prototype, one.target) == (other.status, other.prototype, other.target)
 
 
+@pytest.mark.covering
 @each_method
 @each_cost
 def test_batch_is_row_by_row(cost: str, method: str) -> None:

@@ -25,6 +25,7 @@ from counterlvq.search import mixed_integer, strategies
 from counterlvq.solvers import Outcome, Solution
 from counterlvq.solvers.semidefinite import Relaxed
 from tests.support.mixed_questions import Mixed, Prices, Row, assert_exact, bare, possible
+from tests.support.quick import seeds, some
 
 Array = np.ndarray
 
@@ -102,13 +103,13 @@ def test_levels_grids_and_real_numbers_together(seed: int) -> None:
     check(*drawn(seed, real=1 + seed % 2))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25, quick=8))
 def test_ties_are_what_predict_makes_of_them(seed: int) -> None:
     """Prototypes and metrics of whole numbers: rows lie exactly between prototypes, or on two."""
     check(*drawn(seed, real=0))
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30, quick={0, 1, 2, 3, 4, 5, 14, 23}))
 def test_ties_at_no_distance_are_what_predict_makes_of_them(seed: int) -> None:
     """Metrics of rank one, under which prototypes are copies of each other and of rows.
 
@@ -170,6 +171,23 @@ def test_neighbours_on_a_grid_stay_apart(start: float, column: Feature, rule: st
         assert cf.status == "optimal"
         assert cf.cost == pytest.approx(min(paid), rel=1e-9)
         assert cf.lower_bound <= min(paid)
+
+
+@pytest.mark.parametrize(
+    ("rule", "at", "cost"),
+    [
+        ("a - b <= 0", 1e15, np.inf), ("a == b", 1e12, np.inf),
+        ("a + b == 2000000000005", 1e12, 5.0), ("a <= b + 5", 1e15, 3.0),
+    ],
+)  # fmt: skip
+def test_rows_of_whole_numbers_are_not_broken_by_steps(rule: str, at: float, cost: float) -> None:
+    """From (at, at) to three more of the first, the second being frozen."""
+    model = clvq.PrototypeModel([[at, at], [at + 5, at]], ["no", "yes"], feature_names=["a", "b"])
+    features = Features([Feature(name, "whole", lower=at - 9, upper=at + 9) for name in "ab"])
+    rules = [rule, clvq.Freeze("b")]
+    cf = clvq.Explainer(model, constraints=rules, features=features).explain([at, at], "yes")
+    assert cf.status == ("optimal" if cost < np.inf else "infeasible")
+    assert cf.cost == cost
 
 
 def test_listed_values_stay_apart() -> None:
@@ -372,8 +390,7 @@ def scanned(question: Mixed, prices: Prices, x: Row, target: str) -> float:
 
 @pytest.mark.parametrize(
     ("seed", "squared"),
-    [(0, True), (1, False), (2, True)]
-    + [pytest.param(k, bool(k % 2), marks=pytest.mark.slow) for k in range(3, 16)],
+    some([(0, True), (1, False), (2, True), *((k, bool(k % 2)) for k in range(3, 16))], quick=2),
 )
 def test_local_metrics_with_a_real_column(seed: int, squared: bool) -> None:
     question, x = local_model(seed)
@@ -575,6 +592,7 @@ TAMPERED: dict[str, Callable[[BoxTree], BoxTree]] = {
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("tamper", TAMPERED.values(), ids=TAMPERED)
 @pytest.mark.parametrize("seed", [0, 3, 21])
 def test_a_tampered_proof_shows_no_more_than_is_true(
@@ -620,6 +638,7 @@ def lies(problem: NonconvexProgram, box: Box, outcome: Outcome, size: float) -> 
     return Relaxed(outcome, prices, np.zeros((nothing.point.size,) * 2))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e6, np.nan])
 @pytest.mark.parametrize("outcome", list(Outcome))
 def test_a_relaxation_that_lies_is_not_believed(
@@ -693,6 +712,7 @@ def test_conditions_that_no_whole_numbers_meet_come_to_an_end(
     assert answer.lower_bound > 0
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("tenths", range(1, 11))
 @pytest.mark.parametrize("rule", ["if s == 10 then j == 1", "s != 10"])
 def test_rows_of_decimals_may_be_used_up(tenths: int, rule: str) -> None:

@@ -386,6 +386,7 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
     assert seen[likely] >= 0.4 * count, seen
 
 
+@pytest.mark.covering
 @each_cost
 @each_kind
 def test_kernel_agrees_with_the_engines(kind: str, cost: str) -> None:
@@ -496,6 +497,7 @@ def check_best_of_singles(draw: Draw) -> int:
     return int(certified.singles.prototypes.size)
 
 
+@pytest.mark.covering
 @each_cost
 @pytest.mark.parametrize("kind", ["plain", "boxes", "rows", "metric", "ties"])
 def test_many_targets_cost_as_much_as_the_best_of_them(kind: str, cost: str) -> None:

@@ -169,6 +169,7 @@ def peak_of(cost: str, labels: np.ndarray, target: int) -> int:
     return peak
 
 
+@pytest.mark.covering
 @each_cost
 @pytest.mark.parametrize("most", [0, 1 << 22], ids=["without lengths", "with lengths"])
 def test_memory_grows_with_the_prototypes_and_not_with_their_pairs(

@@ -11,6 +11,7 @@ from counterlvq.solvers.clarabel_guard import Raw
 from counterlvq.solvers.solution import Outcome
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("outcome", Outcome)
 @pytest.mark.parametrize("size", [1e306, np.inf, np.nan])
 def test_numbers_that_ran_away_prove_nothing_and_raise_no_warning(

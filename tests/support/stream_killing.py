@@ -1,7 +1,7 @@
 """Kill runs over a dataset at random moments, go on with them, and look at what is left.
 
-Run as ``python tests/support/stream_killing.py KILLS SEED``. Runs are forked from this process,
-which has imported everything and has no threads, so that a kill costs no start of Python.
+Run as ``python tests/support/stream_killing.py KILLS SEED ROWS``. Runs are forked from this
+process, which has imported everything and has no threads, so that a kill costs no start of Python.
 """
 
 from __future__ import annotations
@@ -19,20 +19,18 @@ import pyarrow.parquet as pq
 
 import counterlvq as clvq
 
-ROWS = 4500
-
 
 def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-def written(folder: Path, kind: str) -> Path:
+def written(folder: Path, kind: str, rows: int) -> Path:
     """Write a dataset of three files and many row groups."""
     source = folder / f"source-{kind}"
     source.mkdir()
-    table = plain_table(ROWS)
+    table = plain_table(rows)
     for k in range(3):
-        piece = table.slice(k * ROWS // 3, ROWS // 3)
+        piece = table.slice(k * rows // 3, rows // 3)
         if kind == "csv":
             piece.to_pandas().to_csv(source / f"{k}.csv", index=False)
         else:
@@ -63,12 +61,12 @@ def killed(source: Path, folder: Path, delay: float) -> bool:
     return False
 
 
-def main(kills: int, seed: int) -> dict[str, int]:
+def main(kills: int, seed: int, rows: int) -> dict[str, int]:
     draw, done = random.Random(seed), {"kills": 0, "runs": 0, "pending": 0}
     with tempfile.TemporaryDirectory() as name:
         place = Path(name)
         for kind in ("parquet", "csv"):
-            source = written(place, kind)
+            source = written(place, kind, rows)
             answer(source, place / f"warm-{kind}")
             start = time.monotonic()
             answer(source, place / f"whole-{kind}")
@@ -84,11 +82,11 @@ def main(kills: int, seed: int) -> dict[str, int]:
                 done["runs"] += 1
                 assert contents(folder) == expected, "the result is another one"
             ids = pq.read_table(place / f"whole-{kind}", columns=["id"])["id"].to_pylist()
-            assert sorted(map(int, ids)) == list(range(ROWS))
+            assert sorted(map(int, ids)) == list(range(rows))
     return done
 
 
 if __name__ == "__main__":
     from streams import plain_explainer, plain_table  # beside this script
 
-    print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]))))
+    print(json.dumps(main(*map(int, sys.argv[1:]))))

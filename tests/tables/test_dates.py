@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import counterlvq as clvq
-from counterlvq import Feature, Features
+from counterlvq import Feature, Features, plots
+from counterlvq.report import report_html
 from counterlvq.tables.dates import days_of
 from counterlvq.tables.frames import as_frame, numbers_or_days
 from counterlvq.types import Kind
@@ -157,3 +158,31 @@ def test_days_of_a_column_are_those_of_its_cells(column: Any) -> None:
     assert np.isnan(expected).any()
     assert np.isfinite(expected).any()
     np.testing.assert_array_equal(numbers_or_days(table, "opened", Kind.DATE), expected)
+
+
+@pytest.mark.parametrize("pictures", [False, True])
+def test_pages_and_plots_show_dates_that_change_and_that_stay(pictures: bool) -> None:
+    born = date(1990, 5, 17)
+    model = clvq.PrototypeModel(
+        [[(BEFORE - FIRST).days, 0.0, 1.0], [(TARGET - FIRST).days, 0.0, 1.0]],
+        ["no", "yes"],
+        omegas=[[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]],
+        feature_names=["opened", "born", "cards"],
+    )
+    features = Features([Feature("opened", "date"), Feature("born", "date"), "cards"])
+    explainer = clvq.Explainer(model, features=features)
+    row = {"opened": BEFORE, "born": born, "cards": 1.0}
+    cf = explainer.explain(row, target="yes")
+    page = report_html(explainer, cf, pictures=pictures)
+    for shown in (BEFORE, NEEDED, born):
+        assert shown.isoformat() in page
+    german = report_html(explainer, cf, pictures=False, text={"dates": "31.05.2024"})
+    assert "17.05.1990" in german
+    batch = explainer.explain_batch([row, row], target="yes")
+    ranges = explainer.ranges(cf)
+    assert ranges["opened"][0] == NEEDED
+    assert "with opened from 12.03.2024 to " in cf.text(dates="31.05.2024", ranges=ranges)
+    if pictures:
+        plots.plot_changes(cf, explainer)
+        plots.plot_changes(cf)
+        plots.plot_batch(batch)

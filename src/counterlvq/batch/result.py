@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import Any, final, overload
 
@@ -177,8 +178,40 @@ class CounterfactualBatch:
         answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if self.given.named is None:
             return answer
-        held = self.given.holding(np.array([row]), answer.values_with_gaps[None, :])
-        return replace(answer, as_given=held[0] if isinstance(held, list) else held)
+        return replace(answer, find_row=partial(self._held, row, answer.values_with_gaps))
+
+    def _held(self, row: int, values: Floats) -> Any:
+        held = self.given.holding(np.array([row]), values[None, :])
+        return held[0] if isinstance(held, list) else held
+
+    def sketch(self, index: int) -> Counterfactual:
+        """Answer of one row without its proof, as it was found: nothing is searched anew.
+
+        For texts and tables about many rows. Rows that break constraints, and such without an
+        answer, come as by ``batch[index]``, which says why.
+        """
+        status = Status(self.status[index])
+        outline = getattr(self.ask, "outline", None)
+        is_plain = status.has_answer and not self.breaks_rules[index] and self.gaps is None
+        if outline is None or not is_plain or self.given.named is None:
+            return self[index]
+        row = int(self.rows[index])
+        answer: Counterfactual | None = outline(
+            row,
+            values=self.values[index],
+            original_values=self.original_values[index],
+            status=status,
+            cost=float(self.cost[index]),
+            lower_bound=float(self.lower_bound[index]),
+            gap=float(self.gap[index]),
+            resolution=float(self.resolution[index]),
+            prototype=int(self.prototype[index]),
+            nearest=int(self.original_prototype[index]),
+        )
+        if answer is None:
+            return self[index]
+        held = partial(self._held, row, answer.values_with_gaps)
+        return replace(answer, check=self.check, respond=self.respond, find_row=held)
 
     def save_certificates(
         self, path: str | PathLike[str], *, model_apart: bool | str | PathLike[str] = False

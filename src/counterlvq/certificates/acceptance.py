@@ -210,7 +210,8 @@ class Acceptance:
         for item in self.template.conditionals:
             if item.applies_at(y, x):
                 excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
-                if not (excess <= give * item.rows.magnitude(counted, x)).all():
+                slacks = self.template.grid.slacks(item.rows.A)
+                if not (excess <= slacks.within(give, item.rows.magnitude(counted, x))).all():
                     return False
         return self.template.grid.holds(y, x)
 
@@ -374,7 +375,8 @@ class Acceptance:
         """Share of the cost that asking for a lead may leave open, about, (n,).
 
         Where more is open, an engine has done badly: the cost of a lead grows no faster than the
-        square of what has to be gained, unless constraints are in the way.
+        square of what has to be gained, unless constraints are in the way. An input that leads
+        already, or that has no rivals, has the less to gain the further it leads.
         """
         out = np.zeros(len(X))
         asked = least > 0
@@ -384,7 +386,7 @@ class Acceptance:
                 axis=1, initial=np.inf
             )
             share = np.full(behind.shape, np.inf)
-            np.divide(_OPEN * least[asked], behind, out=share, where=behind > 0)
+            np.divide(_OPEN * least[asked], np.abs(behind), out=share, where=behind != 0)
             out[asked] = share
         return out
 
@@ -402,7 +404,10 @@ class _Checks(NamedTuple):
     old: Floats  # (entries,) factor of the factual value
     value: Floats  # (k,)
     equality: NDArray[np.bool_]  # (k,)
-    w: Floats  # (d,)
+    most: Floats  # (k,) as in `Slacks`
+    least: Floats  # (k,)
+    is_exact: NDArray[np.bool_]  # (d,) columns on a grid
+    ways: Floats  # (2, d) price of one unit up and down
     L_start: NDArray[np.int64]  # (s + 1,)
     L_feature: NDArray[np.int64]
     L_factor: Floats
@@ -413,6 +418,7 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
     k, j, start = entries_of((A != 0) | (R != 0))
     r, c = template.cost_entries
+    slacks = template.grid.slacks(A)
     return _Checks(
         start=start,
         feature=j,
@@ -420,7 +426,10 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
         old=R[k, j],
         value=v,
         equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
-        w=np.array(template.w),  # a copy that can be written to; see `_writable`
+        most=slacks.most,
+        least=slacks.least,
+        is_exact=template.grid.step > 0,
+        ways=np.array(template.both_ways),  # a copy that can be written to; see `_writable`
         L_start=starts_of(r, template.L.shape[0]),
         L_feature=c,
         L_factor=template.cost_values,

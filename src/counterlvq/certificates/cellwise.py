@@ -94,8 +94,9 @@ class Singles:
         if out.size and data.has_gains:
             overtaking_costs(
                 data.F_diagonal, data.F, data.column_lengths, data.anchors, data.anchor_errors,
-                z, z_error, data.w, data.L_diagonal, data.inverse, data.inverse_blur, data.stretch,
-                data.movable, np.array(self.prototypes), np.array(self.rivals), float(margin), out,
+                z, z_error, data.ways, data.L_diagonal, data.inverse, data.inverse_blur,
+                data.stretch, data.movable, np.array(self.prototypes), np.array(self.rivals),
+                float(margin), out,
             )  # fmt: skip
         return out
 

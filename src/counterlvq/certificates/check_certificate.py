@@ -28,6 +28,7 @@ import struct
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction as Q
 from math import isfinite, isqrt, lcm, sqrt
@@ -40,14 +41,14 @@ FORMAT, VERSION = "counterlvq certificate", 1
 # an interval, each as a share of the numbers that meet; and a cost that was added up in doubles.
 EQUALITY, INEQUALITY, GRID, COST = Q(1, 2**40), Q(1, 2**50), Q(1, 2**44), Q(1, 2**40)
 # How near a value counts as a listed one, or in any case; and the most that is of a step.
-POINT, LEAST_NEAR, SHARE_OF_STEP = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8)
+POINT, LEAST_NEAR, SHARE_OF_STEP, SHARE_OF_SUM = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8), Q(1, 4)
 # Distances that differ by less than this share may be decided by the rounding of a foreign model.
 CLOSE = Q(1, 2**30)
 ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
 TINY = Q(1, 2**1100)  # less than any difference of doubles
 # Digits, in base two, to which matrices and sides of boxes are rounded, always to the safe side.
 BITS = 64
-LONGEST_LINE, MOST_PIECES = 1 << 28, 1 << 20
+LONGEST_LINE, PIECE, MOST_PIECES = 1 << 28, 1 << 20, 1 << 20
 Vector = list[Q]
 End = Q | float  # a rational number, or one of the two infinities: no other float is ever used
 Box = tuple[list[End], list[End]]  # smallest and largest change of each coordinate
@@ -98,12 +99,12 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def parsed(text: str) -> Any:
+def parsed(text: str | bytes) -> Any:
     """Read one line of JSON; every number becomes the rational number that its double is."""
     try:
         return json.loads(
-            text, parse_float=_double, parse_int=_whole, parse_constant=_no_number,
-            object_pairs_hook=_no_repeats,
+            text if isinstance(text, str) else text.decode("utf-8"), parse_float=_double,
+            parse_int=_whole, parse_constant=_no_number, object_pairs_hook=_no_repeats,
         )  # fmt: skip
     except RecursionError:
         raise Refused("it is nested too deeply") from None
@@ -163,8 +164,8 @@ SHAPES: dict[str, Any] = {
                  "margin": "amount", "tolerance": "amount"},
     "table column": Kinds({"real": {"name": "text", **_ENDS}, "grid": _STEPS, "steps": _STEPS,
                            "levels": {"name": "text", "levels": ["any", "level"]}}),
-    "cost": {"weights": ["amount", "column"], "switches": ["switch", "level column"],
-             "quadratic": "square|null"},
+    "cost": {"weights": ["amount", "column"], "decrease?": ["amount", "column"],
+             "switches": ["switch", "level column"], "quadratic": "square|null"},
     "switch": {"column": "level column", "prices": [["amount", "level"], "level"]},
     "square": Kinds({"diagonal": {"values": ["amount", "variable"]},
                      "factor": {"values": [["number", "variable"]]},
@@ -172,6 +173,7 @@ SHAPES: dict[str, Any] = {
     "constraint": Kinds({
         "linear": _LINEAR, "stays": _STAYS, "levels": _LEVELS, "values": _VALUES,
         "seen": {"column": "number column", **_ENDS},
+        "at most": {"count": "amount", "columns": ["column"]},
         "implies": {"when": Kinds({"levels": _LEVELS, "values": _VALUES}),
                     "then": [Kinds({"linear": _LINEAR, "stays": _STAYS, "levels": _LEVELS})]},
         "quadratic": {"columns": ["number column", "variable"], "square": "square",
@@ -184,7 +186,10 @@ SHAPES: dict[str, Any] = {
     "answer": {"row": "row|null", "cost": "amount|null", "lower_bound": "amount|null",
                "status": "status"},
     "row": ["number", "column"],
-    "proof": {"cells": ["cell"]},
+    "proof": {"cells?": ["cell"], "counted?": ["counted", "counted number"]},
+    "counted": Kinds({"count": {"column": "column", "held": "counted number",
+                                "changed": "counted number"},
+                      "cells": {"cells": ["cell"]}}),
     "cell": Kinds({"single": {**_CELL, "rival": "rival"}, "bound": {**_CELL, **_CHARGES},
                    "empty": {**_CELL, **_CHARGES},
                    "tree": {**_CELL, "nodes": ["node", "node number"]}}),
@@ -236,7 +241,7 @@ def _simple(name: str, item: Any, what: str, known: Known) -> Any:
     elif name == "text" and not isinstance(item, str):
         raise Refused(f"{what} is no text")
     elif name in known and not (isinstance(item, int) and is_number and item in known[name]):
-        raise Refused(f"{what} is {str(item)[:40]}, which is no {name}")
+        raise Refused(f"{what} is {str(item)[:40]!r}, which is no {name}")
     return item
 
 
@@ -328,10 +333,10 @@ def size(value: End) -> End:
     return -value if value < 0 else value
 
 
-def near(value: Q, x: Q, step: Q, share: Q = GRID) -> Q:
+def near(value: Q, x: Q, most: Q, share: Q = GRID) -> Q:
     """How far from the end of an interval a value counts as that end, seen from the input x."""
     found = max(share * max(abs(value), abs(x)), LEAST_NEAR)
-    return min(found, SHARE_OF_STEP * step) if step else found
+    return min(found, most) if most else found
 
 
 def decimal(value: End, up: bool) -> str:
@@ -355,6 +360,7 @@ class Model:
         self.classes, self.count = len(told["classes"]), len(self.labels)
         if not self.prototypes or not self.prototypes[0]:
             raise Refused("there are no prototypes")
+        refuse_repeats("classes", told["classes"])
         self.depth = len(self.prototypes[0])
         # Both kinds are added to squared distances; of the second only differences mean something.
         stated, metric = told["offsets"], told["metric"]
@@ -407,6 +413,13 @@ def _integers(rows: list[Any]) -> tuple[list[list[tuple[int, int]]], int]:
     return [[(j, int(a * unit)) for j, a in row if a] for row in pairs], unit
 
 
+def refuse_repeats(what: str, names: list[Any]) -> None:
+    """Names of classes or levels are texts, numbers or truths, one of each at least."""
+    kinds = [(type(name), name) for name in names if isinstance(name, str | int | Q)]
+    if not names or len({*kinds}) < len(names):
+        raise Refused(f"{what} are no names that can be told apart")
+
+
 class Column(NamedTuple):
     """One column of the user's table: a real number, a number on a grid, or levels."""
 
@@ -420,6 +433,7 @@ class Column(NamedTuple):
     def of(cls, told: Told) -> Column:
         """Take what a file says of a column."""
         if told["kind"] == "levels":
+            refuse_repeats("levels", told["levels"])
             return cls(-INF, INF, len(told["levels"]))
         step = told["step"] / told["parts"] if "step" in told else ZERO
         return cls(told["lower"], told["upper"], 0, step, told["kind"] == "steps")
@@ -486,6 +500,7 @@ class Question:
         ]  # fmt: skip
         self.has_grid = any(column.levels or column.step for column in self.columns) or any(
             each["kind"] in ("implies", "values") for each in stated)  # fmt: skip
+        self.limits = [each for each in stated if each["kind"] == "at most"]
         # Where a proof is a tree, bounds are about all inputs that count as answers.
         self.is_loosened = self.has_grid or model.is_local
         self.inverse = Inverse(self.curves, len(self.at_numbers))
@@ -493,7 +508,10 @@ class Question:
 
     def _read_cost(self, item: Any, clock: Clock) -> None:
         told = read("cost", item, "cost", {**self.known, "variable": self.at_numbers})
-        self.weights = told["weights"]
+        self.weights = told["weights"]  # of changes upwards
+        self.decrease = told.get("decrease", self.weights)
+        if any((not a) != (not b) for a, b in zip(self.weights, self.decrease, strict=True)):
+            raise Refused("a change is free in one direction and has a price in the other")
         self.switches = {each["column"]: each["prices"] for each in told["switches"]}
         for j in self.known["level column"]:
             if len(self.switches.get(j, ())) != self.columns[j].levels:
@@ -509,8 +527,8 @@ class Question:
                 raise Refused("a rule allows no level, or one that its column does not have")
         if kind == "implies" and len({part.get("sense", "==") for part in item["then"]}) > 1:
             raise Refused("an implication mixes equalities and inequalities")
-        if kind == "quadratic" and len(set(item["columns"])) < len(item["columns"]):
-            raise Refused("a quadratic constraint names a column twice")
+        if kind in ("quadratic", "at most") and len(set(item["columns"])) < len(item["columns"]):
+            raise Refused("a constraint names a column twice")
 
     def _read_map(self, item: Any) -> None:
         """Read ``z = offset + sum of parts``: a slope times (y - base), or a vector per level."""
@@ -546,6 +564,8 @@ class Row(NamedTuple):
     size: Q  # of the numbers that meet in it, beside those of `new`
     equality: bool = False
     give: Q = INEQUALITY  # what may be missed, as a share of the numbers that meet
+    most: End = INF  # and at most, where all of `new` are on a grid, or
+    least: Q = ZERO  # this share of the numbers
     when: Callable[[Box], bool] | None = None  # in which boxes it holds; None: everywhere
 
     def left(self, y: Vector) -> Q:
@@ -554,7 +574,8 @@ class Row(NamedTuple):
 
     def slack(self, sizes: Vector) -> Q:
         """Say what may be missed by values of these sizes."""
-        return self.give * sum([abs(a) * sizes[c] for c, a in self.new.items()], self.size)
+        size = sum([abs(a) * sizes[c] for c, a in self.new.items()], self.size)
+        return Q(min(self.give * size, max(self.most, self.least * size)))
 
 
 class Allowed:
@@ -563,13 +584,15 @@ class Allowed:
     def __init__(self, start: Q, column: Column) -> None:
         self.start, self.step = start, ONE if column.levels else column.step
         self.base = start if column.from_input else ZERO
+        self.is_from_input = column.from_input
+        self.most_near = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * self.step
         # What bounds are about; and the same with all that counts as an end.
         self.pieces: list[tuple[End, End]] = [(-INF, INF)]
         self.wide = self.pieces
 
     def meet(self, parts: list[tuple[End, End, Q, Q]]) -> None:
         """Keep what lies in one of some pieces; ends may give way by so much."""
-        if len(parts) * len(self.wide) > MOST_PIECES:
+        if len(parts) + len(self.wide) > MOST_PIECES:
             raise Refused(f"a column has more than {MOST_PIECES} pieces to be compared")
         exact = [(low, high) for low, high, _, _ in parts]
         loose = [(low - a, high + b) for low, high, a, b in parts]
@@ -586,7 +609,7 @@ class Allowed:
         """Return the number of the grid value that a change ends at, if it counts as one."""
         y = self.start + delta
         k, size = round((y - self.base) / self.step), max(abs(y - self.base), abs(self.base))
-        slack = min(GRID * max(size, self.step), SHARE_OF_STEP * self.step)
+        slack = min(GRID * max(size, self.step), self.most_near)
         return k if abs(self.value(k) - y) <= slack else None
 
     def takes(self, delta: Q) -> bool:
@@ -609,10 +632,12 @@ class Allowed:
     def _tick(self, delta: Q, way: int) -> Q:
         """Find the first change from `delta` on that ends on the grid, or none at all."""
         k = round((delta + self.start - self.base) / self.step)
-        ticks = [ZERO, *(self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2))]
+        ticks = [self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2)]
         # Where doubles lie further apart than the grid, nothing is rounded.
-        behind = [t for t in ticks if way * t >= way * delta]
-        return min(behind, key=lambda t: way * t, default=delta)
+        behind = [t for t in ticks if way * t >= way * delta] or [delta]
+        if way * delta <= 0:
+            behind.append(ZERO)
+        return min(behind, key=lambda t: way * t)
 
     def beyond(self, delta: Q, way: int) -> End:
         """Find the next allowed change behind one; itself where real numbers go on."""
@@ -623,8 +648,29 @@ class Allowed:
 
 
 def _common(some: list[tuple[End, End]], others: list[tuple[End, End]]) -> list[tuple[End, End]]:
-    both = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
-    return sorted((low, high) for low, high in both if low <= high)
+    """Keep what two lists of pieces have in common; those of one list may overlap."""
+    out: list[tuple[End, End]] = []
+    some, others = _joined(some), _joined(others)
+    i = j = 0
+    while i < len(some) and j < len(others):
+        low, high = max(some[i][0], others[j][0]), min(some[i][1], others[j][1])
+        if low <= high:
+            out.append((low, high))
+        if some[i][1] <= others[j][1]:
+            i += 1
+        else:
+            j += 1
+    return out
+
+
+def _joined(pieces: list[tuple[End, End]]) -> list[tuple[End, End]]:
+    out: list[tuple[End, End]] = []
+    for low, high in sorted(piece for piece in pieces if piece[0] <= piece[1]):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(high, out[-1][1])
+        else:
+            out.append((low, high))
+    return out
 
 
 class Seen:
@@ -641,7 +687,8 @@ class Seen:
         self.spans: list[range] = []  # the coordinates of each column
         self.codes: list[list[int]] = []  # and the levels that they stand for
         self.start: Vector = []
-        self.w: Vector = []  # the cost is sum w |delta| + M(delta)
+        self.w: Vector = []  # the cost is sum w |delta| + tilt delta + M(delta)
+        self.tilt: Vector = []  # half of what a unit costs more upwards than downwards
         self.is_level: list[bool] = []
         self.allowed: list[Allowed | None] = []
         for j, column in enumerate(question.columns):
@@ -652,7 +699,9 @@ class Seen:
             start = ZERO if column.levels else x[j]
             prices = [question.switches[j][self.own[j]][code] for code in codes]
             self.start += [start] * size
-            self.w += prices if column.levels else [question.weights[j]]
+            up, down = question.weights[j], question.decrease[j]
+            self.w += prices if column.levels else [(up + down) / 2]
+            self.tilt += [ZERO] * size if column.levels else [(up - down) / 2]
             self.is_level += [bool(column.levels)] * size
             is_free = not (column.levels or column.step)
             self.allowed += [None if is_free else Allowed(start, column) for _ in range(size)]
@@ -661,6 +710,7 @@ class Seen:
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
         self.rows = [row for item in question.constraints for row in self._rows(item)]
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
+        self.rows = [self._limited(row) for row in self.rows]
         for item in question.constraints:
             self._part(item)
         self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
@@ -700,6 +750,15 @@ class Seen:
                 if row.give == EQUALITY:  # the other half of an equality
                     yield row._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
 
+    def _limited(self, row: Row) -> Row:
+        """On a grid the sides of a condition have a least difference: a share of it is missed."""
+        grid = [(abs(a), self.allowed[c]) for c, a in row.new.items()]
+        apart = [a * allowed.step for a, allowed in grid if allowed is not None and allowed.step]
+        if not apart or len(apart) < len(grid):
+            return row
+        is_rounded = any(g.step.denominator > 1 or g.is_from_input for _, g in grid if g)
+        return row._replace(most=SHARE_OF_STEP * min(apart), least=INEQUALITY * is_rounded)
+
     def _own_rows(self, j: int) -> Iterator[Row]:
         column, span = self.question.columns[j], self.spans[j]
         if not column.levels:
@@ -731,7 +790,8 @@ class Seen:
         An end that is left out takes with it what is nearer than a quarter of that; one that the
         input counts as is moved to the input.
         """
-        x, step = self.x[item["column"]], self.question.columns[item["column"]].step
+        x, column = self.x[item["column"]], self.question.columns[item["column"]]
+        most = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * column.step
         by = sum([a * self.x[j] for j, a in item["old"].items()], ZERO)
         for part in item["parts"]:
             ends: list[End] = []
@@ -741,7 +801,7 @@ class Seen:
                 end, give = part[key], ZERO
                 if isinstance(end, Q):
                     end += by
-                    give = near(end, x, step, share)
+                    give = near(end, x, most, share)
                     if part.get(flag):
                         end, give = end + sign * give / 4, ZERO
                     elif 0 < sign * (end - x) <= give:
@@ -772,18 +832,24 @@ class Seen:
 
     def cost(self, delta: Vector) -> Q:
         """Price a change."""
-        return dot(self.w, [abs(t) for t in delta]) + quadratic(self.M, delta)
+        flat = dot(self.w, [abs(t) for t in delta]) + dot(self.tilt, delta)
+        return flat + quadratic(self.M, delta)
+
+    def prices(self, signs: Sequence[Q | int]) -> Vector:
+        """Price of one unit where the sign of a change is known, else the lesser one."""
+        return [w + t if s > 0 else w - t if s < 0 else w - abs(t)
+                for w, t, s in zip(self.w, self.tilt, signs, strict=True)]  # fmt: skip
 
     def resolution(self, delta: Vector) -> Q:
-        """Price eight units of rounding of each number that changes."""
-        blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not level else ZERO
-                for x, t, level in zip(self.start, delta, self.is_level, strict=True)]  # fmt: skip
+        """Price eight units of rounding of each real number that changes; a grid has none."""
+        blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not (at and at.step) else ZERO
+                for x, t, at in zip(self.start, delta, self.allowed, strict=True)]  # fmt: skip
         slopes, curve = [ZERO] * self.width, ZERO
         for (i, j), a in self.M.items():
             slopes[i] += a * delta[j]
             slopes[j] += a * delta[i]
             curve += abs(a) * blur[i] * blur[j]
-        return dot(self.w, blur) + dot([abs(s) for s in slopes], blur) + curve
+        return dot(self.prices(delta), blur) + dot([abs(s) for s in slopes], blur) + curve
 
     # The space of the model, and the cell of a prototype: its distance less that of a rival is
     # at most -margin.
@@ -1173,8 +1239,8 @@ class Asked:
         self.slacks = self._slacks()
         self.roots: dict[End, Box | None] = {}
 
-    def cells(self, proof: Any) -> dict[int, list[Told]]:
-        """Read a proof: what is said of the cell of each prototype of a wished-for label."""
+    def proof(self, item: Any) -> Told:
+        """Read a proof: cells, or a tree of columns that are held or counted as changed."""
         seen = self.seen
         known = {
             **self.question.known, "rival": {*self.rivals}, "wished-for prototype": {*self.targets},
@@ -1182,14 +1248,23 @@ class Asked:
             "quadratic condition": range(len(self.question.forms)),
             "stepped coordinate": {c for c, allowed in enumerate(seen.allowed) if allowed},
         }  # fmt: skip
-        out: dict[int, list[Told]] = {}
-        for item in read("proof", proof, "proof", known)["cells"]:
-            if item["kind"] == "tree":
-                _check_tree(item["nodes"])
-            if item["kind"] == "single" and self.model.is_local:
+        told: Told = read("proof", item, "proof", known)
+        if len(told) != 1:
+            raise Refused("a proof is either about cells or about what is counted")
+        nodes = told.get("counted", [{"kind": "cells", **told}])
+        _check_tree(nodes, "count", ("held", "changed"))
+        for cell in [each for node in nodes for each in node.get("cells", ())]:
+            if cell["kind"] == "tree":
+                _check_tree(cell["nodes"], "cut", ("low", "high"))
+            if cell["kind"] == "single" and self.model.is_local:
                 raise Refused("a cell of a local metric cannot be ruled out by one slope")
-            out.setdefault(item["prototype"], []).append(item)
-        return out
+        return told
+
+    def cells(self, item: Any) -> dict[int, list[Told]]:
+        """Read a proof about cells: what is said of that of each wished-for prototype."""
+        if "cells" not in item:
+            raise Refused("the proof is about what is counted, and not about cells alone")
+        return _by_prototype(self.proof(item)["cells"])
 
     # The answer.
 
@@ -1209,6 +1284,9 @@ class Asked:
         for n, form in enumerate(self.question.forms):
             if form.at(row) > 0:
                 raise Refused(f"the answer is none: the quadratic condition {n} does not hold")
+        for limit in self.question.limits:
+            if sum(row[j] != seen.x[j] for j in limit["columns"]) > limit["count"]:
+                raise Refused("the answer is none: more columns change than may")
         exact, blur = seen.cost(delta), seen.resolution(delta)
         if abs(exact - cost) > COST * exact + blur:
             raise Refused(f"the answer costs {decimal(exact, False)}, not what is claimed")
@@ -1266,25 +1344,27 @@ class Asked:
         if cap not in self.roots:
             (low, high), loosened = map(list, self.sides), self.question.is_loosened
             for c in range(self.seen.width):
-                far = self._reach(c, cap)
-                low[c], high[c] = max(low[c], -far), min(high[c], far)
+                down, up = self._reach(c, cap)
+                low[c], high[c] = max(low[c], -down), min(high[c], up)
             for form in self.question.forms if loosened else ():
                 self._around(form, low, high)
             self.roots[cap] = self.narrowed((low, high)) if loosened else _filled((low, high))
         return self.roots[cap]
 
-    def _reach(self, c: int, cap: End) -> End:
-        """How far a change of cost at most `cap` can go along one coordinate."""
+    def _reach(self, c: int, cap: End) -> tuple[End, End]:
+        """How far a change of cost at most `cap` can go along one coordinate, down and up."""
         if not isinstance(cap, Q):
-            return INF
+            return INF, INF
         # Rounded up to 16 digits of two: points of tangency are those of the box for that cost.
         seen, cap = self.seen, rounded(cap, True, 16)
-        far: End = rounded(cap / seen.w[c], True) if seen.w[c] else INF
+        far: End = INF
         if c in seen.at:
             stretch = self.question.inverse.along(seen.at.index(c), self.clock)
             if isinstance(stretch, Q):
-                far = min(far, rounded(root(cap * stretch), True))
-        return far
+                far = rounded(root(cap * stretch), True)
+        down, up = (min(far, rounded(cap / price, True)) if price else far
+                    for price in (seen.w[c] - seen.tilt[c], seen.w[c] + seen.tilt[c]))  # fmt: skip
+        return down, up
 
     def _around(self, form: Form, low: list[End], high: list[End]) -> None:
         """Keep the box around an ellipsoid; what has slopes beside the square has none here."""
@@ -1404,10 +1484,10 @@ class Asked:
 
     def _add_cost_products(self, out: Sum, told: Told, box: Box, cap: Q) -> None:
         """Take off ``(cap - sum_l w_l |delta_l|) (|delta_j| - least_j)`` times a share."""
-        w = self.seen.w
         share = {j: s for j, s in told.get("share", {}).items() if s > 0}
         signs = {(i, j): s for i, j, s in told.get("signs", ())}
         least, sign = _least_sizes(box)
+        w = self.seen.prices(sign)
         spent = sum([s * least[j] for j, s in share.items()], ZERO)
         pairs: Terms = {}
         for j, s in share.items():
@@ -1429,7 +1509,8 @@ class Asked:
         With r at least the root of ``left * a' M^-1 a`` neither factor is negative, where `left` is
         what absolute changes leave of the cost.
         """
-        seen, left = self.seen, cap - dot(self.seen.w, _least_sizes(box)[0])
+        seen, (least, signs) = self.seen, _least_sizes(box)
+        left = cap - dot(seen.prices(signs), least)
         for key, side, sign in (("from_low", box[0], 1), ("from_high", box[1], -1)):
             for c, a in told.get(key, ()) if left > 0 else ():
                 end, stretch = side[c], self.question.inverse.of(a, self.clock)
@@ -1453,6 +1534,7 @@ class Asked:
             if with_cost:
                 total.add(ONE, seen.M)
                 total.w = [a + b for a, b in zip(total.w, seen.w, strict=True)]
+                total.lean(ONE, seen.tilt)
             point = told.get("point") or [ZERO] * seen.width
             least = total.least(box, point, self.clock)
             corrected = None
@@ -1557,7 +1639,49 @@ class Asked:
 
         With `empty`, only what shows that there is none counts.
         """
-        entries = self.cells(proof)
+        told = self.proof(proof)
+        if "counted" in told:
+            return self._counted(told["counted"], cap, empty)
+        return self._over_cells(_by_prototype(told["cells"]), cap, empty)
+
+    def _counted(self, nodes: list[Told], cap: End, empty: bool) -> End:
+        """Least over the parts left whole: each column is held, or counts as changed.
+
+        Once as many count as may change, all others of a limit are held.
+        """
+        found: End = INF
+        nothing: frozenset[int] = frozenset()
+        waiting = [(0, nothing, nothing)]
+        while waiting:
+            self.clock.look()
+            at, held, changed = waiting.pop()
+            stays, node, too_many = held, nodes[at], False
+            for limit in self.question.limits:
+                counted = len(changed & {*limit["columns"]})
+                too_many = too_many or counted > limit["count"]
+                if counted == limit["count"]:
+                    stays = stays | ({*limit["columns"]} - changed)
+            if too_many:
+                continue
+            if node["kind"] == "count":
+                waiting.append((node["held"], held | {node["column"]}, changed))
+                waiting.append((node["changed"], held, changed | {node["column"]}))
+            else:
+                part = self._holding(stays)
+                found = min(found, part._over_cells(_by_prototype(node["cells"]), cap, empty))
+        return found
+
+    def _holding(self, columns: frozenset[int]) -> Asked:
+        """Ask the same with some columns as they are."""
+        out = copy(self)
+        low, high = map(list, self.sides)
+        for c in [c for j in columns for c in self.seen.spans[j]]:
+            low[c], high[c] = max(low[c], ZERO), min(high[c], ZERO)
+        out.sides, out.roots = (low, high), {}
+        out.slacks = out._slacks()
+        return out
+
+    def _over_cells(self, entries: dict[int, list[Told]], cap: End, empty: bool) -> End:
         found: End = INF
         # Without rivals all cells are one.
         for i in self.targets if self.rivals else [*entries, *self.targets][:1]:
@@ -1589,9 +1713,9 @@ class Asked:
         if kind == "bound":
             value = ZERO if empty else max(ZERO, self.bound(i, told, box, cap, with_cost=True)[0])
             return INF if value > cap else value
-        value = self.bound(i, told, box, cap, with_cost=False)[0]
+        value, used = self.bound(i, told, box, cap, with_cost=False)
         # Where an earlier rival is charged for, it has to be beaten, and not only tied with.
-        charged = [k for k, y in told.get("rivals", {}).items() if y > 0]
+        charged = [k for k, y in used.get("rivals", {}).items() if y > 0]
         strict = not self.margin and not self.is_told and any(k < i for k in charged)
         return INF if value > 0 or (value == 0 and strict) else ZERO
 
@@ -1611,7 +1735,9 @@ class Asked:
             return behind * behind / gain if isinstance(gain, Q) and gain else ZERO
         if any(s and not w for s, w in zip(n, seen.w, strict=True)):
             return ZERO
-        return behind / max([abs(s) / w for s, w in zip(n, seen.w, strict=True) if s])
+        # Where the slope rises, it is a change downwards that gains.
+        prices = seen.prices([-s for s in n])
+        return behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
 
     def _tree(self, i: int, nodes: list[Told], cap: End, empty: bool) -> End:
         """Least bound over the parts that are left whole: they hold all cheaper changes."""
@@ -1652,11 +1778,18 @@ class Asked:
         return self.narrowed(box) if box and self.question.has_grid else box
 
 
-def _check_tree(nodes: list[Told]) -> None:
+def _by_prototype(cells: list[Told]) -> dict[int, list[Told]]:
+    out: dict[int, list[Told]] = {}
+    for item in cells:
+        out.setdefault(item["prototype"], []).append(item)
+    return out
+
+
+def _check_tree(nodes: list[Told], parted: str, keys: tuple[str, str]) -> None:
     """Refuse what is no tree: children stand behind their parents, and have one each."""
     children: set[int] = set()
     for at, node in enumerate(nodes):
-        for key in ("low", "high") if node["kind"] == "cut" else ():
+        for key in keys if node["kind"] == parted else ():
             if node[key] <= at or node[key] in children:
                 raise Refused("the nodes are no tree: a part stands before what it is of")
             children.add(node[key])
@@ -1703,9 +1836,12 @@ class Verdict:
         self.is_closed = False  # to the tolerance of the question, or to the last digits
 
     def __str__(self) -> str:
-        cost, gap = decimal(self.cost, True), decimal(self.gap, True)
+        cost, bound, gap = decimal(self.cost, True), decimal(self.bound, False), self.gap
+        if isinstance(self.cost, Q) and isinstance(self.bound, Q) and self.cost > 0:
+            # That of the printed digits, which is never smaller.
+            gap = max((Q(cost) - Q(bound)) / Q(cost), ZERO)
         told = " as told" if self.is_told else ""
-        return f"cost {cost} bound {decimal(self.bound, False)} gap {gap}{told}"
+        return f"cost {cost} bound {bound} gap {decimal(gap, True)}{told}"
 
 
 class Certificate:
@@ -1781,20 +1917,21 @@ TROUBLE = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, 
 
 
 def verdicts(
-    lines: Iterator[str], apart: Any = None, seconds: float = 600.0
+    lines: Iterator[bytes], apart: Any = None, seconds: float = 600.0
 ) -> Iterator[tuple[int, Verdict | str]]:
     """Check a file line by line: the number of a line, and what is verified or why it is not."""
     certificate: Certificate | None = None
-    at = 0
+    at, is_bare = 0, True
     for at, line in enumerate(lines, 1):
         if not line.strip():
             continue
         try:
             if len(line) > LONGEST_LINE:
-                raise Refused(f"it is longer than {LONGEST_LINE} letters")
+                raise Refused(f"it is longer than {LONGEST_LINE} bytes")
             if certificate is None:
                 certificate = Certificate(parsed(line), apart, seconds)
             else:
+                is_bare = False
                 yield at, certificate.check(parsed(line))
         except Refused as error:
             yield at, str(error)
@@ -1804,14 +1941,37 @@ def verdicts(
             return
     if certificate is None:
         yield 1, "the file is empty"
+    elif is_bare:
+        yield at, "there is no answer in it"
 
 
-def short_lines(file: Any) -> Iterator[str]:
-    """Read lines without making room for more than one of the longest."""
-    while line := file.readline(LONGEST_LINE + 1):
-        yield line
-        if len(line) > LONGEST_LINE:
+def short_lines(file: Any) -> Iterator[bytes]:
+    """Read lines without making room for more than one of the longest.
+
+    Of a long line that is no object by how it begins, or holds a zero, no more is read.
+    """
+    while line := file.readline(PIECE):
+        parts, size, is_object = [line], len(line), line.lstrip()[:1] in (b"", b"{")
+        while line[-1:] != b"\n" and is_object and b"\0" not in line and size <= LONGEST_LINE:
+            line = file.readline(PIECE)
+            if not line:
+                break
+            parts.append(line)
+            size += len(line)
+        yield b"".join(parts)
+        if size >= PIECE and line and line[-1:] != b"\n":
             return
+
+
+def beginning(file: Any) -> bytes:
+    """Read a file that is one object, up to its first zero."""
+    parts, size = list[bytes](), 0
+    while size <= LONGEST_LINE and (part := file.read(PIECE)):
+        parts.append(part)
+        size += len(part)
+        if b"\0" in part:
+            break
+    return b"".join(parts)
 
 
 def main(words: list[str], say: Callable[[str], None] = print) -> int:
@@ -1824,18 +1984,22 @@ def main(words: list[str], say: Callable[[str], None] = print) -> int:
     try:
         apart = None
         if options.model:
-            with open(options.model, encoding="utf-8") as file:
-                apart = parsed(file.read(LONGEST_LINE))
-        with open(options.file, encoding="utf-8") as file:
+            with open(options.model, "rb") as file:
+                apart = parsed(beginning(file))
+        with open(options.file, "rb") as file:
             for at, found in verdicts(short_lines(file), apart, options.seconds):
                 is_good = is_good and isinstance(found, Verdict)
                 word = "VERIFIED" if isinstance(found, Verdict) else "REFUTED"
-                say(f"{word} {at} " + " ".join(str(found).split())[:500])
-    except (OSError, UnicodeDecodeError, Refused) as error:
+                told = " ".join(str(found).split())[:500].encode("utf-8", "backslashreplace")
+                say(f"{word} {at} {told.decode('utf-8')}")
+    except (OSError, Refused) as error:
         say(f"REFUTED 1 the file cannot be read: {error}")
         return 1
     return 0 if is_good else 1
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit(130)

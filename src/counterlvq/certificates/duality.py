@@ -108,8 +108,8 @@ class Grounds:
         low, high = self.limits
         data = self.stated
         reach = CostReach(data.stretch, data.inverse, data.inverse_blur)
-        far = cost_limits(data.w, data.L, cap, reach)
-        return np.maximum(low, -far), np.minimum(high, far)
+        up, down = cost_limits(data.ways, data.L, cap, reach)
+        return np.maximum(low, -down), np.minimum(high, up)
 
     def lower_bound(self, proof: Proof, cap: float, margin: float = 0.0) -> float:
         """Cost that no change of the cell undercuts, at most `cap`.
@@ -135,7 +135,7 @@ class Grounds:
         least, rounding = cell_value(
             data.F_diagonal, data.F, data.column_lengths, data.anchors, data.anchor_errors,
             z, z_error, self._x, data.A, data.R, data.v, data.equality,
-            data.w if with_cost else np.zeros(d),
+            data.ways if with_cost else np.zeros((2, d)),
             data.L_diagonal if with_cost else nothing,
             data.L if with_cost else np.zeros((0, d)),
             max(proof.prototype, 0), np.array(proof.rivals, dtype=np.int64),
@@ -183,8 +183,10 @@ class Grounds:
         )
         if any(a is not None and b is not None and a > b for a, b in zip(low, high, strict=True)):
             return None
+        up, down = (fractions_of(way) if with_cost else [Fraction(0)] * d for way in data.ways)
         total = ExactSum(
-            fractions_of(data.w) if with_cost else [Fraction(0)] * d,
+            up,
+            down,
             low,
             high,
             [Fraction(0)] * d,

@@ -33,7 +33,7 @@ def contradicts_exactly(
         for ends in (box.lower, box.upper)
     )
     nothing = [Fraction(0)] * program.width
-    least = ExactSum(nothing, low, high, nothing, Fraction(0), charged + rows).least()
+    least = ExactSum(nothing, nothing, low, high, nothing, Fraction(0), charged + rows).least()
     return least is not None and least.value > 0
 
 

@@ -57,7 +57,8 @@ class ExactLeast:
 class ExactSum:
     """Cost, charged conditions and a box; `least` is what no change in it undercuts."""
 
-    w: list[Fraction]  # (d,) cost of absolute changes
+    up: list[Fraction]  # (d,) price of one unit upwards
+    down: list[Fraction]  # (d,) and downwards
     low: list[Fraction | None]  # None without an end
     high: list[Fraction | None]
     slope: list[Fraction]  # of what is not to be corrected: tangents
@@ -97,18 +98,20 @@ class ExactSum:
         return [
             j
             for j, s in enumerate(slope)
-            if (self.low[j] is None and s > self.w[j]) or (self.high[j] is None and -s > self.w[j])
+            if (self.low[j] is None and s > self.down[j])
+            or (self.high[j] is None and -s > self.up[j])
         ]
 
     def _least(self, j: int, slope: Fraction) -> Fraction:
-        low, high, w = self.low[j], self.high[j], self.w[j]
+        low, high = self.low[j], self.high[j]
         ends = [end for end in (low, high) if end is not None]
         nearest = Fraction(0)
         if low is not None:
             nearest = max(nearest, low)
         if high is not None:
             nearest = min(nearest, high)
-        return min(w * abs(end) + slope * end for end in [*ends, nearest])
+        price = {True: self.up[j], False: -self.down[j]}
+        return min((price[end > 0] + slope) * end for end in [*ends, nearest])
 
     def _corrected(self, slope: list[Fraction], loose: list[int]) -> list[Fraction] | None:
         """Correct the multipliers so that nothing falls along the loose features.
@@ -122,8 +125,8 @@ class ExactSum:
             range(len(self.charged)),
             key=lambda k: (not self.charged[k].is_free, -abs(self.charged[k].multiplier)),
         )
-        # The slope goes to the nearest value that does not fall: w, or -w.
-        wanted = [(self.w[j] if slope[j] > 0 else -self.w[j]) - slope[j] for j in loose]
+        # The slope goes to the nearest value that does not fall.
+        wanted = [(self.down[j] if slope[j] > 0 else -self.up[j]) - slope[j] for j in loose]
         rows = [[self.charged[k].row[j] for k in order] + [wanted[n]] for n, j in enumerate(loose)]
         step = _solved(rows)
         if step is None:

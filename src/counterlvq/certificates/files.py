@@ -18,6 +18,7 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.certificate import Certificate
+from counterlvq.certificates.counted import CountedCertificate, CountedQuestion
 from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
@@ -42,8 +43,8 @@ class Numbering:
 
 
 def proof_values(
-    certificate: Certificate,
-    question: Question | BoxQuestion,
+    certificate: Certificate | None,
+    question: Question | BoxQuestion | CountedQuestion,
     numbering: Numbering,
     cap: float,
     goal: float,
@@ -53,6 +54,8 @@ def proof_values(
 
     `cap` is the cost of the answer, inf without one.
     """
+    if isinstance(certificate, CountedCertificate) and isinstance(question, CountedQuestion):
+        return {"counted": _counted(certificate, question, numbering, cap, goal, margin)}
     cells: list[Values] = []
     if isinstance(certificate, CellCertificate) and isinstance(question, Question):
         cells = _Cells(certificate, question, numbering, cap, goal, margin).values()
@@ -61,6 +64,31 @@ def proof_values(
             nodes = _Nodes(tree, question, numbering, cap, goal, margin).values()
             cells.append({"prototype": int(tree.prototype), "kind": "tree", "nodes": nodes})
     return {"cells": cells}
+
+
+def _counted(
+    tree: CountedCertificate,
+    question: CountedQuestion,
+    numbering: Numbering,
+    cap: float,
+    goal: float,
+    margin: float,
+) -> list[Values]:
+    """Write a tree of columns that are held or counted, and the proofs of the parts left whole."""
+    out: list[Values] = []
+    stays = tree.held_at(question.limits)
+    for node, (column, part) in enumerate(zip(tree.column, tree.parts, strict=True)):
+        if column >= 0:
+            ends = {"held": tree.held[node], "changed": tree.changed[node]}
+            out.append({"kind": "count", "column": column, **ends})
+            continue
+        held = stays[node]
+        told: Values = {"cells": []}
+        if held is not None:
+            asked = question.holding(held)
+            told = proof_values(part, asked, numbering, cap, goal, margin)
+        out.append({"kind": "cells", **told})
+    return out
 
 
 @final

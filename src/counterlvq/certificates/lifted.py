@@ -4,7 +4,8 @@ The cell of a prototype with a metric of its own is not convex. What holds in it
 quadratic conditions in the change ``delta``, and over a box ``lower <= delta <= upper`` some
 more hold by themselves: products of distances to the sides of the box are not negative, nor
 are those of what is left of the cost, ``cap - sum_l w_l |delta_l|``, with how far
-``|delta_j|`` is above the least that it can be; and for quadratic costs no vector g makes
+``|delta_j|`` is above the least that it can be (where up and down have prices of their own, w is
+the one that the box leaves open, or the lesser); and for quadratic costs no vector g makes
 ``(|g| sqrt(cap) + g'L delta)`` times the distance to a side negative.
 
 Charge non-negative multipliers for any of these and add them to the cost: the sum lies below the
@@ -45,12 +46,12 @@ def lifted_bound(
         if not prices.charges_anything and (box.upper - box.lower > NO_ROOM * box.most).any():
             # Nothing but the cost: what the least absolute changes amount to. Of a single point,
             # up to rounding, the sum below tells the whole cost.
-            least = float(program.w @ box.least) * (1.0 - (program.width + 4) * UNIT)
+            least = float(_prices_in(program, box) @ box.least)
+            least *= 1.0 - (program.width + 4) * UNIT
             return min(cap, least) if np.isfinite(least) else 0.0
         total = _charged(problem, prices, box, cap)
-        L = np.abs(program.L)
-        total.add(H=(program.L.T @ program.L, L.T @ L), w=(program.w, np.abs(program.w)))
-        value = _value(total, problem, prices, box)
+        _add_cost(total, program)
+        value = _value(total, problem, prices, box, with_cost=True)
     # Costs are never negative, so 0 is the bound of last resort.
     return float(min(cap, max(0.0, value))) if np.isfinite(value) else 0.0
 
@@ -62,7 +63,8 @@ def lifted_contradiction(
     if box.is_empty:
         return True
     with np.errstate(all="ignore"):
-        value = _value(_charged(problem, prices, box, cap), problem, prices, box)
+        total = _charged(problem, prices, box, cap)
+        value = _value(total, problem, prices, box, with_cost=False)
     return bool(np.isfinite(value) and value > 0)
 
 
@@ -74,13 +76,15 @@ def lifted_tangency(
     with np.errstate(all="ignore"):
         total = _charged(problem, prices, box, cap)
         if with_cost:
-            L = np.abs(program.L)
-            total.add(H=(program.L.T @ program.L, L.T @ L), w=(program.w, np.abs(program.w)))
+            _add_cost(total, program)
     return point_of_tangency(total, _usable(prices.point), box)
 
 
-def _value(total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box) -> float:
-    return least_over_box(total, _usable(prices.point), box, partial(_exact_slope, problem, prices))
+def _value(
+    total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, *, with_cost: bool
+) -> float:
+    exact_slope = partial(_exact_slope, problem, prices, with_cost)
+    return least_over_box(total, _usable(prices.point), box, exact_slope)
 
 
 def _charged(problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float) -> Sum:
@@ -113,9 +117,25 @@ def _charged(problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap
     )
     _add_conditions(total, program, prices.linear)
     _add_products(total, prices, box)
-    _add_cost_products(total, prices, program.w, cap, box)
+    _add_cost_products(total, prices, _prices_in(program, box), cap, box)
     _add_ball_products(total, prices, program, cap, box)
     return total
+
+
+def _add_cost(total: Sum, program: Program) -> None:
+    """Add the cost itself; prices that differ up and down are a kink and a slope."""
+    L, (weights, tilt) = np.abs(program.L), program.tilted
+    size = None if program.ways is None else program.ways.sum(axis=0)
+    total.add(
+        H=(program.L.T @ program.L, L.T @ L),
+        h=None if size is None else (tilt, size),
+        w=(weights, np.abs(weights) if size is None else size),
+    )
+
+
+def _prices_in(program: Program, box: Box) -> Floats:
+    """Price that no unit of change undercuts within a box, (d,)."""
+    return program.prices_for(box.sign)
 
 
 def _mixed(charge: Floats, Q: Floats) -> Floats:
@@ -210,7 +230,7 @@ def _add_ball_products(
 
     `left` is what absolute changes leave of the cost of a known answer, at the most.
     """
-    L, spent = program.L, float(program.w @ box.least)
+    L, spent = program.L, float(_prices_in(program, box) @ box.least)
     n = (program.width + L.shape[0] + 8) * UNIT
     left = cap - spent + n * (cap + spent)
     if not 0.0 < left < np.inf:
@@ -235,8 +255,12 @@ def _add_ball_products(
         )
 
 
-def _exact_slope(problem: NonconvexProgram, prices: LiftedMultipliers, j: int) -> Fraction | None:
+def _exact_slope(
+    problem: NonconvexProgram, prices: LiftedMultipliers, with_cost: bool, j: int
+) -> Fraction | None:
     """Slope of what is charged along one feature, without rounding; None if it is not linear.
+
+    With the cost, that of the cost beside its kink as well.
 
     Where a box has no end, only a slope of exactly nothing is none.
     """
@@ -252,6 +276,9 @@ def _exact_slope(problem: NonconvexProgram, prices: LiftedMultipliers, j: int) -
         (_prices(linear.nu), np.array([quadric.h[j] for quadric in program.quadrics])),
     ]
     total = Fraction(0)
+    if with_cost and program.ways is not None:
+        up, down = program.ways[:, j].tolist()
+        total += (Fraction(up) - Fraction(down)) / 2
     for prices_of, slopes in parts:
         for k in np.flatnonzero((prices_of != 0) & (slopes != 0)):
             total += Fraction(float(prices_of[k])) * Fraction(float(slopes[k]))

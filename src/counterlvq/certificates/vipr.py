@@ -24,7 +24,8 @@ _ZERO = Fraction(0)
 # How often rows narrow the sides of a box.
 _SWEEPS = 4
 # Constraints that part what is allowed, and what they do.
-_PARTING = {"values": "allows some values only", "implies": "holds under a condition"}
+_PARTING = {"values": "allows some values only", "implies": "holds under a condition",
+            "at most": "counts changes"}  # fmt: skip
 # A side of a real number that moves by less than this share of its size is not worth a step.
 _WORTH = Fraction(1, 2**20)
 
@@ -63,6 +64,8 @@ def _refuse_others(question: checker.Question) -> None:
         raise NotExpressible("the model has local metrics")
     if question.curves:
         raise NotExpressible("the cost has squares")
+    if question.weights != question.decrease:
+        raise NotExpressible("the cost has other prices upwards than downwards")
     if question.forms:
         raise NotExpressible("a constraint is quadratic")
     for kind, words in _PARTING.items():

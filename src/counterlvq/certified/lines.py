@@ -10,14 +10,16 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from counterlvq.certificates import check_certificate as exactly
+from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.counted import CountedQuestion
 from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.certificates.files import proof_values
+from counterlvq.certificates.questions import Question
 from counterlvq.certified.statement import model_values, numbering_of, question_values
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.prepared import Prepared
-from counterlvq.problem.targets import wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
@@ -31,6 +33,11 @@ class Explains(Protocol):
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Everything seen from rows with the levels of this one."""
+
+    def question_for(
+        self, row: Floats, target: tuple[Any, ...]
+    ) -> Question | BoxQuestion | CountedQuestion:
+        """State what is asked about a row."""
 
 
 @final
@@ -91,7 +98,8 @@ class Writer:
         view = self.explainer.prepared_for(cf.original_values)
         out = self._claimed(cf, view)
         self._written += 1
-        is_tree = any(cell["kind"] == "tree" for cell in out["proof"]["cells"])
+        cells = out["proof"].get("cells", [{"kind": "tree"}])
+        is_tree = any(cell["kind"] == "tree" for cell in cells)
         bound = out["answer"]["lower_bound"]
         is_more = (np.inf if bound is None else bound) > cf.lower_bound
         if not is_tree and not is_more and view.rules.says is None:
@@ -111,8 +119,7 @@ class Writer:
         has_answer = cf.status.has_answer
         targets = {key_of(plain(label)) for label in cf.target}
         classes = view.model.classes.tolist()
-        mask = wished_prototypes(view.model, cf.target, -1)
-        question = view.answers.question(view.inner(cf.original_values), mask)
+        question = self.explainer.question_for(cf.original_values, cf.target)
         margin, cap = view.asked.margin or 0.0, cf.cost if has_answer else np.inf
         goal = np.inf if cf.status is Status.INFEASIBLE else cf.lower_bound
         if goal == 0.0 < cap:

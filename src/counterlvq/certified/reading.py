@@ -9,12 +9,13 @@ import numpy as np
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
+from counterlvq.numeric.memory import FLOAT
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.pipelines.source import source_of
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Condition, Constraint
-from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
     Implication,
@@ -31,6 +32,8 @@ from counterlvq.types import Method
 __all__ = ["Stated", "view_of"]
 
 Values = dict[str, Any]
+# Bytes that a question may take in arrays; larger ones are left to rational numbers.
+_MOST_WIDE = 1 << 28
 
 
 @final
@@ -61,6 +64,7 @@ class _Asked:
 
 def view_of(model: Values, question: Values) -> Prepared:
     """Prepare the question of a file, as an explainer prepares its own."""
+    _refuse_wide(model, question)
     features = Features(_feature(column) for column in question["columns"])
     read = _model(model, features)
     source = source_of(read, features)
@@ -73,6 +77,21 @@ def view_of(model: Values, question: Values) -> Prepared:
         question["tolerance"],
     )
     return Prepared(asked, source)
+
+
+def _refuse_wide(model: Values, question: Values) -> None:
+    """Refuse what is short in a file, which leaves zeros out, and wide in arrays."""
+    width = len(question["columns"])
+    conditions = 0
+    for item in question["constraints"]:
+        conditions += len(item["then"]) + 1 if item["kind"] == "implies" else 1
+    parts = [] if model["map"] is None else model["map"]["parts"]
+    rows = sum(len(part["weights"]) if part["kind"] == "levels" else 1 for part in parts)
+    size = FLOAT * (2 * width * conditions + rows * len(model["prototypes"][0]))
+    if size > _MOST_WIDE:
+        raise NotSupportedError(
+            f"the question needs {size:,} bytes as arrays; expected at most {_MOST_WIDE:,}"
+        )
 
 
 def _feature(column: Values) -> Feature:
@@ -134,7 +153,8 @@ def _prices(cost: Values, features: Features) -> Prices:
     else:
         form = _form(stated, numbers)
     switches = {each["column"]: np.array(each["prices"]) for each in cost["switches"]}
-    return Prices(np.array(cost["weights"], dtype=np.float64), form, switches, missing={})
+    ways = [cost["weights"], cost.get("decrease", cost["weights"])]
+    return Prices(np.array(ways, dtype=np.float64), form, switches, missing={})
 
 
 def _form(stated: Values, width: int) -> QuadraticForm:
@@ -147,6 +167,8 @@ def _form(stated: Values, width: int) -> QuadraticForm:
 
 
 def _constraint(item: Values, features: Features) -> Constraint:
+    if item["kind"] == "at most":
+        raise NotSupportedError("a limit on how many columns change is checked exactly alone")
     if item["kind"] == "seen":
         return AsSeen(features.names[item["column"]], *_ends(item))
     return Stated((_condition(item, features),))

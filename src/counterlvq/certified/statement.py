@@ -15,6 +15,7 @@ from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Condition, Constraint
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
@@ -27,7 +28,7 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.intervals import Interval, ValueRule
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind, Scores
+from counterlvq.types import Scores
 
 __all__ = ["model_values", "numbering_of", "question_values"]
 
@@ -106,7 +107,7 @@ def question_values(view: Prepared) -> Values:
     return {
         "columns": [_column(feature) for feature in features],
         "cost": {
-            "weights": prices.weights.tolist(),
+            **_weights(prices.weights),
             "switches": [
                 {"column": j, "prices": table.tolist()} for j, table in prices.switches.items()
             ],
@@ -122,17 +123,22 @@ def question_values(view: Prepared) -> Values:
     }
 
 
+def _weights(ways: Floats) -> Values:
+    """Weights upwards, and those downwards where they differ."""
+    up, down = ways.tolist()
+    return {"weights": up} if up == down else {"weights": up, "decrease": down}
+
+
 def _column(feature: Feature) -> Values:
     if not feature.is_number:
         levels = [_word(level) for level in feature.levels]
         return {"name": feature.name, "kind": "levels", "levels": levels}
     out = {"name": feature.name, "kind": "real", **_ends(*feature.range)}
     kind = "grid" if feature.steps == STEPS[0] else "steps"
-    if feature.kind in (Kind.WHOLE, Kind.DATE):
-        return {**out, "kind": kind, "step": float(feature.step), "parts": 1.0}
-    if feature.decimals is not None:
-        return {**out, "kind": kind, "step": 1.0, "parts": 10.0**feature.decimals}
-    return out
+    if feature.lattice is None:
+        return out
+    step, parts = map(float, feature.lattice)
+    return {**out, "kind": kind, "step": step, "parts": parts}
 
 
 def _ends(lower: float, upper: float) -> Values:
@@ -154,6 +160,14 @@ def _constraint(item: Constraint, features: Features) -> list[Values]:
     if isinstance(item, AsSeen):
         at = features.number(item.feature, "AsSeen")
         return [{"kind": "seen", "column": at, **_ends(item.lower, item.upper)}]
+    if isinstance(item, AtMost):
+        limit = item.limit(features)
+        return [{"kind": "at most", "count": limit.most, "columns": sorted(limit.columns)}]
+    if not item.is_stated:
+        raise NotSupportedError(
+            f"certificate files have no kind for {item!r}. Verify such answers with "
+            f"`explainer.verify`."
+        )
     parts = item.conditions(features)
     return [stated for part in parts for stated in _conditions(part, features)]
 

@@ -19,12 +19,18 @@ from counterlvq.certified.statement import numbering_of
 from counterlvq.errors import CounterlvqError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.prepared import Prepared
+from counterlvq.presentation.proved import proved
 from counterlvq.problem.seen import outside_of
 
 __all__ = ["LineVerdict", "verify_certificates"]
 
 Values = dict[str, Any]
-_TROUBLE = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError, CounterlvqError)
+# Significant digits of costs and bounds, unless the gap takes more.
+_DIGITS = 12
+_TROUBLE = (
+    ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError,
+    RecursionError, CounterlvqError,
+)  # fmt: skip
 
 
 @final
@@ -58,9 +64,8 @@ class LineVerdict:
     def __str__(self) -> str:
         if not self.verified:
             return f"REFUTED {self.line} {self.reason}"
-        return (
-            f"VERIFIED {self.line} cost {self.cost:.12g} bound {self.bound:.12g} gap {self.gap:g}"
-        )
+        texts = proved(self.cost, self.bound, _DIGITS)
+        return f"VERIFIED {self.line} cost {texts.cost} bound {texts.bound} gap {texts.share:g}"
 
 
 def verify_certificates(
@@ -94,18 +99,19 @@ def verify_certificates(
     ...     file = Path(folder) / "answer.jsonl"
     ...     clvq.save_certificate(explainer.explain([1.0]), file, explainer)
     ...     print(*clvq.verify_certificates(file))
-    VERIFIED 2 cost 1 bound 1 gap ...
+    VERIFIED 2 cost 1... bound ... gap ...
     """
     apart = None
     if model is not None:
-        with open(model, encoding="utf-8") as file:
-            apart = file.read(checker.LONGEST_LINE)
-    with open(path, encoding="utf-8") as file:
+        with open(model, "rb") as file:
+            apart = checker.beginning(file)
+    with open(path, "rb") as file:
         return list(_verdicts(checker.short_lines(file), apart))
 
 
-def _verdicts(lines: Iterator[str], apart: str | None) -> Iterator[LineVerdict]:
+def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdict]:
     checked: _Checked | None = None
+    at, is_bare = 0, True
     for at, text in enumerate(lines, 1):
         if not text.strip():
             continue
@@ -113,9 +119,12 @@ def _verdicts(lines: Iterator[str], apart: str | None) -> Iterator[LineVerdict]:
             if checked is None:
                 checked = _Checked.of(text, apart)
                 continue
+            is_bare = False
             yield checked.verdict(at, text)
         except checker.Refused as error:
-            yield LineVerdict(at, False, reason=str(error))
+            is_other = checked is None and not text.lstrip().startswith(b"{")
+            words = "this is no certificate file" if is_other else str(error)
+            yield LineVerdict(at, False, reason=words)
         except _TROUBLE as error:
             words = " ".join(str(error).split())[:200]
             yield LineVerdict(at, False, reason=f"it cannot be read: {words}")
@@ -123,6 +132,8 @@ def _verdicts(lines: Iterator[str], apart: str | None) -> Iterator[LineVerdict]:
             return
     if checked is None:
         yield LineVerdict(1, False, reason="the file is empty")
+    elif is_bare:
+        yield LineVerdict(at, False, reason="there is no answer in it")
 
 
 @final
@@ -135,23 +146,23 @@ class _Checked:
     views: dict[Any, Prepared] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: str, apart: str | None) -> _Checked:
+    def of(cls, text: bytes, apart: bytes | None) -> _Checked:
         other = None if apart is None else checker.parsed(apart)
         header = checker.Certificate(checker.parsed(text), other)
         stated = json.loads(text)
         model = stated["model"]
         if "apart" in model:
-            model = json.loads(apart or "")["model"]
+            model = json.loads(apart or b"")["model"]
         try:
             return cls(header, view_of(model, stated["question"]))
-        except CounterlvqError:
+        except (CounterlvqError, MemoryError):
             return cls(header, None)
 
-    def verdict(self, at: int, text: str) -> LineVerdict:
+    def verdict(self, at: int, text: bytes) -> LineVerdict:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
         exact = checker.parsed(text)
         told, asked = self.header.read(exact)
-        asked.cells(told["proof"])
+        asked.proof(told["proof"])
         answer, paid = told["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])

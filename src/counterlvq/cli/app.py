@@ -33,6 +33,7 @@ from counterlvq.cli.reasoning import reasons
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
 from counterlvq.cli.serving import page, serve
+from counterlvq.cli.streams import replace_closed
 from counterlvq.cli.telling import say, write_whatever_comes
 from counterlvq.cli.train import train
 from counterlvq.cli.verify import verify
@@ -80,6 +81,7 @@ _LONGEST = 2500
 
 def run(words: Sequence[str]) -> int:
     """Run one command line and return its exit code."""
+    replace_closed()
     write_whatever_comes()
     if asked := os.environ.get(COMPLETE):
         return shell_complete(app, {}, "counterlvq", COMPLETE, asked)
@@ -95,8 +97,9 @@ def run(words: Sequence[str]) -> int:
         code = stop.exit_code
     except click.UsageError as error:
         told = error.format_message().rstrip(".")
+        end = "" if told.endswith("?") else "."
         path = error.ctx.command_path if error.ctx else "counterlvq"
-        code = _tell(settings, f"usage: {told}. See {path} --help.", USAGE)
+        code = _tell(settings, f"usage: {told}{end} See {path} --help.", USAGE)
     except BrokenPipeError:
         # Whoever read the output has had enough. Python would complain once more at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,26 +2,47 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
-from math import inf, isfinite
-from pathlib import Path
+from math import gcd, inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
+from counterlvq.files import read_within
 from counterlvq.visible import shown_repr, shown_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns"]
+__all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns", "text_dates"]
 
 # A column of text with more levels than this holds names or remarks.
 MOST_LEVELS = 64
 # Larger files are no list of columns that somebody has edited.
 _MOST_BYTES = 16 << 20
+# What reads a date, or text that is one.
+_DATE = clvq.Feature("", "date")
+# A column of numbers with no more different values may have levels instead.
+_FEW_VALUES = 6
+# Common divisors up to this come by chance.
+_OWN_STEP = 4
+# Parts of a key, between dots; a column and what is said of it are two.
+_MOST_PARTS = 8
+# Text between quotes and words between dots; whatever else there is ends a key. Comments and text
+# of several lines are no keys, but may look like many.
+_TOKENS = re.compile(
+    r"""
+    (?P<part>[A-Za-z0-9_-]++ | "(?!"")(?:[^"\\\n]|\\.)*+" | '(?!'')[^'\n]*+')
+    | (?P<between>[ \t.]++)
+    | (?P<other>\#[^\n]*+ | \"{3}(?:[^"\\]|\\.|"(?!""))*+(?:\"{3,5})?+
+        | '{3}(?:[^']|'(?!''))*+(?:'{3,5})?+ | .)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
 # The day that dates are counted from, as Python counts days.
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -33,9 +54,10 @@ _HEAD = """\
 #   kind     "real", "whole", "categorical", "boolean" or "date"
 #   label    what people read instead of the name
 #   unit     what is read behind a number; thousands = false for years and the like
-#   decimals of a real number; step = 50 for every so many of a whole one, or days of a date
+#   decimals of a real number; step = 50 for changes to multiples of 50, or of so many days
 #   steps    "of change": from the value of a row, and not from 0
-#   range    the allowed values, [0, inf] for no upper end; without it, those that were seen
+#   range    the allowed values, [0, inf] for no upper end; without it, from the lowest to the
+#            highest value that ten rows of the training table reach
 #   change   "increase", "decrease" or "freeze", where it may not change in any way
 #   levels   in order; ordered = true if each step along the list counts
 #   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions, and
@@ -69,6 +91,9 @@ class Said(NamedTuple):
         prices = {**others, **some.pop("prices", {})}
         try:
             found = features.refined(**some)
+            for name in sorted(prices):
+                if isinstance(prices[name], tuple):
+                    _refuse_many_pairs(found[name])
             for name in sorted(prices.keys() - others.keys()):
                 _refuse_unpriced(found[name], prices[name])
             full = {
@@ -79,6 +104,16 @@ class Said(NamedTuple):
             return found.refined(prices={**prices, **full})
         except clvq.InvalidInputError as error:
             raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _refuse_many_pairs(feature: clvq.Feature) -> None:
+    """Refuse prices of pairs before all pairs of many levels are made."""
+    if len(feature.levels) > MOST_LEVELS:
+        raise clvq.InvalidInputError(
+            f"[{shown_text(feature.name)}] prices are given to pairs of {len(feature.levels):,} "
+            f"levels; expected at most {MOST_LEVELS} of them. Give all pairs the same with "
+            f"price = ..., or leave the column out."
+        )
 
 
 def _refuse_unpriced(feature: clvq.Feature, listed: tuple[tuple[Any, Any, float], ...]) -> None:
@@ -110,15 +145,13 @@ def _for_all_pairs(
 
 def read_columns(path: str) -> Said:
     """Read a file of columns, and say what is wrong with it."""
-    whole = Path(path).read_bytes()
-    if len(whole) > _MOST_BYTES:
-        raise clvq.InvalidInputError(
-            f"{path} has {len(whole):,} bytes; expected a file of columns, of {_MOST_BYTES:,} at "
-            f"most."
-        )
+    with open(path, "rb") as file:
+        whole = read_within(file, _MOST_BYTES, path, "Name what `counterlvq columns TABLE` writes")
     try:
-        document = tomllib.loads(whole.decode("utf-8-sig"))
-    except (ValueError, RecursionError) as error:
+        text = whole.decode("utf-8-sig")
+        _refuse_long_keys(text)
+        document = tomllib.loads(text)
+    except (ValueError, RecursionError, MemoryError) as error:
         raise clvq.InvalidInputError(
             f"{path} is no TOML ({error}); expected what `counterlvq columns TABLE` writes."
         ) from None
@@ -132,6 +165,20 @@ def read_columns(path: str) -> Said:
         for argument, value in _arguments(f"{path}: [{shown_text(name)}]", entry).items():
             found.setdefault(argument, {})[name] = value
     return Said(path, tuple(document), found)
+
+
+def _refuse_long_keys(text: str) -> None:
+    """Refuse keys of many parts, which take time and memory in the square of their length."""
+    parts = 0
+    for found in _TOKENS.finditer(text):
+        kind = found.lastgroup
+        if kind == "part":
+            parts += 1
+        elif kind == "other":
+            parts = 0
+        if parts > _MOST_PARTS:
+            line = text.count("\n", 0, found.start()) + 1
+            raise ValueError(f"a key of more than {_MOST_PARTS} parts, at line {line}")
 
 
 def _arguments(where: str, entry: dict[str, Any]) -> dict[str, Any]:
@@ -238,17 +285,41 @@ def columns_text(frame: pd.DataFrame) -> str:
 
 
 def _lines(frame: pd.DataFrame, name: str) -> list[str]:
+    kinds = dict.fromkeys(text_dates(frame[[name]]), "date")
     try:
-        feature = clvq.Features.from_frame(frame, only=[name])[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of missing values, which are counted below
+            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds)[name]
     except clvq.NotSupportedError:
         return ["# neither numbers nor levels: leave it out of training with --drop"]
+    missing = int(frame[name].isna().sum())
+    counted = [f"# missing in {missing:,} of {len(frame):,} rows"] if missing else []
+    return [*counted, *_lines_of(frame, name, feature)]
+
+
+def text_dates(frame: pd.DataFrame) -> list[str]:
+    """List the columns of text that hold dates such as 2024-05-31, and nothing else."""
+
+    def is_date(column: pd.Series[Any]) -> bool:
+        there = column.dropna().unique().tolist()
+        return bool(there) and all(
+            isinstance(value, str) and _DATE.number(value) is not None for value in there
+        )
+
+    return [str(name) for name in frame.columns if is_date(frame[name])]
+
+
+def _lines_of(frame: pd.DataFrame, name: str, feature: clvq.Feature) -> list[str]:
     if feature.kind == "date":
-        return _date_lines(feature)
+        return _date_lines(frame, feature)
     if feature.is_number:
         return _number_lines(frame, feature)
     if len(feature.levels) > MOST_LEVELS:
         count = f"{len(feature.levels):,}"
-        return [f"# text with {count} different values: leave it out of training with --drop"]
+        return [
+            f"# text with {count} different values: leave it out of training with --drop, or if it",
+            "# holds dates, write all of them as 2024-05-31",
+        ]
     lines = [f'kind = "{feature.kind}"', '#label = ""']
     if feature.kind == "boolean":
         return [*lines, '#true = "with"', '#false = "without"', "#price = 1", '#change = "freeze"']
@@ -268,8 +339,11 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
     return [*lines, f'#labels = {{ {_key(str(level))} = "" }}', '#change = "freeze"']
 
 
-def _date_lines(feature: clvq.Feature) -> list[str]:
+def _date_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     lines = ['kind = "date"', '#label = ""', "#step = 7", '#steps = "of change"']
+    there = frame[feature.name].dropna()
+    if any(_DATE.number(value) is None for value in there.unique()):
+        lines.insert(0, "# holds times of day: cut them to days, or leave it out with --drop")
     if feature.seen is not None:
         low, high = (date.fromordinal(_EPOCH + round(end)) for end in feature.seen)
         lines.append(f"#range = [{low}, {high}]  # as seen in the table")
@@ -280,13 +354,31 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     lines = [f'kind = "{feature.kind}"']
     values = frame[feature.name].dropna()
     there = [float(value) for value in values if isfinite(value)]
-    if feature.kind == "real" and there and all(value.is_integer() for value in there):
+    is_whole = bool(there) and all(value.is_integer() for value in there)
+    if feature.kind == "real" and is_whole:
         lines[0] += '  # all values are whole numbers: "whole" would keep answers so'
     lines += ['#label = ""', '#unit = ""']
-    lines.append("#step = 1" if feature.kind == "whole" else "#decimals = 2")
-    low, high = (min(there), max(there)) if there else (-inf, inf)
+    if feature.decimals:
+        lines.append(f"decimals = {feature.decimals}  # as in the table")
+    step = gcd(*(int(value) for value in there)) if is_whole else 1
+    if step > _OWN_STEP:
+        lines.append(f"#step = {step}  # all values are multiples of {step}")
+    elif feature.kind == "whole":
+        lines.append("#step = 1")
+    elif not feature.decimals:
+        lines.append("#decimals = 2")
+    found = sorted(set(there))
+    if 1 < len(found) <= _FEW_VALUES < len(there) and not _are_counted(found):
+        lines.append(f"# {len(found)} different values; to keep answers to them, without a kind:")
+        lines.append(f"#levels = [{', '.join(map(_value, found))}]")
+    low, high = feature.seen or (found[0], found[-1]) if found else (-inf, inf)
     lines.append(f"#range = [{_value(low)}, {_value(high)}]  # as seen in the table")
     return [*lines, '#change = "increase"']
+
+
+def _are_counted(values: list[float]) -> bool:
+    """Whether values are whole numbers without a gap between them, such as counts of something."""
+    return values[0].is_integer() and values[-1] - values[0] == len(values) - 1
 
 
 def _value(value: Any) -> str:

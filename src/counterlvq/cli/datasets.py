@@ -57,6 +57,7 @@ def explain_into_folder(
         delimiter=how.delimiter or ",",
         decimal=how.decimal,
         encoding=how.encoding,
+        max_bytes=how.memory,
     )
     ENDING.remark = None
     say(f"{output}: {told}", aside=True)

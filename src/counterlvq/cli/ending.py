@@ -50,10 +50,12 @@ class Ending:
         self._unwinds = False  # whether an exception leads the main thread to its end
         self._first: dict[str, list[int]] = {}  # who does what is done once: a thread, in a list
         self._told = threading.Event()
+        self.helpers: list[Any] = []  # processes that end with this one
         self._stderr: int | None = None
 
     def install(self) -> None:
         """Answer to signals from now on."""
+        self._take_places()
         try:
             # A copy: libraries send the usual one elsewhere for a while.
             self._stderr = os.dup(2)
@@ -69,6 +71,15 @@ class Ending:
             os.register_at_fork(after_in_child=self._forget)
         for name in _WORDS:
             signal.signal(getattr(signal, name), self._handle)
+
+    @staticmethod
+    def _take_places() -> None:
+        """Open streams that are closed, so that no file gets their number and their words."""
+        for number in range(3):
+            try:
+                os.fstat(number)
+            except OSError:
+                os.open(os.devnull, os.O_RDWR)  # gets the lowest number that is free
 
     def work_begins(self) -> None:
         """From here on there may be something to clear away."""
@@ -178,6 +189,8 @@ class Ending:
         workers = _function("multiprocessing", "active_children")
         for worker in workers() if workers is not None else ():
             worker.kill()
+        for helper in list(self.helpers):
+            helper.kill()
         self.tell()
 
     def _silence_leftovers(self) -> None:

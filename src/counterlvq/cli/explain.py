@@ -25,6 +25,7 @@ from counterlvq.cli.options import (
 from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
 from counterlvq.cli.telling import say
 from counterlvq.cli.text_table import listing
+from counterlvq.cli.ways import tell_ways
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.wording import Wording
@@ -53,6 +54,12 @@ _TOLD = ("status", "cost", "lower_bound", "gap", "prediction", "original_predict
 @wording_options
 @table_options
 @click.option("--ranges", is_flag=True, help="In text and JSON, also say how far values may go on.")
+@click.option(
+    "--alternatives",
+    type=click.IntRange(1),
+    metavar="N",
+    help="In text and JSON, up to N ways that differ.",
+)
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
 @bad_rows_option
 @click.option(
@@ -84,6 +91,7 @@ def explain(
     table: str,
     target: tuple[str, ...],
     ranges: bool,
+    alternatives: int | None,
     jobs: int | None,
     bad_rows: str,
     kind: str | None,
@@ -117,8 +125,7 @@ def explain(
     kind = kind or _kind_by_ending(output)
     if kind == "parquet" and is_terminal(output):
         raise click.UsageError("Parquet is no text for a terminal; name a file with --output.")
-    if ranges and kind not in ("text", "json"):
-        raise click.UsageError("--ranges are told in text and JSON; add --format text or json.")
+    _check_told(kind, ranges, alternatives, certificates or vipr)
     _check_proofs(output, certificates, model_apart)
     check_writable(output)
     loaded = read_model(model)
@@ -130,7 +137,9 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
-    wish, wording = targets_from(loaded, target), wording_from(loaded)
+    wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
+    if alternatives is not None:
+        return tell_ways(explainer, rows, wish, alternatives, kind, output, wording)
     batch = explainer.explain_batch(
         rows, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
     )
@@ -148,7 +157,35 @@ def explain(
             else _told(batch, kind, escape, wording, explainer if ranges else None)
         )
     _put(told, output)
-    return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
+    return 0 if _all_answered(batch, kind) else NO_ANSWER
+
+
+def _all_answered(batch: clvq.CounterfactualBatch, kind: str) -> bool:
+    """Whether every row has an answer; if not, say how many have none where no table does."""
+    statuses = [status for status in clvq.Status if not status.has_answer]
+    counts = {status: int((batch.status == status).sum()) for status in statuses}
+    without = sum(counts.values())
+    if without and kind != "table":
+        told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
+        rows = f"{without:,} of {len(batch):,} row{'s' if len(batch) != 1 else ''}"
+        verb = "has" if without == 1 else "have"
+        say(f"counterlvq: {rows} {verb} no answer: {told}.", aside=True)
+    return not without
+
+
+def _check_told(kind: str, ranges: bool, alternatives: int | None, proofs: str | None) -> None:
+    """Refuse what a format has no room for, and what does not go together."""
+    asked = {"--ranges": ranges, "--alternatives": alternatives is not None}
+    for option, is_asked in asked.items():
+        if is_asked and kind not in ("text", "json"):
+            raise click.UsageError(
+                f"{option} are told in text and JSON; add --format text or json."
+            )
+    if alternatives is not None and (ranges or proofs):
+        raise click.UsageError(
+            "--alternatives go without --ranges, --certificates and --vipr, which are about one "
+            "answer for each row."
+        )
 
 
 def _check_proofs(output: str, certificates: str | None, model_apart: str | None) -> None:
@@ -209,8 +246,10 @@ def _told(
     """
     if kind in ("csv", "parquet"):
         return _columns(batch, kind, escape)
-    found = [_ranges(ranging, cf) for cf in batch]
-    return _texts(batch, wording, found) if kind == "text" else _json(batch, found)
+    # Ranges are about answers with their proofs; sentences need no proof made anew.
+    answers = [batch.sketch(i) for i in range(len(batch))] if ranging is None else list(batch)
+    found = [_ranges(ranging, cf) for cf in answers]
+    return _texts(answers, wording, found) if kind == "text" else _json(answers, found)
 
 
 def _ranges(explainer: clvq.Explainer | None, cf: clvq.Counterfactual) -> clvq.Ranges | None:
@@ -230,16 +269,16 @@ def _put(told: bytes | str, output: str) -> None:
 
 
 def _texts(
-    batch: clvq.CounterfactualBatch, wording: Wording, ranges: list[clvq.Ranges | None]
+    answers: list[clvq.Counterfactual], wording: Wording, ranges: list[clvq.Ranges | None]
 ) -> str:
     """Write a line for each row, or a paragraph where a template has several lines."""
-    pairs = zip(batch, ranges, strict=True)
+    pairs = zip(answers, ranges, strict=True)
     texts = [cf.text(**vars(wording), ranges=found).rstrip("\n") for cf, found in pairs]
     return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
 
 
-def _json(batch: clvq.CounterfactualBatch, ranges: list[clvq.Ranges | None]) -> bytes:
-    told: list[dict[str, Any]] = [{"row": i, **batch[i].to_dict()} for i in range(len(batch))]
+def _json(answers: list[clvq.Counterfactual], ranges: list[clvq.Ranges | None]) -> bytes:
+    told: list[dict[str, Any]] = [{"row": i, **cf.to_dict()} for i, cf in enumerate(answers)]
     for row, found in zip(told, ranges, strict=True):
         if found is not None:
             row["ranges"] = found.to_dict()

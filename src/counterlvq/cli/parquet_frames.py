@@ -12,9 +12,9 @@ from importlib import import_module
 from typing import Any
 
 import counterlvq as clvq
-from counterlvq.cli.parquet_sizes import Text
+from counterlvq.files.parquet_room import opened_parquet
 
-__all__ = ["frame_from", "text_size"]
+__all__ = ["frame_from"]
 
 _SHOWN = 60
 _MOST_WHOLE = 1 << 63
@@ -22,15 +22,12 @@ _MOST_WHOLE = 1 << 63
 _MOST_LEVELS = 16
 # Types of Arrow beyond the usual ones that are text, bytes or truth values in another dress.
 _DRESSED = {"arrow.json", "arrow.uuid", "arrow.bool8"}
-# Bytes of text that may be in hand while text is measured, and in how many parts at most.
-_IN_HAND = 32 << 20
-_MOST_PARTS = 20_000
 
 
 def frame_from(whole: bytes) -> Any:
     """Read a file whose sizes have been checked."""
     pandas = import_module("pandas")
-    with _opened(whole) as file:
+    with opened_parquet(whole) as file:
         # One thread: each would have buffers of its own for each column.
         table = file.read(use_threads=False)
     about = json.loads((table.schema.metadata or {}).get(b"pandas", b"null"))
@@ -43,49 +40,6 @@ def frame_from(whole: bytes) -> Any:
     del bare
     frame.columns = names
     return _indexed(pandas, frame, about)
-
-
-def text_size(whole: bytes, text: Text) -> int:
-    """How long all values of a column are together."""
-    return _chained(whole, text) if text.is_chained else _numbered(whole, text)
-
-
-def _numbered(whole: bytes, text: Text) -> int:
-    """Read each distinct value only once."""
-    compute, size = import_module("pyarrow.compute"), 0
-    with _opened(whole, read_dictionary=[text.path]) as file:
-        for chunk in file.read([text.path], use_threads=False).column(0).chunks:
-            if hasattr(chunk, "dictionary"):
-                lengths = compute.binary_length(chunk.dictionary.cast("large_binary"))
-                size += compute.sum(compute.take(lengths, chunk.indices)).as_py() or 0
-            else:
-                size += chunk.nbytes
-    return size
-
-
-def _chained(whole: bytes, text: Text) -> int:
-    """Read a few values at a time: as many as have room, however long they turn out to be."""
-    rows = max(1, _IN_HAND // text.longest)
-    if text.rows > rows * _MOST_PARTS:
-        raise clvq.InvalidInputError(
-            f"column {text.path[:_SHOWN]!r} has {text.rows:,} values that are written as "
-            f"differences, of up to {text.longest:,} bytes each, which take long to measure. Write "
-            f"the file again with use_dictionary=True, or allow more with --max-memory if you "
-            f"trust the file."
-        )
-    with _opened(whole) as file:
-        parts = file.iter_batches(rows, columns=[text.path], use_threads=False)
-        return sum(part.nbytes for part in parts)
-
-
-def _opened(whole: bytes, **options: Any) -> Any:
-    """Hand bytes to Arrow as memory of its own kind.
-
-    Arrow's threads would need Python's lock to let go of a file object of Python's. Those that ask
-    for it while the interpreter closes down abort the process, after the error has been told.
-    """
-    arrow, parquet = import_module("pyarrow"), import_module("pyarrow.parquet")
-    return parquet.ParquetFile(arrow.BufferReader(whole), pre_buffer=False, **options)
 
 
 def _plain(column: Any, name: str) -> Any:

@@ -21,43 +21,26 @@ from typing import Any
 
 import counterlvq as clvq
 from counterlvq.cli.csv_cells import DECIMAL
-from counterlvq.cli.csv_lines import first_lines
 from counterlvq.cli.formulas import restored
-from counterlvq.cli.parquet_frames import frame_from, text_size
-from counterlvq.cli.parquet_sizes import COPIES, sizes_of
+from counterlvq.cli.parquet_frames import frame_from
+from counterlvq.files.csv_lines import first_lines
+from counterlvq.files.kinds import PARQUET, is_json, other_kind
+from counterlvq.files.parquet_room import refuse_large_parquet, refuse_large_table, table_room
+from counterlvq.files.parquet_sizes import sizes_of
 
 __all__ = ["Reading", "needed", "table_from"]
 
-_PARQUET = b"PAR1"
 # Blank lines, and the one behind them.
 _FIRST = re.compile(r"(?:[ \t]*+[\r\n])*+([^\r\n]*+)")
-_RECORDS = re.compile(rb"(\xef\xbb\xbf)?\s*\[\s*[\{\]]")
-# How files begin that are often taken for tables, and what to do with them.
-_OTHERS = {
-    b"PK\x03\x04": "an Excel workbook or another zip file; save the sheet as CSV",
-    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
-    b"\x1f\x8b": "compressed; unpack it first, with gunzip for example",
-    b"BZh": "compressed; unpack it first, with bunzip2 for example",
-    b"\xfd7zXZ\x00": "compressed; unpack it first, with unxz for example",
-    b"\x28\xb5\x2f\xfd": "compressed; unpack it first, with unzstd for example",
-    b"\x93NUMPY": "an array of NumPy; write it with numpy.savetxt and names for its columns",
-    b"ARROW1": "an Arrow file; write it as Parquet",
-    b"SQLite format 3\x00": "a database; write the table as CSV",
-    b"%PDF": "a PDF",
-}
 _MARKS = {codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
-# Memory that the smallest table may take, and what each byte of a larger one adds.
-_BASE = 128 << 20
-_TIMES = 64
-_CELL = 8
-# As many cells as a column of a table takes by itself.
-_COLUMN = 256
 # As many cells as a value takes while it is none of a column yet.
 _OBJECTS = 4
 _MOST_NAMELESS = 1000
 _FEW_LINES = 16
 _MOST_WHOLE = 1 << 63
 _SHOWN = 60
+# The option by which people allow more.
+RAISED_BY = "--max-memory"
 
 
 @dataclass(frozen=True)
@@ -71,7 +54,7 @@ class Reading:
 
     def room(self, size: int) -> int:
         """How much memory the cells of a file of so many bytes may take."""
-        return _BASE + _TIMES * size if self.memory is None else self.memory
+        return table_room(size, self.memory)
 
 
 def needed(library: str) -> Any:
@@ -87,14 +70,13 @@ def needed(library: str) -> Any:
 
 def table_from(whole: bytes, name: str, how: Reading) -> Any:
     """Read a table in CSV, JSON or Parquet; `name` is what errors call it."""
-    for begin, words in _OTHERS.items():
-        if whole.startswith(begin):
-            raise clvq.InvalidInputError(
-                f"{name} is {words}; expected a table in CSV, JSON or Parquet."
-            )
-    if whole.startswith(_PARQUET):
+    if other := other_kind(whole):
+        raise clvq.InvalidInputError(
+            f"{name} is {other}; expected a table in CSV, JSON or Parquet."
+        )
+    if whole.startswith(PARQUET):
         return _read(_parquet, "Parquet", "a whole file. Write it again", whole, name, how)
-    if how.encoding == "utf-8" and _RECORDS.match(whole[:4096]):
+    if how.encoding == "utf-8" and is_json(whole):
         expected = 'a list of rows such as [{"age": 44, "job": "clerk"}]'
         return _read(_json, "JSON", expected, whole, name, how)
     expected = "text with commas between columns and their names in the first line"
@@ -126,16 +108,9 @@ def _read(
         ) from None
 
 
-def _check_room(
-    columns: int, rows: int, name: str, whole: bytes, how: Reading, least: int = 0
-) -> None:
-    room, cells = how.room(len(whole)), max(least, columns * max(rows, _COLUMN))
-    if cells * _CELL > room:
-        raise clvq.InvalidInputError(
-            f"{name} has {len(whole):,} bytes and announces {columns:,} columns and {rows:,} rows, "
-            f"which need {cells * _CELL:,} bytes of memory; expected at most {room:,}. Allow more "
-            f"with --max-memory if you trust the file."
-        )
+def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) -> None:
+    size = len(whole)
+    refuse_large_table(columns, rows, name, size, how.room(size), RAISED_BY)
 
 
 # --- CSV ------------------------------------------------------------------------------------------
@@ -143,6 +118,11 @@ def _check_room(
 
 def _csv(whole: bytes, name: str, how: Reading) -> Any:
     text = _decoded(whole, name, how)
+    if not text.strip():
+        raise clvq.InvalidInputError(
+            f"{name} cannot be read as CSV: it is empty; expected a line with the names of the "
+            f"columns, and rows below it."
+        )
     delimiter = _delimiter(text, name) if how.delimiter is None else how.delimiter
     if delimiter == how.decimal:
         raise clvq.InvalidInputError(
@@ -287,21 +267,12 @@ def _check_value(i: int, key: str, value: Any) -> None:
 
 def _parquet(whole: bytes, name: str, how: Reading) -> Any:
     needed("pyarrow")
-    told, room = sizes_of(whole), how.room(len(whole))
+    told = sizes_of(whole)
     if told.nested is not None:
         raise clvq.InvalidInputError(
             f"{name} has lists or other columns in the cells of column {told.nested[:_SHOWN]!r}; "
             f"expected text, numbers, dates or truth values. Write them into columns of their own, "
             f"or leave the column out."
         )
-    _check_room(told.columns, told.rows, name, whole, how, -(-told.memory // _CELL))
-    if told.memory + COPIES * sum(text.most for text in told.texts) > room:
-        size = COPIES * sum(text_size(whole, text) for text in told.texts)
-        if told.memory + size > room:
-            path = max(told.texts, key=lambda text: text.most).path
-            raise clvq.InvalidInputError(
-                f"{name} has {len(whole):,} bytes and would need {told.memory + size:,} bytes of "
-                f"memory with the text in {path[:_SHOWN]!r} and other columns; expected at most "
-                f"{room:,}. Allow more with --max-memory if you trust the file."
-            )
+    refuse_large_parquet(told, whole, name, how.room(len(whole)), RAISED_BY)
     return frame_from(whole)

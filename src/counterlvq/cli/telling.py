@@ -7,6 +7,7 @@ import sys
 
 import click
 
+from counterlvq.cli.ending import ENDING
 from counterlvq.visible import visible
 
 __all__ = ["readable", "say", "write_whatever_comes"]
@@ -14,6 +15,7 @@ __all__ = ["readable", "say", "write_whatever_comes"]
 
 def say(text: str, *, aside: bool = False) -> None:
     """Print a text, on standard error if `aside`."""
+    ENDING.stdout_begun = ENDING.stdout_begun or not aside
     click.echo(readable(text), err=aside)
 
 

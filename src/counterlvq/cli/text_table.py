@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import click
 
 import counterlvq as clvq
-from counterlvq.presentation.numbers import bound_text, cost_text, gap_text
+from counterlvq.presentation.proved import proved
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.visible import shown_text
 
@@ -27,7 +27,8 @@ def listing(
     batch: clvq.CounterfactualBatch, notes: Sequence[str] = (), wording: Wording = PLAIN
 ) -> str:
     """List one line per row, notes, and a last line for all; colours are for terminals."""
-    lines = [_HEAD, *(_line(i, cf, wording) for i, cf in enumerate(batch))]
+    answers = [batch.sketch(i) for i in range(len(batch))]
+    lines = [_HEAD, *(_line(i, cf, wording) for i, cf in enumerate(answers))]
     widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
     out = []
     for line in lines:
@@ -38,7 +39,9 @@ def listing(
         if line[1] in _COLORS:
             cells[1] = click.style(cells[1], fg=_COLORS[line[1]])
         out.append("  ".join([*cells, line[-1]]).rstrip())
-    return "\n".join([*out, *notes, _last_line(batch)])
+    is_rounded = any(cf.status.has_answer and cf.shown.cost != cf.cost for cf in answers)
+    rounded = ["cost and gap: of the rows as shown, with rounded numbers"] if is_rounded else []
+    return "\n".join([*out, *rounded, *notes, _last_line(batch)])
 
 
 def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:
@@ -51,9 +54,7 @@ def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:
         str(i),
         str(cf.status),
         shown_text(before) if now == before else f"{shown_text(before)} -> {shown_text(now)}",
-        wording.number(cost_text(cf.shown.cost)),
-        wording.number(bound_text(cf.lower_bound)),
-        wording.number(gap_text(cf.gap)),
+        *(wording.number(text) for text in proved(cf.shown.cost, cf.lower_bound)[:3]),
         ", ".join(_change(change, wording) for change in cf.shown_changes) or "none needed",
     )
 
@@ -66,4 +67,6 @@ def _change(change: clvq.Change, wording: Wording) -> str:
 def _last_line(batch: clvq.CounterfactualBatch) -> str:
     counts = {status: int((batch.status == status).sum()) for status in clvq.Status}
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
-    return f"{len(batch):,} row{'s' if len(batch) != 1 else ''}: {told}"
+    right = int(batch.has_target.sum())
+    already = f"; {right:,} {'has' if right == 1 else 'have'} the target already" if right else ""
+    return f"{len(batch):,} row{'s' if len(batch) != 1 else ''}: {told}{already}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 
@@ -11,6 +14,8 @@ import click
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import ERROR, debug_option
+from counterlvq.cli.ending import ENDING
+from counterlvq.cli.outputs import STDOUT, write_whole
 from counterlvq.cli.telling import say
 
 __all__ = ["verify"]
@@ -29,23 +34,62 @@ _CHECKER = "check_certificate.py"
 def verify(file: str | None, model: str | None, exact: bool, print_checker: bool) -> int:
     """Check FILE, which `counterlvq explain --certificates` has written.
 
-    One line for each answer says VERIFIED, with cost, bound and gap, or REFUTED, and why. Exit code
-    1 says that some are refuted. With --exact the numbers are theorems about those in the file.
+    One line for each answer says VERIFIED, with cost, bound and gap, or REFUTED, and why. Numbers
+    behind these words count the lines of FILE from 1, its header: row 0 of a table is line 2. Exit
+    code 1 says that some are refuted. With --exact the numbers are theorems about those in FILE.
     """
     if print_checker:
-        click.echo(_checker().read_text(encoding="utf-8"), nl=False)
+        write_whole(STDOUT, _checker().read_bytes())
         return 0
     if file is None:
         raise click.UsageError("FILE is missing; or ask for the checker with --print-checker.")
     if exact:
         with as_file(_checker()) as path:
-            words = [sys.executable, "-I", str(path), file]
+            words = [sys.executable, "-I", "-X", "utf8", str(path), file]
             words += [] if model is None else ["--model", model]
-            return subprocess.run(words, check=False).returncode
+            return _passed_on(words)
     verdicts = clvq.verify_certificates(file, model)
     for verdict in verdicts:
         say(str(verdict))
     return 0 if all(verdict.verified for verdict in verdicts) else ERROR
+
+
+def _passed_on(words: list[str]) -> int:
+    """Run the checker, and pass on what it says line by line.
+
+    A Ctrl-C at a terminal goes to all processes there. This one answers to it, and ends the
+    checker, which is to say nothing about it.
+    """
+    with _without_interrupts():
+        process = subprocess.Popen(
+            words, stdout=subprocess.PIPE, encoding="utf-8", errors="replace"
+        )
+    ENDING.helpers.append(process)
+    with process:
+        try:
+            assert process.stdout is not None
+            for line in process.stdout:
+                say(line.removesuffix("\n"))
+                sys.stdout.flush()
+        except BaseException:
+            process.kill()
+            raise
+        finally:
+            ENDING.helpers.remove(process)
+    return process.returncode
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that Ctrl-C does not reach, where systems can do so."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _checker() -> Traversable:

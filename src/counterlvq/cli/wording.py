@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import click
 
+import counterlvq as clvq
+from counterlvq.cli.conventions import Count
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
-from counterlvq.presentation.wording import DATES, NUMBERS, Wording
+from counterlvq.files import read_within
+from counterlvq.presentation.wording import DATES, NUMBERS, PLAIN, Wording
+from counterlvq.problem.saying import plain_words
+from counterlvq.visible import shown_text
 
 __all__ = ["sentence_options", "wording_from", "wording_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 _KEY = f"{__name__}.wording"
+_MOST_TEMPLATE = 1 << 20
 
 
 def _keep(ctx: click.Context, parameter: click.Parameter, value: Any) -> None:
@@ -33,7 +38,18 @@ def _pair(text: str) -> tuple[str, str]:
 
 
 def _template(text: str) -> str:
-    return Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text
+    if not text.startswith("@"):
+        return text
+    path = text[1:]
+    with open(path, "rb") as file:
+        whole = read_within(file, _MOST_TEMPLATE, path, "Name a text with words such as {changes}")
+    try:
+        return whole.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise clvq.InvalidInputError(
+            f"{path} is no text in UTF-8 (byte {error.start} is {whole[error.start]:#04x}); "
+            f"expected a template. Save it as UTF-8."
+        ) from None
 
 
 _SENTENCE = (
@@ -65,7 +81,7 @@ _SENTENCE = (
 _LIST = (
     click.option(
         "--most",
-        type=click.IntRange(1),
+        type=Count(1),
         metavar="N",
         callback=_keep,
         expose_value=False,
@@ -85,7 +101,24 @@ _LIST = (
         metavar="TEXT",
         callback=_keep,
         expose_value=False,
-        help="Such as 'To be {outcome}: {changes}.'; @FILE for a file.",
+        help="Such as 'To be {outcome}: {list}.'; @FILE for a file.",
+    ),
+    click.option(
+        "--rule",
+        "rules",
+        multiple=True,
+        nargs=2,
+        metavar="RULE WORDS",
+        callback=_keep,
+        expose_value=False,
+        help="What a rule is called, as --constraint or a text says it; repeatable.",
+    ),
+    click.option(
+        "--response/--no-response",
+        default=None,
+        callback=_keep,
+        expose_value=False,
+        help="Say the score or the probability, in percent.",
     ),
 )
 
@@ -104,10 +137,30 @@ def sentence_options(command: F) -> F:
     return command
 
 
-def wording_from(model: Model) -> Wording:
-    """Return the wording that the options ask for."""
-    given = click.get_current_context().meta.get(_KEY, {})
-    said = {name: value for name, value in given.items() if value}
+def wording_from(model: Model, explainer: clvq.Explainer | None = None) -> Wording:
+    """Return the wording that the options ask for; rules are those of the explainer."""
+    given: dict[str, Any] = click.get_current_context().meta.get(_KEY, {})
+    said: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, ())}
     if "outcome" in said:
         said["outcome"] = {label_from(model, text): words for text, words in said["outcome"]}
+    if "rules" in said:
+        known = () if explainer is None else explainer.constraints
+        said["rules"] = {
+            _rule_from(text, known, model.features): words for text, words in said["rules"]
+        }
     return Wording(**said)
+
+
+def _rule_from(
+    text: str, known: Sequence[clvq.Constraint | str], features: clvq.Features
+) -> clvq.Constraint | str:
+    """Find the constraint that was written so, or that texts say so."""
+    spoken = {plain_words(item, features, PLAIN.value): item for item in known}
+    written = {str(item): item for item in known}
+    found = written.get(text, spoken.get(text))
+    if found is None:
+        shown = "; ".join(map(shown_text, spoken)) or "none"
+        raise click.UsageError(
+            f"--rule is about {text!r}, which is no rule of this question; expected one of: {shown}"
+        )
+    return found

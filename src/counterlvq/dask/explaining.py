@@ -33,6 +33,7 @@ def explain(
     delimiter: str = ",",
     decimal: str = ".",
     encoding: str = "utf-8",
+    max_bytes: int | None = None,
 ) -> Any:
     """Explain a Dask DataFrame, or a dataset, on the workers of a cluster.
 
@@ -50,7 +51,7 @@ def explain(
         A folder that all workers can write to. It is filled as by `explain_dataset`, byte for
         byte, and a run that was ended is gone on with; a part whose worker is lost is answered
         by another one.
-    part_rows, delimiter, decimal, encoding
+    part_rows, delimiter, decimal, encoding, max_bytes
         As for `explain_dataset`.
     client : distributed.Client, optional
         For writing; by default the one that is current.
@@ -98,6 +99,7 @@ def explain(
         n_jobs=None,
         part_rows=part_rows,
         style=CsvStyle(delimiter, decimal, encoding),
+        max_bytes=max_bytes,
     )
     if destination is not None:
         return _write(run, client)

@@ -15,6 +15,7 @@ from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.batch.threads import workers
 from counterlvq.certificates.boxes import BoxCertificate, plain_copy
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.counted import plain_tree
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.explainer.rows import explain_rows
@@ -26,7 +27,7 @@ from counterlvq.presentation.setting import setting_facts
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
-from counterlvq.problem.targets import wished_prototypes
+from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.confident import verified
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
@@ -393,20 +394,18 @@ class Explainer(OneRow):
             return 0.0
         if self.confidence is not None:
             return verified(self.parts_for(counterfactual.target), counterfactual)
-        target_mask = wished_prototypes(self.model, counterfactual.target, -1)
         row = counterfactual.original_values
-        if not self._source.coordinates.holds(row):
-            return 0.0
-        view = self.prepared_for(row)
-        question = view.answers.question(view.inner(row), target_mask)
         certificate, cost = counterfactual.certificate, counterfactual.cost
+        if not self._source.coordinates.holds(row) or not isinstance(cost, float):
+            return 0.0
+        question = self.question_for(row, counterfactual.target)
+        tree = plain_tree(certificate)
         # Only what this package wrote is asked: an object that looks alike could say anything.
-        if type(certificate) not in (CellCertificate, BoxCertificate) or not isinstance(
-            cost, float
-        ):
+        if tree is None and type(certificate) not in (CellCertificate, BoxCertificate):
             return 0.0
         with np.errstate(all="ignore"):
-            return float(plain_copy(certificate).lower_bound(question, cost, self.margin or 0.0))
+            checked = plain_copy(certificate) if tree is None else tree
+            return float(checked.lower_bound(question, cost, self.margin or 0.0))
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.
@@ -438,6 +437,41 @@ class Explainer(OneRow):
         if time_limit is not None:
             changes["time_limit"] = at_least_zero("time_limit", time_limit)
         return self.asking_for(**changes)
+
+    def alternatives(
+        self, x: ArrayLike | Mapping[str, float], target: Any = None, count: int = 5
+    ) -> Alternatives:
+        """Find several ways to another label that really differ, in order of cost.
+
+        The closest counterfactual, then the closest one in which at least one of the features
+        changed in each earlier answer stays as it was, and so on. Each has a proof that nothing
+        cheaper differs in this sense, and the list ends early with the proof that there is no
+        further one. No random numbers.
+
+        Parameters
+        ----------
+        x : array-like of shape (d,), mapping from feature name to value, or row of a table
+            The factual input.
+        target : label, collection of labels, or None
+            As for `explain`.
+        count : int, default 5
+            How many ways at the most.
+
+        Returns
+        -------
+        Alternatives
+            A sequence of `Counterfactual` that prints as a table.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0, 0, 0], [4, 3, 2]], ["no", "yes"])
+        >>> ways = clvq.Explainer(model).alternatives([1.0, 1.0, 1.0], target="yes", count=2)
+        >>> [[change.feature for change in cf.changes] for cf in ways]
+        [['x0'], ['x1']]
+        """
+        with told_if_too_large("alternatives were looked for"):
+            return alternatives_of(self, x, target, count)
 
     def reasons(
         self, x: ArrayLike | Mapping[str, float], order: Sequence[FeatureKey] | None = None

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from counterlvq.batch.confirmation import confirmed
 from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.certificates.counted import CountedQuestion
 from counterlvq.certificates.questions import Question
 from counterlvq.explainer.settings import (
     at_least_zero,
@@ -30,13 +31,15 @@ from counterlvq.prepared import FeatureCondition, Prepared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.confidence import Confidence
-from counterlvq.problem.constraints import Constraint
-from counterlvq.problem.coordinates import Prices
+from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.level_prices import refuse_unpriced
+from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
+from counterlvq.programs.counts import CountLimit, within_limits
 from counterlvq.questions.confident import (
     Part,
     confident_answer,
@@ -44,6 +47,7 @@ from counterlvq.questions.confident import (
     margin_of,
     parts_of,
 )
+from counterlvq.questions.counted import counted_answer, counted_question
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
@@ -77,6 +81,7 @@ class OneRow:
     _views: Kept[Hashable, Prepared]
     _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
+    _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
 
     def _make_sure(self, confidence: Confidence | None, margin: float | None) -> None:
         """Keep how sure the model has to be of an answer."""
@@ -112,6 +117,7 @@ class OneRow:
         put("prices", Prices.of(self.cost, self.features, self._source.columns))
         put("_views", Kept(_MOST_VIEWS))
         put("_parts", Kept(_MOST_VIEWS))
+        put("_held", Kept(_MOST_VIEWS))
         put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
@@ -138,9 +144,11 @@ class OneRow:
         where there is no answer.
         """
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+            whole: Any = self  # an Explainer, of which this class is a part
             if self.confidence is not None:
-                whole: Any = self  # an Explainer, of which this class is a part
                 return confident_answer(whole, self.confidence, row, target)
+            if self.limits:
+                return counted_answer(whole, row, target, find_clash=find_clash)
             return self._searched(row, target, push, progress, find_clash)
 
     def _searched(
@@ -181,6 +189,41 @@ class OneRow:
         answer = self._answer(row, target, find_clash=find_clash)
         return replace(answer, check=self._check, respond=self._source.responds)
 
+    @property
+    def limits(self) -> tuple[CountLimit, ...]:
+        """How many features may change, by the constraints."""
+        return limits_of(self.constraints, self.features)
+
+    @property
+    def is_ordinary(self) -> bool:
+        """Whether one search answers, and no union or tree of them."""
+        return self.confidence is None and not self.limits
+
+    def holding(self, held: frozenset[int], time_limit: float | None) -> Self:
+        """Return an explainer without limits on how many features change, but with some held."""
+        names = [self.features.names[j] for j in sorted(held)]
+
+        def made() -> Any:
+            kept = tuple(item for item in self.constraints if not isinstance(item, AtMost))
+            frozen = (Freeze(*names),) if names else ()
+            return self._asking(constraints=(*kept, *frozen), time_limit=time_limit)
+
+        asked: Self = (
+            made() if time_limit is not None else self._held.get(tuple(names), lambda: (made(), 1))
+        )
+        return asked
+
+    def question_for(
+        self, row: Floats, target: tuple[Any, ...]
+    ) -> Question | BoxQuestion | CountedQuestion:
+        """State what is asked about a row, for whoever checks its answer."""
+        if self.limits:
+            whole: Any = self
+            return counted_question(whole, row, target)
+        view = self.prepared_for(row)
+        mask = wished_prototypes(view.model, target, -1)
+        return view.answers.question(view.inner(row), mask)
+
     def parts_for(self, labels: Sequence[Any]) -> list[Part]:
         """Divide a question with a confidence into ordinary ones, once for each wish."""
         confidence, key = self.confidence, tuple(labels)
@@ -198,7 +241,7 @@ class OneRow:
         """Return an explainer that asks something else."""
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
-        fresh["_read"] = {}
+        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS)}
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
@@ -212,6 +255,9 @@ class OneRow:
         """
         if self.confidence is not None:
             return confirmed_by(self.parts_for(target), row, shown, most)
+        changed = frozenset(np.flatnonzero(shown != row).tolist())
+        if not within_limits(changed, self.limits):
+            return False, np.inf
         with np.errstate(all="ignore"):
             view = self.prepared_for(row)
             x, y = view.inner(row), view.inner(shown)
@@ -344,4 +390,5 @@ class OneRow:
             certificate=find.certificate,
             part=self.model.meaning.part,
             scales=self._source.scales,
+            labels=tuple(self.model.classes.tolist()),
         )

@@ -7,7 +7,9 @@ from math import isfinite
 
 from counterlvq.markup.parts import Fact, card, fact_list, table
 from counterlvq.markup.tags import tag
+from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import Feature, Features
+from counterlvq.types import Kind
 from counterlvq.visible import shown_text
 
 __all__ = ["features_card"]
@@ -47,18 +49,23 @@ def _values(feature: Feature) -> str:
         named = [shown_text(feature.words(level)) for level in feature.levels[:_MOST_LEVELS]]
         return ", ".join(named) + (", …" if len(feature.levels) > _MOST_LEVELS else "")
     unit = f"in {shown_text(feature.unit)}" if feature.unit else ""
-    parts = [unit, _range("from", feature.lower, feature.upper)]
+    parts = [unit, _range("from", feature, feature.lower, feature.upper)]
     if feature.seen is not None:
-        parts.append(_range("seen from", *feature.seen))
+        parts.append(_range("seen from", feature, *feature.seen))
     if feature.change != "any":
         parts.append({"freeze": "stays"}.get(feature.change, f"may {feature.change}"))
     return "; ".join(part for part in parts if part)
 
 
-def _range(words: str, lower: float, upper: float) -> str:
-    low, high = f"{lower:,g}", f"{upper:,g}"
+def _range(words: str, feature: Feature, lower: float, upper: float) -> str:
+    low, high = _end(feature, lower), _end(feature, upper)
     if isfinite(lower) and isfinite(upper):
         return f"{words} {low} to {high}"
     if isfinite(lower):
         return f"{words} {low}"
     return f"up to {high}" if isfinite(upper) else ""
+
+
+def _end(feature: Feature, end: float) -> str:
+    is_date = feature.kind is Kind.DATE and isfinite(end)
+    return str(date_of(end)) if is_date else f"{end:,g}"

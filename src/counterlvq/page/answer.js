@@ -43,7 +43,8 @@ function bars(feature, answer, change) {
 // The cost on a line, and how much of it is ruled out.
 export function proof(answer) {
   if (answer.status === "invalid") return null;
-  const cost = digits(answer.cost), bound = down(answer.lower_bound);
+  const cost = answer.shown?.proof?.cost ?? digits(answer.cost);
+  const bound = answer.shown?.proof?.bound ?? down(answer.lower_bound);
   const words = {
     optimal: "proofOptimal", feasible: "proofFeasible", infeasible: "proofInfeasible", unknown: "proofUnknown",
   }[answer.status];

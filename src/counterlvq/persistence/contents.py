@@ -52,7 +52,8 @@ from counterlvq.persistence.meanings import (
 )
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.gaps import Fills
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Meaning
@@ -110,6 +111,8 @@ def contents_of(
         "table": None,
     }
     known = model.features
+    if features is None and reference is not None:
+        features = _as_in(reference, model)
     if isinstance(model, TableModel):
         told = model if features is None else TableModel(model.table_map, inner, features)
         document["table"], known = _put_table(told, arrays), told.features
@@ -132,6 +135,26 @@ def contents_of(
         document["version"] = VERSION
         document["model"]["meaning"] = meaning_document(inner.meaning)
     return Contents(document, arrays)
+
+
+def _as_in(reference: Any, model: PrototypeModel | TableModel) -> Features | None:
+    """Take from a table what nobody has said of columns of numbers: kinds and decimals."""
+    frame = as_frame(settled(reference))
+    if frame is None:
+        return None
+    links = model.table_map.links if isinstance(model, TableModel) else ()
+    free = {f.name for f, link in zip(model.features, links, strict=False) if link is not None}
+    plain = [f.name for f in model.features if f == Feature(f.name) and f.name in frame.names]
+    found = {
+        f.name: f
+        for names, decimals in (
+            ([name for name in plain if name not in free], "seen"),
+            ([name for name in plain if name in free], None),
+        )
+        for f in Features.from_frame(frame, names, ranges=None, decimals=decimals)
+        if f.is_number
+    }
+    return Features(found.get(feature.name, feature) for feature in model.features)
 
 
 def _fitting(features: Features, model: PrototypeModel) -> Features:

@@ -30,8 +30,9 @@ from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
 from counterlvq.pipelines.showing import PipelineRows, PredictWithGaps
 from counterlvq.pipelines.slips import slip_of, slip_of_map
-from counterlvq.problem.coordinates import Coordinates, tied_columns
+from counterlvq.problem.coordinates import Coordinates
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.prices import tied_columns
 from counterlvq.tables.encoding import as_table, like
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import TableView, as_frame, settled
@@ -427,14 +428,18 @@ def _told(table_map: TableMap, features: Any) -> TableMap:
     if isinstance(features, Features):
         return table_map.described(features)
     # What an encoder has seen it knows better than the dtype of a column.
-    numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
+    numeric = [part for part in table_map.parts if isinstance(part, NumericPart)]
     table = as_frame(settled(features))
     if table is None:
         raise InvalidInputError(
             f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
             f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
         )
-    return table_map.described(Features.from_frame(table, only=numeric))
+    # What is seen through a function has no steps of its own.
+    free = [part.column for part in numeric if part.link is not None]
+    others = [part.column for part in numeric if part.link is None]
+    found = (*Features.from_frame(table, others), *Features.from_frame(table, free, decimals=None))
+    return table_map.described(Features(found))
 
 
 @final

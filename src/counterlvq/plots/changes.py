@@ -84,14 +84,14 @@ def _draw(ax: Axes, changes: list[Change], lengths: Floats) -> None:
 def _lengths(cf: Counterfactual) -> dict[str, float]:
     """Take the changes themselves; a new level, which has no length, is as long as the longest."""
     changes = cf.shown_changes
-    numbers = {c.feature: float(c.difference) for c in changes if c.is_number}
+    numbers = {c.feature: float(c.difference) for c in changes if c.difference is not None}
     longest = max(map(abs, numbers.values()), default=1.0)
-    levels = {c.feature: longest for c in changes if not c.is_number}
+    levels = {c.feature: longest for c in changes if c.difference is None}
     return levels | numbers
 
 
 def _colour(change: Change) -> str:
-    if not change.is_number:
+    if change.difference is None:
         return style.OTHER
     return style.UP if change.difference > 0 else style.DOWN
 
@@ -104,8 +104,11 @@ def _write_values(ax: Axes, changes: list[Change], lengths: Floats) -> None:
 
 def _words(change: Change) -> str:
     behind = f" {style.shortened(change.unit, 12)}" if change.unit else ""
-    if not change.is_number:
+    if change.difference is None:
         return style.shortened(f"{change.before} → {change.after}", 40)
+    if change.is_date:
+        _, before, after, by = change.cells()
+        return f"{by.replace('-', '−', 1)}  ({before} → {after})"
     shown = change.shown
     sign = "+" if shown.rises else "−"
     return f"{sign}{shown.by}{behind}  ({shown.before} → {shown.after})"
@@ -115,6 +118,6 @@ def _axis_words(explainer: Explainer | None, changes: list[Change], left_out: in
     words = "change, in the units of each feature"
     if explainer is not None:
         words = "change, as it weighs in the cost"
-    elif any(change.is_number for change in changes) and not all(c.is_number for c in changes):
+    elif len({change.difference is None for change in changes}) == 2:
         words += "; new levels have none, and are drawn as long as the longest"
     return words + (f"; {left_out} smaller ones are not shown" if left_out else "")

@@ -291,10 +291,12 @@ def change_weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]
     switches = explainer.prices.switches
     out = {}
     for change in cf.shown_changes:
-        if change.is_number:
-            out[change.feature] = float(change.difference * scale[change.feature])
-            continue
         j = explainer.features.position(change.feature)
+        if change.difference is not None:
+            up, down = explainer.prices.weights[:, j].tolist()
+            unit = scale[change.feature] if up == down else up if change.difference > 0 else down
+            out[change.feature] = float(change.difference * unit)
+            continue
         price = float(switches[j][int(cf.original_values[j]), int(cf.values[j])])
         # Beside squared distances a price is the square of a length.
         out[change.feature] = price if isinstance(explainer.cost, Manhattan) else price**0.5

@@ -108,9 +108,9 @@ def costs_of(cost: Cost, deltas: Floats) -> Floats:
     """Cost of each change (n, d), as `Cost.value` has it, (n,)."""
     width = deltas.shape[1]
     lifted = deltas @ cost.l2_factor(width).T
-    return np.asarray(
-        np.abs(deltas) @ cost.l1_weights(width) + np.einsum("ij,ij->i", lifted, lifted)
-    )
+    up, down = cost.l1_ways(width)
+    flat = np.maximum(deltas, 0.0) @ up + np.maximum(-deltas, 0.0) @ down
+    return np.asarray(flat + np.einsum("ij,ij->i", lifted, lifted))
 
 
 def excess(explainer: Explainer, x: Floats, points: Floats) -> tuple[Floats, list[Floats]]:

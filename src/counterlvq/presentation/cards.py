@@ -7,10 +7,12 @@ from typing import Any, Protocol
 
 from counterlvq.markup.parts import Fact, badge, card, class_change, fact_list, value_tables
 from counterlvq.markup.tags import Safe, tag
-from counterlvq.presentation.numbers import ShownRow, bound_text, cost_words, gap_text
+from counterlvq.presentation.numbers import ShownRow, bound_text
+from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.rows import ShownAnswer, feature_values, signed_weights
 from counterlvq.presentation.setting import words_of
 from counterlvq.problem.constraints import Constraint
+from counterlvq.tables.features import Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr
 
@@ -31,10 +33,6 @@ class CardAnswer(ShownAnswer, Protocol):
     @property
     def lower_bound(self) -> float:
         """What no counterfactual undercuts."""
-
-    @property
-    def gap(self) -> float:
-        """Share of the cost that is not proved."""
 
     @property
     def shown(self) -> ShownRow:
@@ -85,8 +83,8 @@ def answer_card(cf: CardAnswer, sentence: str, proof: str, notes: Sequence[str] 
         fact_list(_figures(cf), "figures"),
         values,
         *(tag("p", line.strip().capitalize(), ".") for line in notes),
-        _listed("These leave no room together:", cf.conflict),
-        _listed("The input breaks, as it is:", cf.broken),
+        _listed("These leave no room together:", cf.conflict, cf.features),
+        _listed("The input breaks, as it is:", cf.broken, cf.features),
         tag("p", proof[:1].upper() + proof[1:] + ".", class_="note"),
     )
 
@@ -102,14 +100,15 @@ def _either(labels: Sequence[Any]) -> str:
 def _figures(cf: CardAnswer) -> list[Fact]:
     if cf.status is Status.INFEASIBLE:
         return []
-    bound = Fact("no counterfactual below", bound_text(cf.lower_bound))
+    below = "no counterfactual below"
     if not cf.status.has_answer:
-        return [bound]
-    return [Fact("cost", cost_words(cf.shown.cost, cf.cost)), bound, Fact("gap", gap_text(cf.gap))]
+        return [Fact(below, bound_text(cf.lower_bound))]
+    printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
+    return [Fact("cost", printed.cost), Fact(below, printed.bound), Fact("gap", printed.gap)]
 
 
-def _listed(words: str, constraints: Sequence[Constraint | str]) -> Safe | None:
+def _listed(words: str, constraints: Sequence[Constraint | str], features: Features) -> Safe | None:
     if not constraints:
         return None
-    items = (tag("li", tag("code", words_of(item))) for item in constraints)
+    items = (tag("li", tag("code", words_of(item, features))) for item in constraints)
     return tag("div", tag("p", words), tag("ul", *items))

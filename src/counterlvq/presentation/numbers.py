@@ -22,12 +22,12 @@ from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
 __all__ = [
+    "DIGITS",
     "Check",
     "ShownChange",
     "ShownRow",
     "bound_text",
     "cost_text",
-    "cost_words",
     "exact_text",
     "gap_text",
     "rough_text",
@@ -38,6 +38,8 @@ __all__ = [
 # Whether a row is an answer that costs at most the second number, and what it costs.
 Check = Callable[[Floats, float], tuple[bool, float]]
 
+# Significant digits of costs and bounds.
+DIGITS = 6
 # How much more than the answer the shown row may cost.
 _MOST_COST = 1.01
 # Inputs of at most so many digits are shown as they are. More digits than a single-precision
@@ -180,9 +182,9 @@ def exact_text(value: float, feature: Feature | None = None) -> str:
     return _text(number, _padding(feature, number))
 
 
-def cost_text(cost: float) -> str:
-    """Show a cost to six digits."""
-    return f"{cost:.6g}"
+def cost_text(cost: float, digits: int = DIGITS) -> str:
+    """Show a cost to six digits; beside its bound see `proved`."""
+    return f"{cost:.{digits}g}"
 
 
 def rough_text(value: float) -> str:
@@ -197,19 +199,7 @@ def rough_text(value: float) -> str:
     return text.replace("-", "−", 1) if text.startswith("-") else text
 
 
-def cost_words(shown: float, own: float) -> str:
-    """Show the cost of the shown row, and that of the answer itself where it looks different.
-
-    Examples
-    --------
-    >>> cost_words(373.0, 371.6268)
-    '373 (371.627 before rounding)'
-    """
-    texts = cost_text(shown), cost_text(own)
-    return texts[0] if texts[0] == texts[1] else f"{texts[0]} ({texts[1]} before rounding)"
-
-
-def bound_text(bound: float) -> str:
+def bound_text(bound: float, digits: int = DIGITS) -> str:
     """Show a lower bound to six digits, rounded down: what is printed is proved too.
 
     Examples
@@ -217,7 +207,7 @@ def bound_text(bound: float) -> str:
     >>> bound_text(371.6268)
     '371.626'
     """
-    return _cut(bound, 6, ROUND_FLOOR)
+    return _cut(bound, digits, ROUND_FLOOR)
 
 
 def gap_text(gap: float) -> str:

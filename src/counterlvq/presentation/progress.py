@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from counterlvq.errors import NotSupportedError
-from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.presentation.numbers import bound_text
+from counterlvq.presentation.proved import proved
 
 if TYPE_CHECKING:
     from counterlvq.search.branch_and_bound import Progress
@@ -61,9 +62,10 @@ def reporter(
     def show(now: Progress) -> None:
         nonlocal shown
         shown = True
-        cost = cost_text(now.cost) if np.isfinite(now.cost) else "none yet"
-        bound = bound_text(now.lower_bound)
-        line = f"cost {cost}  bound {bound}  gap {now.gap:.2%}  {now.nodes} boxes"
+        line = f"cost none yet  bound {bound_text(now.lower_bound)}  {now.nodes} boxes"
+        if np.isfinite(now.cost):
+            cost, bound, gap, *_ = proved(now.cost, now.lower_bound)
+            line = f"cost {cost}  bound {bound}  gap {gap}  {now.nodes} boxes"
         _write(f"\r{line:<72}")
 
     try:

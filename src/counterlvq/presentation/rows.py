@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import date
 from typing import Any, Protocol
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from counterlvq.markup.parts import FeatureValue
 from counterlvq.presentation.changes import Change
-from counterlvq.presentation.numbers import exact_text
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.tables.features import Feature, Features
 from counterlvq.visible import shown_text
@@ -50,6 +50,8 @@ def feature_values(
         if change.is_number:
             behind = _unit(change.unit)
             values = (before + behind, after + behind, by.replace("-", "−", 1) + behind)
+        elif change.is_date:
+            values = (before, after, by.replace("-", "−", 1))
         weight = weights[change.feature] / most
         out.append(FeatureValue(change.spoken, *values, weight=weight, changed=True))
     rows = zip(cf.features, cf.original.tolist(), cf.missing, strict=True)
@@ -65,7 +67,8 @@ def value_words(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
     """Write a value with its unit, or a level in its words."""
     if not feature.is_number:
         return shown_text(feature.words(value))
-    return wording.number(exact_text(value, feature)) + _unit(feature.unit)
+    unit = "" if isinstance(value, date) else _unit(feature.unit)  # that of steps between dates
+    return wording.value(feature, value) + unit
 
 
 def _unit(unit: str) -> str:

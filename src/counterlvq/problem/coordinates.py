@@ -8,7 +8,7 @@ model makes of a row is affine in them. Rows with the same levels share their co
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.quadratic_forms import Factor, QuadraticForm
 from counterlvq.numeric.tolerances import LIMIT_ROUNDING
-from counterlvq.problem.costs import Cost, stated_form, stated_weights
-from counterlvq.problem.level_prices import level_prices
 from counterlvq.programs.conditions import (
     Conditional,
     Implication,
@@ -34,9 +31,8 @@ from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.links import Link
-from counterlvq.types import Kind
 
-__all__ = ["Coordinates", "Prices", "tied_columns"]
+__all__ = ["Coordinates"]
 
 
 @final
@@ -69,7 +65,8 @@ class Coordinates:
                 raise InvalidInputError(
                     f"feature {feature.name!r} is {feature.kind} with steps of its own, and the "
                     f"pipeline sees {link.words(feature.name)}; expected any real number there. "
-                    f"Describe the column as real."
+                    f"Describe the column as real; Features.from_frame(..., decimals=None) leaves "
+                    f"decimals open."
                 )
         own = self.levels or (0.0,) * len(self.features)
         kept = (0.0 if f.is_number else at for f, at in zip(self.features, own, strict=True))
@@ -144,10 +141,8 @@ class Coordinates:
         for feature, span in self._each:
             if not feature.is_number:
                 step[span] = 1.0
-            elif feature.kind in (Kind.WHOLE, Kind.DATE):
-                step[span] = feature.step
-            elif feature.decimals is not None:
-                step[span], parts[span] = 1.0, 10.0**feature.decimals
+            elif feature.lattice is not None:
+                step[span], parts[span] = feature.lattice
         groups = tuple(span for f, span in self._each if not f.is_number and len(f.levels) > 1)
         from_input = np.zeros(self.width, dtype=bool)
         for feature, span in self._each:
@@ -330,7 +325,8 @@ class Coordinates:
         return condition.over(starts, self.width)
 
     @cached_property
-    def _is_number(self) -> NDArray[np.bool_]:
+    def is_number(self) -> NDArray[np.bool_]:
+        """Which features are numbers, (features,)."""
         return np.array([feature.is_number for feature in self.features], dtype=bool)
 
     def _total(self, span: slice, *, equality: bool) -> LinearConditions:
@@ -368,7 +364,7 @@ class Coordinates:
         old = None
         if rule.old is not None:
             old = np.zeros(self.width)
-            old[self.numbers] = rule.old[self._is_number]
+            old[self.numbers] = rule.old[self.is_number]
         return ValueRule(self.spans[rule.column].start, rule.parts, old)
 
     def _implied(self, condition: Implication) -> tuple[Conditional, ...]:
@@ -391,7 +387,7 @@ class Coordinates:
             return rows
         new_parts, old_parts, values = [], [], []
         for new, old, value in zip(rows.A, rows.R, rows.v, strict=True):
-            about_levels = np.flatnonzero((new != 0) & ~self._is_number)
+            about_levels = np.flatnonzero((new != 0) & ~self.is_number)
             if about_levels.size:
                 stay = np.eye(self.width)[self.spans[int(about_levels[0])]]
                 new_parts.append(stay)
@@ -399,8 +395,8 @@ class Coordinates:
                 values.append(np.zeros(len(stay)))
                 continue
             wide, before = np.zeros((2, 1, self.width))
-            wide[0, self.numbers] = new[self._is_number]
-            before[0, self.numbers] = old[self._is_number]
+            wide[0, self.numbers] = new[self.is_number]
+            before[0, self.numbers] = old[self.is_number]
             new_parts.append(wide)
             old_parts.append(before)
             values.append(np.array([value]))
@@ -421,115 +417,3 @@ def _seen(link: Link, limit: float, side: int) -> float:
         return limit
     found = float(link.of(np.array([limit]))[0])
     return found + side * LIMIT_ROUNDING * abs(found)
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Prices:
-    """A cost, for coordinates seen from anywhere."""
-
-    weights: Floats  # (d,) per feature: those of levels are not used
-    form: QuadraticForm  # of the features that are numbers
-    switches: Mapping[int, Floats]  # by column: prices from level to level, (levels, levels)
-    missing: Mapping[int, NDArray[np.bool_]]  # by column: pairs without a price, if there are any
-
-    @classmethod
-    def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
-        """State a cost, whose parts are for all columns of the table or for those that are seen.
-
-        Columns that are not seen never change, so that what is left of a cost is what it says of
-        the others: their weights, and those rows and columns of a matrix. That loses nothing
-        where no cost of one depends on another; see `tied_columns`.
-        """
-        weights = _per_feature(cost, features, columns)
-        form = _form(cost, features, columns)
-        _refuse_strangers(cost, features, columns)
-        usual = {
-            j: level_prices(cost, feature, float(weights[j]) or 1.0)
-            for j, feature in enumerate(features)
-            if not feature.is_number
-        }
-        missing = {j: np.isnan(table) for j, table in usual.items() if np.isnan(table).any()}
-        # Of pairs that cannot come up nobody asks the price.
-        switches = {j: np.where(np.isnan(table), 1.0, table) for j, table in usual.items()}
-        return cls(weights, form, switches, missing)
-
-    def over(self, coordinates: Coordinates) -> tuple[Floats, Factor]:
-        """Weights (width,) and factor (s, width) for the changes of coordinates."""
-        w = np.zeros(coordinates.width)
-        w[coordinates.numbers] = self.weights[coordinates._is_number]
-        L = self.form_over(coordinates).working_root.copy()
-        for j, table in self.switches.items():
-            w[coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
-        return w, L
-
-    def form_over(self, coordinates: Coordinates) -> QuadraticForm:
-        """Quadratic part for the changes of coordinates: the truth that (w, L) stand for."""
-        if not coordinates.has_levels:
-            return self.form
-        return self.form.over(coordinates.numbers, coordinates.width)
-
-
-def _per_feature(cost: Cost, features: Features, columns: Sequence[str]) -> Floats:
-    if len(columns) > len(features):
-        try:
-            every = stated_weights(cost, len(columns))
-        except InvalidInputError:
-            return stated_weights(cost, len(features))
-        at = {name: k for k, name in enumerate(columns)}
-        return np.asarray(every[[at[name] for name in features.names]])
-    return stated_weights(cost, len(features))
-
-
-def tied_columns(cost: Cost, features: Features, columns: Sequence[str]) -> tuple[str, ...]:
-    """Name the columns that are not seen, but whose change can make that of others cheaper."""
-    numbers, seen = _numbers(features, columns)
-    if len(numbers) == len(seen):
-        return ()
-    try:
-        form = stated_form(cost, len(numbers))
-    except InvalidInputError:
-        return ()
-    strangers = set(numbers) - set(seen)
-    return tuple(
-        name for name, tied in zip(numbers, form.ties, strict=True) if tied and name in strangers
-    )
-
-
-def _numbers(features: Features, columns: Sequence[str]) -> tuple[list[str], list[str]]:
-    """List the columns that can be numbers, and those of them that are seen."""
-    seen = [feature.name for feature in features if feature.is_number]
-    # Of columns that the model does not see nobody says whether they are numbers.
-    known, numbers = set(features.names), set(seen)
-    return [name for name in columns if name in numbers or name not in known], seen
-
-
-def _form(cost: Cost, features: Features, columns: Sequence[str]) -> QuadraticForm:
-    """Quadratic part of a cost that is stated for all numbers of the table or for those seen."""
-    numbers, seen = _numbers(features, columns)
-    if len(numbers) == len(seen):
-        return stated_form(cost, len(seen))
-    try:
-        every = stated_form(cost, len(numbers))
-    except InvalidInputError:
-        try:
-            return stated_form(cost, len(seen))
-        except InvalidInputError as refusal:
-            raise InvalidInputError(
-                f"{refusal} These are the numbers that the model sees; all {len(numbers)} columns "
-                f"of the table that can be numbers will do as well."
-            ) from None
-    at = {name: k for k, name in enumerate(numbers)}
-    return every.among(np.array([at[name] for name in seen], dtype=np.intp))
-
-
-def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) -> None:
-    defaults = cost.default if isinstance(cost.default, Mapping) else {}
-    for name in (*cost.switches, *defaults):
-        if name in columns and name not in features.names:
-            continue
-        if features[name].is_number:
-            raise InvalidInputError(
-                f"switches names {name!r}, which is a number; expected features with levels. "
-                f"Numbers have weights."
-            )

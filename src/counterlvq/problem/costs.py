@@ -14,7 +14,13 @@ from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read
 from counterlvq.numeric.error_free import rounded_dot
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.numeric.tolerances import OWN_COST_ROUNDING
-from counterlvq.problem.weights import is_positive
+from counterlvq.problem.weights import (
+    Weights,
+    checked_weights,
+    in_order,
+    is_positive,
+    shown_weights,
+)
 from counterlvq.tables.features import Features
 
 __all__ = [
@@ -35,6 +41,8 @@ Default = float | Mapping[str, float] | None
 
 class Cost:
     """A convex cost ``sum_j weights_j |delta_j| + |L delta|^2`` of a change `delta`.
+
+    Of the costs here, `Manhattan` alone can have other weights upwards than downwards.
 
     A cost states its two parts; everything else is derived from them: values, bounds, proofs.
     Another level of a categorical feature adds its price, whatever the cost: see `switches`.
@@ -96,6 +104,11 @@ class Cost:
         """Weights of the absolute changes, (d,); zeros where the cost has no such part."""
         raise InvalidInputError(_missing(self, "l1_weights", "np.zeros(width)"))
 
+    def l1_ways(self, width: int) -> tuple[Floats, Floats]:
+        """Weights of changes upwards and of changes downwards, (d,) each."""
+        weights = self.l1_weights(width)
+        return weights, weights
+
     def l2_factor(self, width: int) -> Floats:
         """Factor L (r, d) of the quadratic part; no rows where the cost has no such part."""
         raise InvalidInputError(_missing(self, "l2_factor", "np.zeros((0, width))"))
@@ -117,16 +130,28 @@ class Cost:
 
 
 def stated_weights(cost: Cost, width: int) -> Floats:
-    """Weights that a cost states, or say what is wrong with them."""
-    name = f"{type(cost).__name__}.l1_weights({width})"
-    weights = finite_vector(name, cost.l1_weights(width), width)
-    if (weights < 0).any():
-        j = int((weights < 0).argmax())
+    """Weights upwards and downwards that a cost states, (2, d), or say what is wrong with them."""
+    if _stating(cost, "l1_ways") is Cost:
+        name = f"{type(cost).__name__}.l1_weights({width})"
+        weights = finite_vector(name, cost.l1_weights(width), width)
+        ways = np.stack([weights, weights])
+    else:
+        name = f"{type(cost).__name__}.l1_ways({width})"
+        ways = np.stack([finite_vector(name, way, width) for way in cost.l1_ways(width)])
+    if (ways < 0).any():
+        j = int((ways < 0).any(axis=0).argmax())
         raise InvalidInputError(
-            f"{name}[{j}] is {weights[j]:g}; expected weights of at least 0. A change that earns "
-            f"something has no least cost."
+            f"{name}[{j}] is {ways[:, j].min():g}; expected weights of at least 0. A change that "
+            f"earns something has no least cost."
         )
-    return weights
+    lopsided = (ways == 0).any(axis=0) & (ways != 0).any(axis=0)
+    if lopsided.any():
+        j = int(lopsided.argmax())
+        raise InvalidInputError(
+            f"{name} has {ways[0, j]:g} up and {ways[1, j]:g} down for feature {j}; expected both "
+            f"above 0, or both 0. A change that is free in one direction has no least cost."
+        )
+    return ways
 
 
 def stated_form(cost: Cost, width: int) -> QuadraticForm:
@@ -168,7 +193,8 @@ def _refuse_other_factor(cost: Cost, form: QuadraticForm, width: int) -> None:
 
 def _value_of_parts(cost: Cost, change: Floats) -> float:
     width = change.shape[0]
-    flat = rounded_dot(stated_weights(cost, width), np.abs(change))
+    up, down = stated_weights(cost, width)
+    flat = rounded_dot(np.where(change > 0, up, down), np.abs(change))
     return flat + _form_of(cost, width).value(change)
 
 
@@ -204,6 +230,9 @@ def _missing(cost: Cost, part: str, nothing: str) -> str:
 class Manhattan(Cost):
     """Weighted Manhattan distance, ``sum_j weights_j |delta_j|``; favours few changes.
 
+    What goes up may have another price than what goes down: `increase` and `decrease` replace
+    the weights in one direction.
+
     Parameters
     ----------
     weights : array-like of shape (d,), or mapping from feature name to float, optional
@@ -217,21 +246,33 @@ class Manhattan(Cost):
         What pairs of levels cost that `switches` does not list.
     unit : str, optional
         What costs are counted in, as texts say it, such as "typical deviations".
+    increase : array-like of shape (d,), or mapping from feature name to float, optional
+        Positive price of one unit upwards; that of `weights` where it is not given, or does not
+        name a feature. Of levels that are ordered, or numbers, a step upwards costs it; for
+        those that are neither, it says nothing.
+    decrease : array-like of shape (d,), or mapping from feature name to float, optional
+        The same for one unit downwards.
 
     Examples
     --------
     >>> Manhattan(weights=[1.0, 10.0]).value([3.0, -0.5])
     8.0
+    >>> Manhattan(increase=[4.0, 1.0]).value([3.0, -0.5])
+    12.5
+    >>> Manhattan({"income": 0.001}, increase={"income": 0.003}, decrease={"age": 9.0})
+    Manhattan({'income': 0.001}, increase={'income': 0.003}, decrease={'age': 9.0})
     >>> Manhattan({"income": 0.001})
     Manhattan({'income': 0.001})
     >>> Manhattan(switches={"housing": {("rent", "own"): 3.0}, "job": 0.5}, default=2.0)
     Manhattan(switches={'housing': {('rent', 'own'): 3.0}, 'job': 0.5}, default=2.0)
     """
 
-    weights: Floats | Mapping[str, float] | None  # (d,)
+    weights: Weights | None
     switches: Switches
     default: Default
     unit: str
+    increase: Weights | None
+    decrease: Weights | None
 
     def __init__(
         self,
@@ -240,53 +281,68 @@ class Manhattan(Cost):
         default: Default = None,
         *,
         unit: str = "",
+        increase: ArrayLike | Mapping[str, float] | None = None,
+        decrease: ArrayLike | Mapping[str, float] | None = None,
     ) -> None:
         _set_switches(self, switches, default)
         object.__setattr__(self, "unit", unit)
-        if isinstance(weights, Mapping):
-            object.__setattr__(self, "weights", _checked_by_name(weights))
-            return
-        checked = None if weights is None else finite_vector("weights", weights)
-        if checked is not None and not (checked > 0).all():
-            j = int((checked <= 0).argmax())
-            raise InvalidInputError(
-                f"weights[{j}] is {checked[j]:g}; expected a positive weight for each feature. "
-                f"Use Freeze to keep a feature as it is; a free feature would make any "
-                f"change of it cost nothing."
-            )
-        object.__setattr__(self, "weights", checked)
+        given = {"weights": weights, "increase": increase, "decrease": decrease}
+        for name, values in given.items():
+            object.__setattr__(self, name, checked_weights(name, values))
 
     def __repr__(self) -> str:
-        shown = [str(self.weights.tolist())] if isinstance(self.weights, np.ndarray) else []
-        shown += [str(self.weights)] if isinstance(self.weights, Mapping) else []
+        shown = [] if self.weights is None else [shown_weights(self.weights)]
         shown += _shown_switches(self)
         shown += [f"unit={self.unit!r}"] if self.unit else []
+        ways = {"increase": self.increase, "decrease": self.decrease}
+        shown += [f"{name}={shown_weights(way)}" for name, way in ways.items() if way is not None]
         return f"Manhattan({', '.join(shown)})"
+
+    @property
+    def has_ways(self) -> bool:
+        """Whether up and down were given prices of their own."""
+        return self.increase is not None or self.decrease is not None
 
     def for_columns(self, columns: Sequence[str]) -> Manhattan:
         """Put weights by name into the order of the columns of a table."""
-        if not isinstance(self.weights, Mapping):
+        given = (self.weights, self.increase, self.decrease)
+        if not any(isinstance(item, Mapping) for item in given):
             return self
         names = Features(columns)
-        weights = np.ones(len(columns))
-        for name, weight in self.weights.items():
-            weights[names.position(name)] = weight
-        return Manhattan(weights, self.switches, self.default, unit=self.unit)
+        base = in_order(self.weights, names, np.ones(len(columns)))
+        increase, decrease = (
+            None if way is None else in_order(way, names, base)
+            for way in (self.increase, self.decrease)
+        )
+        return Manhattan(
+            base, self.switches, self.default, unit=self.unit, increase=increase, decrease=decrease
+        )
 
     def l1_weights(self, width: int) -> Floats:
-        """Weights of the absolute changes, (d,)."""
-        if self.weights is None:
-            return np.ones(width)
-        if isinstance(self.weights, Mapping):
+        """Weights of the absolute changes, the lesser one where up and down differ, (d,)."""
+        up, down = self.l1_ways(width)
+        return up if up is down else np.minimum(up, down)
+
+    def l1_ways(self, width: int) -> tuple[Floats, Floats]:
+        """Weights of changes upwards and of changes downwards, (d,) each."""
+        base = np.ones(width) if self.weights is None else self._of_width(self.weights, width)
+        up, down = (
+            base if way is None else self._of_width(way, width)
+            for way in (self.increase, self.decrease)
+        )
+        return up, down
+
+    def _of_width(self, weights: Weights, width: int) -> Floats:
+        if isinstance(weights, Mapping):
             raise InvalidInputError(
                 f"{self!r} has weights by name, and changes came without names; expected weights "
                 f"in the order of the features. An Explainer knows the names."
             )
-        if self.weights.shape[0] != width:
+        if weights.shape[0] != width:
             raise InvalidInputError(
-                f"Manhattan has {self.weights.shape[0]} weights; expected {width}, one per feature."
+                f"Manhattan has {weights.shape[0]} weights; expected {width}, one per feature."
             )
-        return self.weights
+        return weights
 
     def l2_factor(self, width: int) -> Floats:
         """No quadratic part, (0, d)."""
@@ -435,21 +491,6 @@ class Mahalanobis(Cost):
                 f"({width}, {width}), for {width} features."
             )
         return self.form
-
-
-def _checked_by_name(weights: Mapping[str, float]) -> Mapping[str, float]:
-    for name, weight in weights.items():
-        if not isinstance(name, str):
-            raise InvalidInputError(
-                f"weights has the key {name!r} of type {type(name).__name__}; expected names of "
-                f"features. Weights by position are an array."
-            )
-        if not is_positive(weight):
-            raise InvalidInputError(
-                f"weights[{name!r}] is {weight!r}; expected a positive weight. Use Freeze to keep "
-                f"a feature as it is."
-            )
-    return {name: float(weight) for name, weight in weights.items()}
 
 
 def _checked_switches(switches: Switches | None) -> Switches:

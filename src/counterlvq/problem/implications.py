@@ -55,7 +55,11 @@ class If(Constraint):
                 f"If: when is {told(self.when)}; expected levels or values of one feature, such as "
                 f"OneOf('job', ['clerk']), Bounds('amount', lower=5000) or 'amount > 5000'."
             )
-        as_constraint(self.then)
+        if not as_constraint(self.then).is_stated:
+            raise InvalidInputError(
+                f"If: then is {self.then!r}; expected a linear constraint, or levels of one "
+                f"feature. A limit on how many features change cannot depend on one of them."
+            )
 
     def __repr__(self) -> str:
         return shown_call("If", self.when, self.then)

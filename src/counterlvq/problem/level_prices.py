@@ -23,19 +23,32 @@ __all__ = ["level_prices", "refuse_unpriced"]
 _LISTED = 8
 
 
-def level_prices(cost: Cost, feature: Feature, weight: float) -> Floats:
-    """Price of each switch, from the level of the row to that of the column; NaN without one."""
+def level_prices(cost: Cost, feature: Feature, ways: tuple[float, float]) -> Floats:
+    """Price of each switch, from the level of the row to that of the column; NaN without one.
+
+    `ways` are the weights upwards and downwards, for levels that have an order. For others there
+    is no up and down, and a switch costs the weight.
+    """
     stated = cost.switches.get(feature.name, feature.switches)
     if isinstance(stated, Mapping):
         return _of_pairs(cost, feature, stated)
     count = len(feature.levels)
     if feature.ordered:
         places = np.arange(count, dtype=np.float64)
-        price = weight if stated is None else float(stated)
-        return np.asarray(price * np.abs(places[:, None] - places[None, :]))
+        up, down = ways if stated is None else (float(stated), float(stated))
+        steps = places[None, :] - places[:, None]
+        return np.asarray(np.where(steps > 0, up, down) * np.abs(steps))
     if stated is None and feature.has_numbers:
-        return weight * _differences(feature)
-    return np.full((count, count), weight if stated is None else float(stated))
+        exact = [Fraction(level) for level in feature.levels]
+        rises = np.array([[after > before for after in exact] for before in exact])
+        return np.asarray(np.where(rises, *ways) * _differences(feature))
+    if stated is None and ways[0] != ways[1]:
+        raise InvalidInputError(
+            f"feature {feature.name!r} has levels without an order, and increase and decrease give "
+            f"it {ways[0]:g} up and {ways[1]:g} down; expected features that can go up and down. "
+            f"Price its pairs of levels with switches={{{feature.name!r}: ...}}."
+        )
+    return np.full((count, count), ways[0] if stated is None else float(stated))
 
 
 def _differences(feature: Feature) -> Floats:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.arrays import Floats, finite_vector, read_only
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
-from counterlvq.tables.reference import typical_deviation
+from counterlvq.tables.reference import LEVEL_WEIGHT, typical_deviation
 from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
-__all__ = ["is_positive", "mad_weights"]
+__all__ = ["Weights", "checked_weights", "in_order", "is_positive", "mad_weights", "shown_weights"]
+
+# Weights in the order of the features, (d,), or by name.
+Weights = Floats | Mapping[str, float]
 
 
 def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
@@ -35,8 +39,9 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     Parameters
     ----------
     X : array-like of shape (n, d), or DataFrame
-        Typically the training rows. Columns of a frame that are no numbers get the weight 1,
-        the price of a switch.
+        Typically the training rows. Columns of a frame that are no numbers get the weight 2:
+        another level costs as much as a number that goes from the lower quarter of its column to
+        the upper one, where both halves spread alike.
     constant : float, optional
         Positive weight of features that never vary.
 
@@ -79,7 +84,7 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
 
 
 def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
-    weights = np.ones(len(frame.names))
+    weights = np.full(len(frame.names), LEVEL_WEIGHT)
     numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
     if any(numeric):
         chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
@@ -106,3 +111,50 @@ def _column(frame: FrameView, name: str) -> Floats:
 def is_positive(value: object) -> bool:
     """Whether a weight or a price is a finite number above 0."""
     return isinstance(value, Real) and 0 < float(value) < np.inf
+
+
+def checked_weights(called: str, given: ArrayLike | Mapping[str, float] | None) -> Weights | None:
+    """Check weights in the order of the features, or by name."""
+    if given is None:
+        return None
+    if isinstance(given, Mapping):
+        return _checked_by_name(called, given)
+    checked = finite_vector(called, given)
+    if not (checked > 0).all():
+        j = int((checked <= 0).argmax())
+        raise InvalidInputError(
+            f"{called}[{j}] is {checked[j]:g}; expected a positive weight for each feature. "
+            f"Use Freeze to keep a feature as it is; a free feature would make any "
+            f"change of it cost nothing."
+        )
+    return checked
+
+
+def _checked_by_name(called: str, weights: Mapping[str, float]) -> Mapping[str, float]:
+    for name, weight in weights.items():
+        if not isinstance(name, str):
+            raise InvalidInputError(
+                f"{called} has the key {name!r} of type {type(name).__name__}; expected names of "
+                f"features. Weights by position are an array."
+            )
+        if not is_positive(weight):
+            raise InvalidInputError(
+                f"{called}[{name!r}] is {weight!r}; expected a positive weight. Use Freeze to keep "
+                f"a feature as it is."
+            )
+    return {name: float(weight) for name, weight in weights.items()}
+
+
+def in_order(weights: Weights | None, names: Features, base: Floats) -> Floats:
+    """Weights in the order of the columns; those of `base` for columns without a name."""
+    if not isinstance(weights, Mapping):
+        return base if weights is None else weights
+    out = np.array(base)
+    for name, weight in weights.items():
+        out[names.position(name)] = weight
+    return out
+
+
+def shown_weights(weights: Weights) -> str:
+    """Write weights as they were given."""
+    return str(weights.tolist() if isinstance(weights, np.ndarray) else weights)

@@ -27,6 +27,7 @@ __all__ = [
     "cost_of",
     "fastest_gain",
     "fastest_gains",
+    "flat_cost_of",
     "lead_over",
     "limits_of",
     "narrow_to_cost",
@@ -39,11 +40,18 @@ _INF = np.inf
 
 
 @jit
-def cost_of(change, w, start, feature, factor):
-    """``sum w |change| + |L change|^2``; row c of L has the entries from start_c on."""
+def flat_cost_of(change, ways):
+    """Sum of what each change costs by its unit, up or down; ways is (2, d)."""
     cost = 0.0
     for j in range(change.size):
-        cost += w[j] * abs(change[j])
+        cost += (ways[0, j] if change[j] > 0.0 else ways[1, j]) * abs(change[j])
+    return cost
+
+
+@jit
+def cost_of(change, ways, start, feature, factor):
+    """Cost by the unit, and ``|L change|^2``; row c of L has the entries from start_c on."""
+    cost = flat_cost_of(change, ways)
     for c in range(start.size - 1):
         lifted = 0.0
         for n in range(start[c], start[c + 1]):
@@ -100,38 +108,45 @@ def limits_of(x, A, R, v, equality, column, low, high):
 
 
 @jit
-def narrow_to_cost(w, stretch, low, high, cap, inner_low, inner_high):
+def narrow_to_cost(ways, stretch, low, high, cap, inner_low, inner_high):
     """Limit each change to what a cost of `cap` allows; the same as `Grounds.box`."""
     if cap < _INF:
         mantissa, exponent = frexp(cap)
         cap = ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent)  # as `stated.coarse`
     root = np.sqrt(cap)
-    for j in range(w.size):
-        far = _INF
-        if w[j] > 0.0:
-            far = cap / w[j]
+    for j in range(stretch.size):
+        up, down = _INF, _INF
+        if ways[0, j] > 0.0:
+            up = cap / ways[0, j]
+        if ways[1, j] > 0.0:
+            down = cap / ways[1, j]
         if stretch[j] < _INF:
-            far = min(far, root * stretch[j])
-        far *= 1.0 + 8.0 * UNIT
-        inner_low[j], inner_high[j] = max(low[j], -far), min(high[j], far)
+            up, down = min(up, root * stretch[j]), min(down, root * stretch[j])
+        up, down = up * (1.0 + 8.0 * UNIT), down * (1.0 + 8.0 * UNIT)
+        inner_low[j], inner_high[j] = max(low[j], -down), min(high[j], up)
 
 
 @jit
-def _least(w, slope, error, low, high):
-    """Minimum of ``w |t| + slope t`` for t in a range, for any slope within its error.
+def _paid(up, down, slope, error, at):
+    return (up if at > 0.0 else down) * abs(at) + slope * at - error * abs(at)
 
-    Returns -inf where the range has no end and the slope could lead down.
+
+@jit
+def _least(up, down, slope, error, low, high):
+    """Minimum of price and ``slope t`` for t in a range, for any slope within its error.
+
+    One unit upwards costs `up`, one downwards `down`. Returns -inf where the range has no end
+    and the slope could lead down.
     """
-    if low == -_INF and not w - slope - error >= 0.0:
+    if low == -_INF and not down - slope - error >= 0.0:
         return -_INF
-    if high == _INF and not w + slope - error >= 0.0:
+    if high == _INF and not up + slope - error >= 0.0:
         return -_INF
-    nearest = min(max(0.0, low), high)
-    least = w * abs(nearest) + slope * nearest - error * abs(nearest)
+    least = _paid(up, down, slope, error, min(max(0.0, low), high))
     if low > -_INF:
-        least = min(least, w * abs(low) + slope * low - error * abs(low))
+        least = min(least, _paid(up, down, slope, error, low))
     if high < _INF:
-        least = min(least, w * abs(high) + slope * high - error * abs(high))
+        least = min(least, _paid(up, down, slope, error, high))
     return least
 
 
@@ -163,7 +178,7 @@ def lead_over(anchors, anchor_errors, z, z_error, prototype, rival):
 @jit
 def cell_value(
     F_diagonal, F, column_lengths, anchors, anchor_errors, z, z_error, x,
-    A, R, v, equality, w, L_diagonal, L,
+    A, R, v, equality, ways, L_diagonal, L,
     prototype, rivals, rival_multipliers, multipliers, point,
     extra_slope, extra_error, extra_constant, extra_constant_error,
     low, high, margin, g, g_size, slope, slope_error,
@@ -173,7 +188,8 @@ def cell_value(
     The conditions are ``score_prototype + margin <= score_rival`` for the listed rivals and
     ``A delta <= v - (A + R) x`` (or ``==``), with multipliers; those of the wrong sign are left
     out. `z` is the input in the space of the metric with `z_error` the length of its rounding
-    (the input itself, without rounding, for a plain metric). The quadratic cost, whose factor is
+    (the input itself, without rounding, for a plain metric). A unit of change costs ``ways[0]``
+    upwards and ``ways[1]`` downwards. The quadratic cost, whose factor is
     ``diag(L_diagonal)`` or L, is replaced by its tangent at `point`. The `extra` terms are added
     as they are, with their errors. `low` and `high` limit each change; they may be infinite. With
     no cost at all, a positive value is a contradiction: no change meets the conditions.
@@ -268,7 +284,7 @@ def cell_value(
             blur += 2.0 * UNIT * (abs(slope[j]) + abs(extra_slope[j]))
         if low[j] > high[j]:
             return _INF, 0.0
-        part = _least(w[j], s, blur, low[j], high[j])
+        part = _least(ways[0, j], ways[1, j], s, blur, low[j], high[j])
         if part == -_INF:
             return -_INF, _INF
         value += part
@@ -277,7 +293,7 @@ def cell_value(
             far = abs(low[j])
         if high[j] < _INF:
             far = max(far, abs(high[j]))
-        size += abs(part) + 4.0 * (w[j] + abs(s) + blur) * far
+        size += abs(part) + 4.0 * (max(ways[0, j], ways[1, j]) + abs(s) + blur) * far
         blurred += blur * far
     count = adds + L_diagonal.size + d
     error = 1.001 * error + count * UNIT * size
@@ -314,15 +330,16 @@ def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
 
 @jit
 def fastest_gain(
-    F_diagonal, F, column_lengths, anchors, anchor_errors, w, L_diagonal, inverse, inverse_blur,
+    F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse, inverse_blur,
     stretch, movable, prototype, rival, length, e, n,
 ):  # fmt: skip
     """How much a prototype can gain on a rival at most, per cost or per root of it.
 
-    A change gains ``n'delta``. With absolute costs that is at most ``max_j |n_j| / w_j`` per
-    cost. By a quadratic cost it is at most ``|C'n|`` per root of it, with an `inverse` C of L up
-    to E: ``n'delta = n'C (L delta) + n'E delta``, and `inverse_blur` bounds the share of
-    ``sum_j |n_j| stretch_j`` that the second term and the rounding of the first can be.
+    A change gains ``-n'delta``. With absolute costs that is at most the largest of ``-n_j / up_j``
+    and ``n_j / down_j`` per cost. By a quadratic cost it is at most ``|C'n|`` per root of it, with
+    an `inverse` C of L up to E: ``n'delta = n'C (L delta) + n'E delta``, and `inverse_blur` bounds
+    the share of ``sum_j |n_j| stretch_j`` that the second term and the rounding of the first can
+    be.
     """
     r, d = anchors.shape[1], column_lengths.size
     fastest, total, spread = 0.0, 0.0, 0.0
@@ -351,7 +368,12 @@ def fastest_gain(
         elif inverse.shape[0]:
             spread += part * stretch[j] + inverse_blur * size * stretch[j]
         else:
-            fastest = max(fastest, size / w[j])
+            # Where n_j is above 0, it is a change downwards that gains.
+            against = part if is_blank else part + TINY_SQUARE
+            if n[j] > 0.0:
+                fastest = max(fastest, size / ways[1, j], (against - n[j]) / ways[0, j])
+            else:
+                fastest = max(fastest, size / ways[0, j], (against + n[j]) / ways[1, j])
     rounding = 1.0 + (d + 16) * UNIT
     if L_diagonal.size:
         return np.sqrt(total) * rounding
@@ -379,7 +401,7 @@ def overtaking_cost(lead, error, gain, is_quadratic, margin):
 
 @jit
 def overtaking_costs(
-    F_diagonal, F, column_lengths, anchors, anchor_errors, z, z_error, w, L_diagonal, inverse,
+    F_diagonal, F, column_lengths, anchors, anchor_errors, z, z_error, ways, L_diagonal, inverse,
     inverse_blur, stretch, movable, prototypes, rivals, margin, out,
 ):  # fmt: skip
     """Cost of overtaking one rival, for each pair of a prototype and a rival."""
@@ -389,7 +411,7 @@ def overtaking_costs(
         i, k = prototypes[a], rivals[a]
         lead, error, length, e = lead_over(anchors, anchor_errors, z, z_error, i, k)
         gain = fastest_gain(
-            F_diagonal, F, column_lengths, anchors, anchor_errors, w, L_diagonal, inverse,
+            F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse,
             inverse_blur, stretch, movable, i, k, length, e, n,
         )  # fmt: skip
         out[a] = overtaking_cost(lead, error, gain, is_quadratic, margin)
@@ -397,7 +419,7 @@ def overtaking_costs(
 
 @jit
 def fastest_gains(
-    F_diagonal, F, column_lengths, anchors, anchor_errors, w, L_diagonal, inverse, inverse_blur,
+    F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse, inverse_blur,
     stretch, movable, prototypes, rivals, out,
 ):  # fmt: skip
     """Fill in what each prototype can gain on each rival at most, (prototypes, rivals)."""
@@ -408,6 +430,6 @@ def fastest_gains(
             i, k = prototypes[a], rivals[b]
             _, _, length, e = lead_over(anchors, anchor_errors, nowhere, 0.0, i, k)
             out[a, b] = fastest_gain(
-                F_diagonal, F, column_lengths, anchors, anchor_errors, w, L_diagonal, inverse,
+                F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse,
                 inverse_blur, stretch, movable, i, k, length, e, n,
             )  # fmt: skip

@@ -1,8 +1,9 @@
 """All programs of one target at once: rows that are fixed, for any input.
 
 A `KernelData` is what the compiled kernels see, in units ``u`` in which the cost is plain:
-``u_j = w_j delta_j`` for absolute costs, ``u = R delta`` with ``R'R = L'L`` for quadratic
-ones. Features that no counterfactual may change are left out.
+``u_j = w_j delta_j`` for absolute costs, with the lesser of the prices up and down, and
+``u = R delta`` with ``R'R = L'L`` for quadratic ones. Features that no counterfactual may change
+are left out.
 """
 
 from __future__ import annotations
@@ -48,7 +49,8 @@ class KernelData(NamedTuple):
     scale: Floats  # (targets, m) one over the length of each row; (1, 0) if too many
     gains: Floats  # (targets, m) what a target gains on a rival per cost at most; (1, 0) if many
     columns: NDArray[np.int64]  # (d,) features that may change
-    prices: Floats  # (d,) of absolute changes; 1 for quadratic costs
+    prices: Floats  # (d,) of absolute changes, the lesser way; 1 for quadratic costs
+    slopes: Floats  # (2, d) price up and down in units of it, at least 1; ones for quadratic costs
     B: Floats  # (d, d) delta = B u
     B_lengths: Floats  # (d,)
     least: Floats  # (d,) smallest and largest prototype value
@@ -107,6 +109,9 @@ def family_of(
         gains=_gains(stated, cells) if with_gains else np.zeros((1, 0)),
         columns=columns.astype(np.int64),
         prices=np.ones(columns.size) if is_quadratic else template.w[columns],
+        slopes=np.ones((2, columns.size))
+        if is_quadratic
+        else np.ascontiguousarray(template.both_ways[:, columns] / template.w[columns]),
         B=units.matrix,
         B_lengths=units.lengths,
         least=prototypes.min(axis=0),
@@ -202,7 +207,7 @@ def _gains(stated: ProofData, cells: SharedCells) -> Floats:
     out = np.zeros((cells.targets.size, cells.rivals.size))
     fastest_gains(
         stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors, stated.anchor_errors,
-        stated.w, stated.L_diagonal, stated.inverse, stated.inverse_blur, stated.stretch,
+        stated.ways, stated.L_diagonal, stated.inverse, stated.inverse_blur, stated.stretch,
         stated.movable, cells.targets.astype(np.int64), cells.rivals.astype(np.int64), out,
     )  # fmt: skip
     return out

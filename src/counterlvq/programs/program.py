@@ -3,6 +3,7 @@
 A `Program` is about the change ``delta``::
 
     minimise    sum_j w_j |delta_j| + |L delta|^2
+                (or up_j for each unit up and down_j for each unit down, w_j the lesser of them)
     subject to  A delta <= b,  E delta == e,  lower <= delta <= upper,
                 |G delta - g|^2 + h'delta <= c     for each quadric
 
@@ -28,7 +29,7 @@ __all__ = ["Multipliers", "Program", "elastic"]
 class Program:
     """A convex program in the change `delta`; see the head of the module."""
 
-    w: Floats  # (d,), at least 0
+    w: Floats  # (d,), at least 0: no unit of change costs less
     L: Factor  # (s, d)
     A: Floats  # (m, d)
     b: Floats  # (m,)
@@ -40,6 +41,27 @@ class Program:
     reach: Floats  # (d,), finite
     blur: Floats  # (m + k,), rounding of b and e themselves
     deadline: float = np.inf  # by the monotonic clock; a solver that has nothing by then, fails
+    ways: Floats | None = None  # (2, d) prices up and down, where they are not w both ways
+
+    @property
+    def both_ways(self) -> Floats:
+        """Price of one unit up, and of one unit down, (2, d)."""
+        return np.stack([self.w, self.w]) if self.ways is None else self.ways
+
+    @property
+    def tilted(self) -> tuple[Floats, Floats]:
+        """Split the absolute cost into ``sum_j w_j |delta_j| + t_j delta_j``, (d,) each."""
+        if self.ways is None:
+            return self.w, np.zeros_like(self.w)
+        up, down = self.ways
+        return 0.5 * (up + down), 0.5 * (up - down)
+
+    def prices_for(self, sign: Floats) -> Floats:
+        """Least price of one unit where the signs of changes are known, or 0 if not, (d,)."""
+        if self.ways is None:
+            return self.w
+        up, down = self.ways
+        return np.where(sign > 0, up, np.where(sign < 0, down, self.w))
 
     @property
     def width(self) -> int:
@@ -49,7 +71,7 @@ class Program:
     def cost(self, delta: Floats) -> float:
         """Value of the objective."""
         lifted = self.L @ delta
-        return float(self.w @ np.abs(delta) + lifted @ lifted)
+        return float(self.prices_for(delta) @ np.abs(delta) + lifted @ lifted)
 
     def tightened(self, margin: float, rows: int) -> Program:
         """Ask for `margin` more in the first `rows` inequalities."""

@@ -61,7 +61,8 @@ class ProofData(NamedTuple):
     column_lengths: Floats  # (d,) of F, rounded up
     anchors: Floats  # (p, r) the prototypes themselves for a plain metric
     anchor_errors: Floats  # (p,) bounds the length of the rounding of each
-    w: Floats  # (d,)
+    w: Floats  # (d,) no unit of change costs less
+    ways: Floats  # (2, d) price of one unit up and down
     L_diagonal: Floats  # (d,) where the factor of the cost is diagonal, else (0,)
     L: Floats  # (s, d) where it is not, else (0, d)
     cost_start: NDArray[np.int64]  # (s + 1,) where the entries of each row of the factor start
@@ -137,6 +138,7 @@ def _stated(
         anchors=np.array(anchors, order="C"),
         anchor_errors=np.array(anchor_errors, order="C"),
         w=np.array(template.w, order="C"),
+        ways=np.array(template.both_ways, order="C"),
         L_diagonal=np.zeros(0) if diagonal is None else diagonal,
         L=np.array(L, order="C") if diagonal is None else np.zeros((0, d)),
         cost_start=starts_of(at, L.shape[0]),
@@ -161,17 +163,18 @@ def _stated(
 def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None) -> Floats:
     """How far a change of cost at most `cap` can go along each feature; inf where unlimited.
 
-    Rounded outwards. `reach` is `reach_of(L)`, if it is known.
+    Rounded outwards. `reach` is `reach_of(L)`, if it is known. With prices up and down, (2, d),
+    there are two limits for each feature, up and down.
     """
-    limits = np.full(w.size, np.inf)
+    limits = np.full(w.shape, np.inf)
     if not 0.0 <= cap < np.inf:
         return limits
     cap = float(coarse(cap))
     np.divide(cap, w, out=limits, where=w > 0)
     stretch = (reach_of(L) if reach is None else reach).stretch
-    known = np.isfinite(stretch)
-    limits[known] = np.minimum(limits[known], np.sqrt(cap) * stretch[known])
-    return limits * (1.0 + 8.0 * UNIT)
+    along = np.full(stretch.size, np.inf)
+    np.multiply(np.sqrt(cap), stretch, out=along, where=np.isfinite(stretch))
+    return np.asarray(np.minimum(limits, along) * (1.0 + 8.0 * UNIT))
 
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:

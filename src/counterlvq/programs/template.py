@@ -43,6 +43,7 @@ class ProgramTemplate:
     conditionals: tuple[Conditional, ...]
     grid: Grid
     form: QuadraticForm | None = None  # what L stands for, where that is not L itself
+    ways: Floats | None = None  # (2, d) prices up and down, where they are not w both ways
 
     @classmethod
     def of(
@@ -52,6 +53,7 @@ class ProgramTemplate:
         conditions: Sequence[Stated],
         grid: Grid | None = None,
         form: QuadraticForm | None = None,
+        ways: Floats | None = None,
     ) -> ProgramTemplate:
         """Sort the conditions of all constraints by what a solver does with them."""
         width = w.size
@@ -73,7 +75,13 @@ class ProgramTemplate:
             ),
             free.ruled(least, map(free.apart, rules)) if least or rules else free,
             form,
+            ways,
         )
+
+    @property
+    def both_ways(self) -> Floats:
+        """Price of one unit up, and of one unit down, (2, d)."""
+        return np.stack([self.w, self.w]) if self.ways is None else self.ways
 
     @cached_property
     def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -139,7 +147,7 @@ class ProgramTemplate:
         # A row that is left with one feature becomes a bound of it, which holds to the last digit.
         put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
         rest: list[Stated] = [*put_in, self.bounds, self.fixed, held, *sides, *self.quadrics]
-        return ProgramTemplate.of(self.w, self.L, rest, form=self.form)
+        return ProgramTemplate.of(self.w, self.L, rest, form=self.form, ways=self.ways)
 
     def rows_holding(self, applying: tuple[bool, ...] | None) -> LinearConditions:
         """Inequalities on several features, with the conditional ones that apply."""
@@ -202,6 +210,7 @@ class ProgramTemplate:
             reach=np.where(reach > 0, reach, _REACH * max(float(spread.max()), 1.0)),
             blur=CROSSING
             * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
+            ways=self.ways,
         )
 
 

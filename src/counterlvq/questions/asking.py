@@ -11,6 +11,8 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.prepared import Prepared
 from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.prices import Prices
+from counterlvq.programs.counts import CountLimit
 from counterlvq.results import Counterfactual
 from counterlvq.tables.features import Features
 from counterlvq.visible import shown_repr
@@ -52,6 +54,13 @@ class Asks(Protocol):
     @property
     def _source(self) -> ExplainedModel: ...
 
+    @property
+    def prices(self) -> Prices:
+        """What changes of features cost."""
+
+    def explain(self, x: Any, target: Any = None) -> Counterfactual:
+        """Find the closest counterfactual of one input."""
+
     def explain_batch(self, X: Any, target: Any = None, n_jobs: int | None = None) -> Any:
         """Answer for each row of a table."""
 
@@ -63,6 +72,13 @@ class Asks(Protocol):
 
     def asking_for(self, **changes: Any) -> Self:
         """Return an explainer that asks something else."""
+
+    @property
+    def limits(self) -> tuple[CountLimit, ...]:
+        """How many features may change."""
+
+    def holding(self, held: frozenset[int], time_limit: float | None) -> Asks:
+        """Return an explainer without limits on how many features change, but with some held."""
 
     def parts_for(self, labels: Sequence[Any]) -> list[Any]:
         """Divide a question with a confidence into ordinary ones."""

@@ -8,17 +8,18 @@ floats, and then each row is proved in rational numbers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, floor, inf
+from functools import partial
+from math import floor, inf
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
+from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, finite_scalar, told
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY, HIGHS_TOLERANCE, NO_ROOM
@@ -26,15 +27,17 @@ from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.questions.asking import Asks
 from counterlvq.questions.exact_rows import ExactRows, rows_around
+from counterlvq.questions.range_words import range_words
 from counterlvq.results import Counterfactual
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
-from counterlvq.visible import shown_text
 
 __all__ = ["Ranges", "ranges_of"]
 
 Ends = tuple[Any, Any]
+# Ends of a box, and the levels of each feature that changes its level.
+_Found = tuple[Floats, Floats, dict[int, list[int]]]
 
 SIDES = ("both", "away")
 # Whole numbers that are listed one by one; wider ranges are told by their ends.
@@ -44,8 +47,6 @@ _MOST_LISTED = 10_000
 _FAR = 1024.0
 # How much more a box is pulled in by each time that it is not proved, and how often.
 _PULL_GROWTH, _PULLS = 8.0, 12
-# Significant digits that are tried for an end that is shown.
-_DIGITS = range(4, 18)
 
 
 @final
@@ -78,6 +79,10 @@ class Ranges(Mapping[str, Any]):
     ranges: Mapping[str, Any]
     prediction: Any
     features: Features
+    # What the sentence says, around the row that is shown for the answer and its values: the same
+    # ranges wherever these hold that row too.
+    told: Mapping[str, Any] = field(default_factory=dict)
+    shown: Mapping[str, float] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         return self.ranges[name]
@@ -89,14 +94,23 @@ class Ranges(Mapping[str, Any]):
         return len(self.ranges)
 
     def text(self, *, outcome: Mapping[Any, str] | None = None, numbers: str = "1,234.5") -> str:
-        """Say the ranges in a sentence; ends are rounded inwards, so that what is said holds."""
+        """Say the ranges in a sentence.
+
+        It is about the row that `Counterfactual.text` shows, which lies in what is said. Ends are
+        rounded inwards, so that all of it holds.
+        """
         return self.sentence(Wording(outcome=outcome or {}, numbers=numbers))
 
     def sentence(self, wording: Wording) -> str:
         """Say the ranges, worded like an answer."""
         if not self.ranges:
             return f"It stays {wording.called(self.prediction)} as it is."
-        parts = [_words(self.features[name], self.ranges[name], wording) for name in self.ranges]
+        parts = [
+            range_words(
+                self.features[name], self.told.get(name, found), wording, self.shown.get(name)
+            )
+            for name, found in self.ranges.items()
+        ]
         return f"It stays {wording.called(self.prediction)} with {listed(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -121,44 +135,6 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, str | int | float) else str(value)
 
 
-def _words(feature: Feature, found: Any, wording: Wording) -> str:
-    name = shown_text(feature.spoken)
-    if not isinstance(found, tuple):
-        values = sorted(found) if feature.is_number else sorted(found, key=feature.code)
-        if feature.is_number and len(values) > 2 and values[-1] - values[0] == len(values) - 1:
-            found = values[0], values[-1]
-        else:
-            shown = [shown_text(v if feature.is_number else feature.words(v)) for v in values]
-            return f"{name} {' or '.join(shown)}"
-    low, high = (_shown_end(feature, found, side, wording) for side in (0, 1))
-    unit = f" {shown_text(feature.unit)}" if feature.unit else ""
-    if found[0] == found[1]:
-        return f"{name} at {low}{unit}"
-    if low is None:
-        return f"{name} anywhere" if high is None else f"{name} up to {high}{unit}"
-    return (
-        f"{name} of at least {low}{unit}" if high is None else f"{name} from {low} to {high}{unit}"
-    )
-
-
-def _shown_end(feature: Feature, ends: Ends, side: int, wording: Wording) -> str | None:
-    end = ends[side]
-    if feature.kind is Kind.DATE:
-        return None if isinstance(end, float) else str(end)
-    if abs(end) == inf:
-        return None
-    number, (low, high) = Decimal(end), ends
-    if low != high:
-        for digits in _DIGITS:
-            place = Decimal(1).scaleb(number.adjusted() - digits + 1) if number else Decimal(1)
-            rounded = number.quantize(place, ROUND_FLOOR if side else ROUND_CEILING)
-            apart = abs(rounded - number)
-            if float(rounded) == end or apart * 50 <= Decimal(min(high - low, 1e300)):
-                end = float(rounded)
-                break
-    return wording.number(f"{end:,}".removesuffix(".0"))
-
-
 def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) -> Ranges:
     """Find a box around an answer; see `Explainer.ranges`."""
     cf = given if isinstance(given, Counterfactual) else None
@@ -169,22 +145,64 @@ def ranges_of(asked: Asks, given: Any, side: str = "both", units: Any = None) ->
         )
     if side not in SIDES:
         raise InvalidInputError(f"side is {side!r}; expected one of: 'both', 'away'.")
-    view = asked.prepared_for(cf.original_values)
-    coordinates = view.source.coordinates
     _refuse_what_is_not_linear(asked, cf)
     with np.errstate(all="ignore"):
-        box = _Box.around(asked, cf, side, _checked_units(asked.features, units))
-        low, high = box.widest()
-        codes = box.levels(low, high)
+        own, read = _boxes(asked, cf, side, _checked_units(asked.features, units))
+    ranges = _stated(asked, cf, cf.values, *own)
+    said = ranges if read is own else _stated(asked, cf, cf.shown.values, *read)
+    moved = np.flatnonzero(cf.values != cf.original_values)
+    shown = {asked.features.columns[j].name: float(cf.shown.values[j]) for j in moved}
+    return Ranges(ranges, cf.prediction, asked.features, said, shown)
+
+
+def _boxes(
+    asked: Asks, cf: Counterfactual, side: str, units: Mapping[int, float]
+) -> tuple[_Found, _Found]:
+    """Find a box around the answer, and one around the row that is shown for it: one, if it can be.
+
+    The box around the answer is widened to the shown row where that can be proved.
+    """
+    view = asked.prepared_for(cf.original_values)
+    lead = partial(_lead, view.rules, asked.margin or 0.0)
+    box, low, high = _Box.around(asked, cf, side, units).closely(lead)
+    shown = view.inner(cf.shown.values)
+    wider = np.minimum(low, shown), np.maximum(high, shown)
+    is_wider = (wider[0] < low) | (wider[1] > high)
+    may_be = not (is_wider & ~(box.up | box.down)).any()
+    box = replace(box, lead=lead(box.y, box.reach_of(*wider)))
+    if not is_wider.any() or (may_be and box.rows.hold(*wider, (), box.lead)):
+        both = (*wider, box.levels(*wider))
+        return both, both
+    far = np.where(np.isinf(box.reach), inf, 2.0 * box.reach_of(*wider))
+    other, bottom, top = replace(box, y=shown, reach=far).closely(lead)
+    return (low, high, box.levels(low, high)), (bottom, top, other.levels(bottom, top))
+
+
+def _lead(rules: Acceptance, margin: float, y: Floats, reach: Floats) -> float:
+    """Lead over every rival that makes the label certain within `reach` of a point."""
+    blur = 0.0 if rules.says is None else float(rules.blur_within(y[None, :], reach[None, :])[0])
+    return margin + 2.0 * blur
+
+
+def _stated(
+    asked: Asks,
+    cf: Counterfactual,
+    values: Floats,
+    low: Floats,
+    high: Floats,
+    codes: Mapping[int, Sequence[int]],
+) -> dict[str, Any]:
+    """State a box in the values of the features that change."""
     found: dict[str, Any] = {}
+    spans = asked.prepared_for(cf.original_values).source.coordinates.spans
     for j in np.flatnonzero(cf.values != cf.original_values):
-        feature, span = asked.features.columns[j], coordinates.spans[j]
+        feature, at = asked.features.columns[j], spans[j].start
         if feature.is_number:
-            ends = float(low[span.start]), float(high[span.start])
-            found[feature.name] = _values(feature, *ends)
+            ends = float(low[at]), float(high[at])
+            found[feature.name] = _values(feature, float(values[j]), *ends)
         else:
             found[feature.name] = frozenset(feature.levels[code] for code in codes[int(j)])
-    return Ranges(found, cf.prediction, asked.features)
+    return found
 
 
 def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
@@ -224,13 +242,18 @@ def _checked_units(features: Features, units: Any) -> dict[int, float]:
     return found
 
 
-def _values(feature: Feature, low: float, high: float) -> Any:
-    """State a range in the values of its feature: listed ones, or two ends."""
+def _values(feature: Feature, answer: float, low: float, high: float) -> Any:
+    """State a range in the values of its feature: listed ones, or two ends.
+
+    Values of a grid are counted from the answer, which lies on it.
+    """
     grid = feature.grid
     if feature.kind in (Kind.WHOLE, Kind.DATE) and grid is not None:
-        if feature.steps == "of value" and low < high:
-            low = low if low == -inf else float(ceil(Fraction(low) / int(grid)) * int(grid))
-            high = high if high == inf else float(floor(Fraction(high) / int(grid)) * int(grid))
+        step, middle = Fraction(int(grid)), Fraction(answer)
+        if low != -inf:
+            low = float(middle - floor((middle - Fraction(low)) / step) * step)
+        if high != inf:
+            high = float(middle + floor((Fraction(high) - middle) / step) * step)
         if feature.kind is Kind.DATE:
             ends = (end if abs(end) == inf else date_of(end) for end in (low, high))
             return tuple(ends)
@@ -279,8 +302,8 @@ class _Box:
         is_open = rules.says is None
         near = np.abs(x) + np.abs(y) + question.spread
         reach = np.where(moving, _FAR * near, 0.0)
-        blur = 0.0 if is_open else 2.0 * float(rules.blur_within(y[None, :], reach[None, :])[0])
-        if not np.isfinite(blur):
+        lead = _lead(rules, asked.margin or 0.0, y, reach)
+        if not np.isfinite(lead):
             raise NotSupportedError(
                 "the rounding of the model's own predict has no limit around this answer; ranges "
                 "need one. Leave out columns of very different sizes, or scale them."
@@ -296,9 +319,22 @@ class _Box:
             spans,
             {j: coordinates.others(j) for j in spans},
             {j: int(coordinates.levels[j]) for j in spans},
-            (asked.margin or 0.0) + blur,
+            lead,
             np.full(y.size, inf) if is_open else reach,
         )
+
+    def closely(self, lead: Callable[[Floats, Floats], float]) -> tuple[_Box, Floats, Floats]:
+        """Find the widest box, and again with what rounding may hide within that one only."""
+        low, high = self.widest()
+        if np.isinf(self.reach).all():  # rounding hides nothing
+            return self, low, high
+        near = self.reach_of(low, high)
+        box = replace(self, reach=near, lead=lead(self.y, near))
+        return box, *box.widest()
+
+    def reach_of(self, low: Floats, high: Floats) -> Floats:
+        """How far the ends of a box lie from the answer, (d,)."""
+        return np.maximum(high - self.y, self.y - low)
 
     def widest(self) -> tuple[Floats, Floats]:
         """Find the ends of a box in which every row is proved to hold, (d,) each."""

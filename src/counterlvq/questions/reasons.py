@@ -20,6 +20,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Condition, Constraint, Freeze
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import AsSeen
 from counterlvq.problem.targets import wished_prototypes
@@ -202,8 +203,8 @@ def _ordered(features: Features, order: Sequence[FeatureKey] | None) -> list[str
 def _is_absolute(item: Constraint | str, features: Features) -> bool:
     """Whether a constraint is about inputs as such, rather than about changes of one of them."""
     constraint = as_constraint(item)
-    if isinstance(constraint, AsSeen):
-        return True
+    if isinstance(constraint, AsSeen | AtMost):
+        return isinstance(constraint, AsSeen)
     return not any(map(_is_about_change, constraint.conditions(features)))
 
 

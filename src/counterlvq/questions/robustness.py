@@ -14,8 +14,8 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only
 from counterlvq.numeric.tolerances import CLOSE_CALL, UNIT
-from counterlvq.problem.coordinates import Prices
 from counterlvq.problem.costs import Cost, Euclidean, Manhattan
+from counterlvq.problem.prices import Prices
 from counterlvq.questions.asking import Asks
 from counterlvq.types import Scores
 

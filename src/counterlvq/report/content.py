@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
@@ -11,17 +11,14 @@ from counterlvq.markup.parts import Fact, FeatureValue
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY
 from counterlvq.plots.plane_geometry import change_weights
-from counterlvq.presentation.numbers import (
-    bound_text,
-    cost_text,
-    cost_words,
-    gap_text,
-)
+from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.rows import feature_values
 from counterlvq.presentation.setting import words_of
 from counterlvq.presentation.wording import PLAIN, Wording
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Manhattan
+from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
@@ -66,6 +63,11 @@ class Answer:
     conflict_is_irreducible: bool
 
 
+def _called(label: Any, wording: Wording) -> str:
+    """Name a class as the user calls it; as it is, between quotes, without a name."""
+    return wording.called(label) if label in wording.outcome else shown_repr(label)
+
+
 def read_answer(
     explainer: Explainer, cf: Counterfactual, name: str, wording: Wording = PLAIN
 ) -> Answer:
@@ -88,12 +90,12 @@ def read_answer(
             conflict_is_irreducible=True,
         )
     proof, rivals = proof_words(explainer, cf, wording)
-    wish = " or ".join(map(shown_repr, cf.target))
-    to = shown_repr(cf.prediction) if cf.status.has_answer else wish
+    wish = " or ".join(_called(label, wording) for label in cf.target)
+    to = _called(cf.prediction, wording) if cf.status.has_answer else wish
     return Answer(
         name=shown_text(name),
         status=cf.status,
-        before=shown_repr(cf.original_prediction),
+        before=_called(cf.original_prediction, wording),
         after=to,
         sentence=cf.text(**vars(wording)),
         facts=_facts(explainer, cf, wording),
@@ -103,7 +105,7 @@ def read_answer(
         part=cf.part,
         pressures=_pressures(explainer, cf, wording),
         check=check_words(explainer, cf),
-        conflict=tuple(words_of(item) for item in cf.conflict),
+        conflict=tuple(words_of(item, cf.features, wording) for item in cf.conflict),
         conflict_is_irreducible=cf.conflict_is_irreducible,
     )
 
@@ -111,13 +113,14 @@ def read_answer(
 def _facts(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Fact, ...]:
     if cf.status is Status.INFEASIBLE:
         return ()
-    bound = Fact("no counterfactual below", wording.number(bound_text(cf.lower_bound)))
+    below = "no counterfactual below"
     if cf.status is Status.UNKNOWN:
-        return (bound,)
+        return (Fact(below, wording.number(bound_text(cf.lower_bound))),)
     unit = explainer.cost.unit if isinstance(explainer.cost, Manhattan) else ""
     name = f"cost, in {unit}" if unit else "cost"
-    cost = Fact(name, wording.number(cost_words(cf.shown.cost, cf.cost)))
-    return cost, bound, Fact("gap", wording.number(gap_text(cf.gap)))
+    printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
+    texts = (name, printed.cost), (below, printed.bound), ("gap", printed.gap)
+    return tuple(Fact(name, wording.number(text)) for name, text in texts)
 
 
 def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Pressure, ...]:
@@ -129,28 +132,41 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
         return ()
     out = []
     for k, item in enumerate(explainer.constraints):
-        if not _leans(explainer, item, cf):
+        # That trifles are left out is nobody's wish, and saves a trifle each.
+        is_usual = isinstance(item, MinChange) and item.is_default
+        if is_usual or not _leans(explainer, item, cf):
             continue
         whole = replace(cf, gaps=None).original.tolist()
         row = dict(zip(cf.feature_names, whole, strict=True))
+        said = words_of(item, cf.features, wording)
         try:
             other = _without(explainer, k)
         except InvalidInputError:  # it alone keeps answers to changes of level that have a price
-            out.append(Pressure(words_of(item), "excludes changes of level that have no price"))
+            out.append(Pressure(said, "excludes changes of level that have no price"))
             continue
         freed = other.explain(row, target=set(cf.target))
-        # What is saved has to be seen in the digits of a page.
-        if not freed.status.has_answer or cost_text(freed.cost) == cost_text(cf.cost):
-            continue
-        if freed.cost >= cf.cost:
-            continue
-        least = "" if freed.status is Status.OPTIMAL else "at least "
-        saved, now, then = (
-            wording.number(cost_text(cost)) for cost in (cf.cost - freed.cost, cf.cost, freed.cost)
-        )
-        words = f"lifting it would save {least}{saved} of {now}, for a cost of {then}"
-        out.append(Pressure(words_of(item), words))
+        words = _saving(cf, freed, wording)
+        if words:
+            out.append(Pressure(said, words))
     return tuple(out)
+
+
+def _saving(cf: Counterfactual, freed: Counterfactual, wording: Wording) -> str:
+    """Say what lifting a constraint would save; empty where nothing is proved or seen to be."""
+    # Of an answer that is not proved closest, a part may be saved without lifting anything.
+    is_sure = cf.status is Status.OPTIMAL
+    least = cf.cost if is_sure else cf.lower_bound
+    # What is saved has to be seen in the digits of a page.
+    if not freed.status.has_answer or cost_text(freed.cost) == cost_text(least):
+        return ""
+    if freed.cost >= least:
+        return ""
+    amount = "" if is_sure and freed.status is Status.OPTIMAL else "at least "
+    saved, now, then = (
+        wording.number(cost_text(cost)) for cost in (least - freed.cost, least, freed.cost)
+    )
+    whole = "" if is_sure else "the proved "
+    return f"lifting it would save {amount}{saved} of {whole}{now}, for a cost of {then}"
 
 
 def _without(explainer: Explainer, k: int) -> Explainer:
@@ -163,13 +179,8 @@ def _without(explainer: Explainer, k: int) -> Explainer:
 def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> bool:
     """Whether an answer may lean on a constraint, as far as is seen without asking again."""
     y, x = cf.values, cf.original_values
-    if isinstance(item, AsSeen):
-        if not item.is_about(explainer.features):
-            return False
-        # A range leaves room that nobody can use between its end and the next value of a grid.
-        j = explainer.features.position(item.feature)
-        step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
-        return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))
+    if isinstance(item, AsSeen | AtMost):
+        return _leans_on_values(explainer, item, y, x)
     has_grid = any(feature.grid is not None for feature in explainer.features)
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):
@@ -183,3 +194,16 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
         else:  # about levels, of which a rule leaves some and no others
             return True
     return False
+
+
+def _leans_on_values(explainer: Explainer, item: AsSeen | AtMost, y: Floats, x: Floats) -> bool:
+    """Whether an answer is at the end of a range, or changes as much as may change."""
+    if isinstance(item, AtMost):
+        limit = item.limit(explainer.features)
+        return sum(bool(y[j] != x[j]) for j in limit.columns) >= limit.most
+    if not item.is_about(explainer.features):
+        return False
+    # A range leaves room that nobody can use between its end and the next value of a grid.
+    j = explainer.features.position(item.feature)
+    step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
+    return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))

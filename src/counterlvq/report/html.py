@@ -92,13 +92,19 @@ def _contents(sections: Sequence[Section]) -> Safe:
             tag(
                 "tr",
                 tag("th", tag("a", answer.name, href=f"#row-{k}"), scope="row"),
-                tag("td", *class_change(answer.before, answer.after)),
+                tag("td", *_labels(answer)),
                 tag("td", cost, class_="num"),
                 tag("td", str(changed) if answer.status.has_answer else "–", class_="num"),
                 tag("td", badge(answer.status)),
             )
         )
     return table("The rows", ("row", "class", "cost", "changes", "proof"), lines, "contents")
+
+
+def _labels(answer: Answer) -> Sequence[str]:
+    if answer.status is Status.INVALID:
+        return ("–",)
+    return class_change(answer.before, answer.after)
 
 
 def _section(k: int, part: Section) -> Safe:

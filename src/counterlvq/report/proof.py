@@ -9,7 +9,8 @@ from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.tolerances import SHOWN_ALIKE
-from counterlvq.presentation.numbers import bound_text, cost_text, gap_text, rough_text
+from counterlvq.presentation.numbers import bound_text, cost_text, rough_text
+from counterlvq.presentation.proved import Proved, proved
 from counterlvq.presentation.wording import Wording, plural
 from counterlvq.problem.costs import Manhattan
 from counterlvq.results import Counterfactual
@@ -41,7 +42,8 @@ def proof_words(
             "label there are prices at which the constraints and the rivals contradict each "
             "other, and adding them up again takes no solver.",
         ), ()
-    bound = wording.number(bound_text(cf.lower_bound))
+    text = bound_text(cf.lower_bound) if cf.status is Status.UNKNOWN else _printed(cf).bound
+    bound = wording.number(text)
     if cf.lower_bound <= 0:
         return ("Nothing is proved about closer counterfactuals: the bound is 0.",), ()
     limits = " and keeps the constraints" if explainer.constraints else ""
@@ -65,12 +67,17 @@ def _closing(cf: Counterfactual, wording: Wording) -> str:
         return f"{_own_cost(cf, wording)}, so that no other can be noticeably closer."
     return (
         f"{_own_cost(cf, wording)}: a closer one, between the two, is not ruled out "
-        f"({wording.number(gap_text(cf.gap))} of the cost is open)."
+        f"({wording.number(_printed(cf).gap)} of the cost is open)."
     )
 
 
+def _printed(cf: Counterfactual) -> Proved:
+    return proved(cf.cost, cf.lower_bound)
+
+
 def _own_cost(cf: Counterfactual, wording: Wording) -> str:
-    own, shown = (wording.number(cost_text(cost)) for cost in (cf.cost, cf.shown.cost))
+    digits = _printed(cf).digits
+    own, shown = (wording.number(cost_text(cost, digits)) for cost in (cf.cost, cf.shown.cost))
     return f"The answer costs {own}" + ("" if own == shown else " before its numbers are rounded")
 
 
@@ -141,8 +148,10 @@ def check_words(explainer: Explainer, cf: Counterfactual) -> str:
     if not cf.status.has_answer or not cf.changes:
         return ""
     again = explainer.verify(cf)
-    same = again == cf.lower_bound or _close(again, cf.lower_bound)
+    text, is_close = _printed(cf).again(again), _close(again, cf.lower_bound)
+    same = "the same but for the last digits" if is_close else "not the bound above"
+    same = "the same" if text == _printed(cf).bound else same
     return (
         f"Explainer.verify adds the prices up again without any solver; done while this page was "
-        f"written, it gave {bound_text(again)}, {'the same' if same else 'not the bound above'}."
+        f"written, it gave {text}, {same}."
     )

@@ -14,6 +14,7 @@ from counterlvq.markup.counts import FeatureCount
 from counterlvq.markup.parts import Fact
 from counterlvq.presentation.numbers import rough_text
 from counterlvq.presentation.setting import setting_facts
+from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 from counterlvq.visible import shown_text
@@ -32,7 +33,9 @@ class Summary:
     answers: int
 
 
-def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary:
+def read_summary(
+    explainer: Explainer, cfs: Sequence[Counterfactual], wording: Wording = PLAIN
+) -> Summary:
     """Say how the rows went, and what was asked of which model."""
     found = [cf for cf in cfs if cf.status.has_answer]
     ends = Counter(cf.status for cf in cfs)
@@ -58,7 +61,7 @@ def read_summary(explainer: Explainer, cfs: Sequence[Counterfactual]) -> Summary
         changed = float(np.mean([len(cf.changes) for cf in found]))
         facts.append(Fact("features changed per answer", f"{changed:.2f}"))
     setting = setting_facts(
-        explainer.model, explainer.features, explainer.cost, explainer.constraints
+        explainer.model, explainer.features, explainer.cost, explainer.constraints, wording
     )
     return Summary(tuple(facts), setting, _feature_counts(explainer, found), len(found))
 
@@ -70,7 +73,7 @@ def _feature_counts(
     for cf in found:
         for change in cf.changes:
             kind = "other"
-            if change.is_number:
+            if change.difference is not None:
                 kind = "raised" if change.difference > 0 else "lowered"
             counts.setdefault(change.feature, Counter())[kind] += 1
     listed = [

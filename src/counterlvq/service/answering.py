@@ -13,6 +13,8 @@ from typing import Any, final
 
 import counterlvq as clvq
 from counterlvq.certified.lines import Writer, text_of
+from counterlvq.presentation.proved import shown_proof
+from counterlvq.presentation.setting import words_of
 from counterlvq.problem.seen import AsSeen
 from counterlvq.service.describing import Model, described
 from counterlvq.service.problems import Problem, problem_of
@@ -200,7 +202,11 @@ def _worded(cf: clvq.Counterfactual) -> Values:
         }
         for change in cf.shown_changes
     ]
-    return {"text": cf.text(), "shown": {"cost": _finite(cf.shown.cost), "changes": changes}}
+    shown: Values = {"cost": _finite(cf.shown.cost), "changes": changes}
+    if cf.status.has_answer:
+        printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
+        shown["proof"] = {"cost": printed.cost, "bound": printed.bound, "gap": printed.gap}
+    return {"text": cf.text(), "shown": shown}
 
 
 def _fields(
@@ -215,7 +221,7 @@ def _fields(
     out = []
     for item in cf.conflict:
         at = next(k for k, known in enumerate(explainer.constraints) if known is item)
-        out.append({"field": places[at], "rule": str(item)})
+        out.append({"field": places[at], "rule": words_of(item, cf.features)})
     return out
 
 

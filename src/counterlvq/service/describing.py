@@ -47,7 +47,7 @@ def _feature(feature: clvq.Feature, reference: clvq.Reference | None) -> dict[st
 
 
 def _grid(feature: clvq.Feature) -> dict[str, Any]:
-    if feature.kind == "whole":
+    if feature.kind == "whole" or feature.step != 1:
         return {"step": feature.step}
     return {} if feature.decimals is None else {"decimals": feature.decimals}
 

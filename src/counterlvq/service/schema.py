@@ -105,6 +105,7 @@ class Answer(_Open):
     broken: list[str]
     within_rules: dict[str, Any] | None
     reason: str
+    found_by: str
 
 
 class Answers(_Strict):

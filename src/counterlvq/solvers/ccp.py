@@ -119,6 +119,7 @@ class _Frame:
     is_quadratic: bool
     columns: NDArray[np.intp]
     scale: Floats  # (n,) of single features
+    slopes: Floats  # (2, n) price up and down in units of u; ones for quadratic costs
     root: Floats  # (n, n), u = root (delta - base)
     B: Floats  # (n, n)
     lengths: Floats  # (n,) of the rows of B
@@ -142,6 +143,9 @@ class _Frame:
             is_quadratic,
             columns,
             np.ones(columns.size) if is_quadratic else program.w[columns],
+            np.ones((2, columns.size))
+            if is_quadratic
+            else np.ascontiguousarray(program.both_ways[:, columns] / program.w[columns]),
             np.ascontiguousarray(root),
             np.ascontiguousarray(B),
             np.sqrt(np.einsum("ij,ij->i", B, B)),
@@ -212,7 +216,8 @@ class _Compiled:
         u = np.ascontiguousarray(frame.root @ (start - self.base)[frame.columns])
         descend(
             frame.is_quadratic, *self.own, frame.M, *self.rivals, frame.A, self.right,
-            frame.equality, frame.B, frame.lengths, *self.sides, margin, tolerance, _ROUNDS, u,
+            frame.equality, frame.B, frame.lengths, *self.sides, frame.slopes, margin, tolerance,
+            _ROUNDS, u,
         )  # fmt: skip
         delta = self.base.copy()
         delta[frame.columns] += frame.B @ u

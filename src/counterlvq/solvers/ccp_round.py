@@ -111,7 +111,9 @@ class Convexified:
         P[:d, :d] = 2.0 / self.objective * (program.L * unit).T @ (program.L * unit)
         q = np.zeros(width)
         q[d + 1] = penalty
-        q[d + 2 :] = program.w[priced] * unit[priced] / self.objective
+        weights, tilt = program.tilted
+        q[:d] = tilt * unit / self.objective
+        q[d + 2 :] = weights[priced] * unit[priced] / self.objective
         # Features that cannot move are put in: two sides without room between them, and sums of
         # such features, leave a solver no interior to work in.
         v = np.zeros(width)

@@ -84,6 +84,7 @@ class Scratch(NamedTuple):
     c_slope: Floats
     c_error: Floats
     nothing: Floats  # (all features,) zeros
+    no_price: Floats  # (2, all features) zeros
     no_diagonal: Floats
     no_factor: Floats
     charged_rivals: NDArray[np.int64]
@@ -115,7 +116,8 @@ def scratch_for(family: KernelData) -> Scratch:
         used=whole(pt), points=reals(pt, d), deltas=reals(pt, width),
         z=reals(r), low=reals(width), high=reals(width), inner_low=reals(width),
         inner_high=reals(width), g1=reals(r), g2=reals(r), c_slope=reals(width),
-        c_error=reals(width), nothing=reals(width), no_diagonal=reals(0), no_factor=reals(0, width),
+        c_error=reals(width), nothing=reals(width), no_price=reals(2, width),
+        no_diagonal=reals(0), no_factor=reals(0, width),
         charged_rivals=whole(d + 2), charged=reals(d + 2), on_constraints=reals(c),
         stop=whole(1),
     )  # fmt: skip

@@ -65,7 +65,8 @@ def _standard_form(
 ) -> tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]:
     """``min 1/2 v'Pv + q'v`` with ``right - left v`` in a product of cones.
 
-    v is the change, followed by one upper bound of ``|delta_j|`` for each weighted feature.
+    v is the change, followed by one upper bound of ``|delta_j|`` for each weighted feature;
+    where up and down have other prices, what they differ by is a slope along the change.
     """
     d, priced = unit.width, np.flatnonzero(unit.w > 0)
     count = priced.size
@@ -94,7 +95,8 @@ def _standard_form(
         cones.append(clarabel.SecondOrderConeT(values.size))
     square = sparse.csc_array(2.0 * unit.L.T @ unit.L)
     P = sparse.block_diag([square, sparse.csc_array((count, count))])
-    q = np.concatenate([np.zeros(d), unit.w[priced]])
+    weights, tilt = unit.tilted
+    q = np.concatenate([tilt, weights[priced]])
     left = sparse.csc_matrix(sparse.vstack(blocks))
     return sparse.csc_matrix(sparse.triu(P)), q, left, np.concatenate(right), cones
 

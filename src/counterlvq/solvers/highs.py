@@ -19,7 +19,7 @@ ENGINE = "HiGHS"
 
 
 def solve(program: Program) -> Solution:
-    """Minimise ``sum w |delta|`` under linear conditions by the simplex method.
+    """Minimise absolute costs under linear conditions by the simplex method.
 
     The change is split into its two directions, ``delta = up - down``, both at least 0.
     """
@@ -60,7 +60,7 @@ def _linear_program(unit: Program) -> highspy.HighsLp:
     lp = highspy.HighsLp()
     lp.num_col_ = 2 * unit.width
     lp.num_row_ = rows.shape[0]
-    lp.col_cost_ = np.concatenate([unit.w, unit.w])
+    lp.col_cost_ = unit.both_ways.reshape(-1)
     lp.col_lower_, lp.col_upper_ = _split_box(unit.lower, unit.upper)
     lp.row_lower_ = np.concatenate([np.full(unit.b.shape[0], -np.inf), unit.e])
     lp.row_upper_ = np.concatenate([unit.b, unit.e])

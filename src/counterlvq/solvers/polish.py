@@ -71,7 +71,9 @@ def _newton(
         bend = P + sum(2.0 * nu[k] * program.quadrics[k].G.T @ program.quadrics[k].G
                        for k in curved)  # fmt: skip
         J = np.concatenate([rows, tangents])[:, free]
-        slope = program.w * sign + P @ delta + rows.T @ duals + tangents.T @ nu[curved]
+        slope = (
+            program.prices_for(sign) * sign + P @ delta + rows.T @ duals + tangents.T @ nu[curved]
+        )
         miss = np.concatenate(
             [rows @ delta - right, [program.quadrics[k].excess(delta) for k in curved]]
         )
@@ -88,14 +90,14 @@ def _newton(
 
 
 def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> bool:
-    slope = program.w * np.sign(delta) + 2.0 * program.L.T @ (program.L @ delta)
+    slope = program.prices_for(delta) * np.sign(delta) + 2.0 * program.L.T @ (program.L @ delta)
     slope = slope + program.A.T @ multipliers.y + program.E.T @ multipliers.z
     for multiplier, quadric in zip(multipliers.nu, program.quadrics, strict=True):
         slope = slope + multiplier * quadric.gradient(delta)
     # At an end, or at the kink of its cost, a feature may be pushed on, never back.
-    kink = np.where(delta == 0, program.w, 0.0)
-    falls = np.where(delta >= program.upper, 0.0, -slope - kink)
-    rises = np.where(delta <= program.lower, 0.0, slope - kink)
+    up, down = np.where(delta == 0, program.both_ways, 0.0)
+    falls = np.where(delta >= program.upper, 0.0, -slope - up)
+    rises = np.where(delta <= program.lower, 0.0, slope - down)
     worst = [
         falls.max(initial=0.0),
         rises.max(initial=0.0),

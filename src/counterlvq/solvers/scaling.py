@@ -88,6 +88,7 @@ def _scaled(program: Program) -> tuple[Program, Scaling]:
             quadrics=quadrics,
             reach=program.reach / columns,
             blur=program.blur / (step * np.concatenate([size_A, size_E])),
+            ways=None if program.ways is None else program.ways * columns / objective,
         ),
         way_back,
     )

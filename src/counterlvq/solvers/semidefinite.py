@@ -140,7 +140,7 @@ class _Layout:
     center: Floats  # (d,)
     half: Floats  # (n,)
     sign: Floats  # (n,): of delta where the box tells it, else 0
-    w: Floats  # (n,)
+    w: Floats  # (n,) price of one unit, the lesser of both ways where the sign is open
 
     @classmethod
     def of(cls, problem: NonconvexProgram, box: Box, cap: float) -> _Layout:
@@ -148,7 +148,7 @@ class _Layout:
         free = np.flatnonzero(box.half > LEAST_HALF)
         return cls(
             problem, box, cap, free, box.center, box.half[free], box.sign[free],
-            problem.convex.w[free],
+            problem.convex.prices_for(box.sign)[free],
         )  # fmt: skip
 
     @cached_property
@@ -166,7 +166,8 @@ class _Layout:
         """Cost of the features that cannot move."""
         held = np.ones(self.center.size, dtype=bool)
         held[self.free] = False
-        return float(self.problem.convex.w[held] @ np.abs(self.center[held]))
+        prices = self.problem.convex.prices_for(self.center)
+        return float(prices[held] @ np.abs(self.center[held]))
 
     @cached_property
     def _tops(self) -> NDArray[np.intp]:
@@ -273,7 +274,8 @@ class _Layout:
     @cached_property
     def _left(self) -> float:
         """What absolute changes leave of the cost for the quadratic part, at the most."""
-        return float(self.cap - self.problem.convex.w @ self.box.least)
+        prices = self.problem.convex.prices_for(self.box.sign)
+        return float(self.cap - prices @ self.box.least)
 
     def _balls(self) -> tuple[list[Floats], list[Floats]]:
         """``|L delta| side <= sqrt(cap) side`` for the distance to each side of the box."""
@@ -317,9 +319,10 @@ class _Layout:
     def _cost(self) -> Floats:
         program = self.problem.convex
         square = program.L.T @ program.L
-        quadratic = self._quadratic(square[None], np.zeros((1, program.width)))[0][0]
+        weights, tilt = program.tilted
+        quadratic = self._quadratic(square[None], tilt[None])[0][0]
         absolute = self._absolute[0]
-        return np.asarray((quadratic + self.w @ absolute) / self.objective)
+        return np.asarray((quadratic + weights[self.free] @ absolute) / self.objective)
 
     def _equalities(self) -> tuple[Floats, Floats]:
         program = self.problem.convex

@@ -24,6 +24,7 @@ from counterlvq.tables.features import Features
 from counterlvq.tables.reading import refuse_missing_columns
 from counterlvq.tables.values import checked_names
 from counterlvq.types import Status
+from counterlvq.visible import encodable
 
 __all__ = ["ADDED", "BatchQuestion", "Explains", "answer_batches"]
 
@@ -176,7 +177,7 @@ class BatchQuestion:
         if not at.size:
             return
         if problems:
-            seen = seen.take(pa.array(at))
+            seen = _plain_text(seen).take(pa.array(at))
             labels = None if labels is None else [labels[i] for i in at.tolist()]
         given = pa.Table.from_batches([seen])
         found = self.explainer.explain_batch(
@@ -338,6 +339,14 @@ def _as_stated(batch: Any, schema: Any) -> Any:
     return pa.RecordBatch.from_arrays(batch.select(schema.names).columns, schema=schema)
 
 
+def _plain_text(batch: Any) -> Any:
+    """See text of the newer kind, of which Arrow takes no rows, as the usual one."""
+    for k, field in enumerate(batch.schema):
+        if str(field.type) == "string_view":
+            batch = batch.set_column(k, field.name, batch.column(k).cast(arrow().string()))
+    return batch
+
+
 def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, ...]:
     if columns is None:
         return names
@@ -358,6 +367,11 @@ def _kept(columns: Sequence[str] | None, names: tuple[str, ...]) -> tuple[str, .
 def _checked_prefix(prefix: Any) -> str:
     if not isinstance(prefix, str):
         raise InvalidInputError(f"prefix is {told(prefix)}; expected text, such as 'cf_'.")
+    if encodable(prefix) != prefix:
+        raise InvalidInputError(
+            f"prefix is {told(prefix)}, which no name of a column can hold; expected text in "
+            f"UTF-8, such as 'cf_'."
+        )
     return prefix
 
 

@@ -54,6 +54,8 @@ class AnswerColumn:
         """Settle the type beside a column of type `given`; None where there is no such column."""
         pa = arrow()
         known = _natural(feature) if given is None or pa.types.is_null(given) else given
+        if str(known) == "string_view":  # in which Arrow looks nothing up
+            known = pa.string()
         if not feature.is_number:
             return cls(feature, *_levels(feature, known))
         if feature.kind is Kind.DATE and _holds_dates(known):
@@ -152,7 +154,7 @@ def _is_text(given: Any) -> bool:
 
 def _number_type(feature: Feature, given: Any) -> Any:
     pa = arrow()
-    is_whole = feature.kind is not Kind.REAL or feature.decimals == 0
+    is_whole = feature.lattice is not None and feature.lattice[1] == 1
     if pa.types.is_integer(given):
         if not is_whole:
             return pa.float64()
@@ -180,7 +182,7 @@ def _ends(feature: Feature) -> tuple[float, float]:
 def _decimal_type(feature: Feature, given: Any) -> Any:
     """Keep decimals on a grid that their scale has room for; answers elsewhere are doubles."""
     pa = arrow()
-    digits = feature.decimals if feature.kind is Kind.REAL else 0
+    digits = None if feature.is_real else feature.decimals or 0
     steady = feature.steps == STEPS[0] or feature.kind is not Kind.REAL
     scale = given.scale
     if digits is None or not steady or not digits <= scale <= _MOST_SCALE:

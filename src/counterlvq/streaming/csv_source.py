@@ -6,36 +6,37 @@ model does not see are given back as text, to the letter.
 
 from __future__ import annotations
 
-import csv
+import codecs
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.files.csv_lines import first_lines
+from counterlvq.files.kinds import PARQUET, is_json, other_kind
+from counterlvq.files.parquet_room import refuse_large_table, table_room
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import plain, told
-from counterlvq.streaming.arrow import arrow, arrow_part
+from counterlvq.streaming.arrow import arrow, arrow_part, foreign_errors
 from counterlvq.streaming.columns import label_array
-from counterlvq.streaming.sources import BATCH_ROWS, Part, Source, SourceFile, named
+from counterlvq.streaming.csv_cuts import Cut, cuts_of, header_of
+from counterlvq.streaming.sources import BATCH_ROWS, RAISED_BY, Part, Source, SourceFile, named
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.values import checked_names
 from counterlvq.types import Kind
 
 __all__ = ["CsvSource", "CsvStyle"]
 
-_CHUNK = 8 << 20
-# A part of fewer rows than asked for ends here.
-_MOST_BYTES = 64 << 20
 # What stands for a missing value, as pandas has it.
 _GAPS = (
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
+_ASCII, _LETTERS = bytes(range(128)), "éяあ中한"
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -49,15 +50,19 @@ class CsvStyle(NamedTuple):
     def checked(self) -> CsvStyle:
         """Refuse signs that cannot be told apart, and text whose lines cannot be."""
         for name, sign in (("delimiter", self.delimiter), ("decimal", self.decimal)):
-            if len(str(sign).encode()) != 1 or sign in '"\r\n':
+            if len(sign) != 1 or not sign.isascii() or sign in '"\r\n':
                 raise InvalidInputError(f"{name} is {told(sign)}; expected one sign of ASCII.")
         if self.delimiter == self.decimal:
             raise InvalidInputError(
                 f"delimiter and decimal are both {told(self.decimal)}; expected different signs."
             )
         try:
-            is_plain = '\n",;a0'.encode(self.encoding) == b'\n",;a0'
-        except (LookupError, UnicodeError):
+            # Letters of several bytes begin beyond ASCII; elsewhere they might hold quotes.
+            others = [letter.encode(self.encoding, "ignore")[:1] for letter in _LETTERS]
+            is_plain = _ASCII.decode(self.encoding) == _ASCII.decode("ascii") and all(
+                first >= b"\x80" for first in others if first
+            )
+        except (LookupError, ValueError, TypeError):
             is_plain = False
         if not is_plain:
             raise InvalidInputError(
@@ -88,7 +93,7 @@ class CsvSource(Source):
     features: Features
     model: PrototypeModel
     wish: str | None  # the column that holds a label per row
-    cuts: tuple[tuple[tuple[int, int, int], ...], ...]  # per file: begin, end and rows
+    cuts: tuple[tuple[Cut, ...], ...]  # per file
 
     @classmethod
     def of(
@@ -99,9 +104,10 @@ class CsvSource(Source):
         features: Features,
         model: PrototypeModel,
         wish: str | None,
+        max_bytes: int | None = None,
     ) -> CsvSource:
         """Read the first lines; nothing is cut yet."""
-        names = [_names(root / path, style) for path in paths]
+        names = [_names(root, path, style, max_bytes) for path in paths]
         for path, found in zip(paths, names, strict=True):
             if found != names[0]:
                 raise InvalidInputError(
@@ -118,21 +124,12 @@ class CsvSource(Source):
 
     def cut(self, part_rows: int) -> CsvSource:
         """Read all files once, to find the ends of records and to hash the contents."""
-        found = [_cuts(self.root / file.path, part_rows) for file in self.files]
+        sign = self.style.delimiter
+        found = [cuts_of(self.root / file.path, sign, part_rows) for file in self.files]
         files = tuple(
             file._replace(hash=known) for file, (_, known) in zip(self.files, found, strict=True)
         )
         return replace(self, files=files, cuts=tuple(cuts for cuts, _ in found))
-
-    def known(self, document: Mapping[str, Any], parts: Sequence[Part]) -> CsvSource | None:
-        """Take over what another run has found; None if the files are others."""
-        old = [SourceFile(**file) for file in document["files"]]
-        if [file._replace(hash="") for file in old] != list(self.files):
-            return None
-        cuts = tuple(
-            tuple((p.begin, p.end, p.rows) for p in parts if p.file == k) for k in range(len(old))
-        )
-        return replace(self, files=tuple(old), cuts=cuts)
 
     def document(self) -> dict[str, Any]:
         """Describe the files, for the manifest."""
@@ -141,9 +138,9 @@ class CsvSource(Source):
     def parts(self, part_rows: int) -> tuple[Part, ...]:
         """Cut files as they were found to be divided."""
         return tuple(
-            Part(named(k, i), k, begin, end, rows)
+            Part(named(k, i), k, *cut)
             for k, cuts in enumerate(self.cuts)
-            for i, (begin, end, rows) in enumerate(cuts)
+            for i, cut in enumerate(cuts)
         )
 
     def batches(self, part: Part) -> Iterator[tuple[Any, Mapping[int, str]]]:
@@ -154,31 +151,30 @@ class CsvSource(Source):
             content = file.read(part.end - part.begin)
         if not content.strip():
             return
-        table = self._parsed(content, path)
-        for batch in table.to_batches(BATCH_ROWS):
-            yield self._typed(batch)
+        place = f"{told(path)}, bytes {part.begin:,} to {part.end:,},"
+        expected = f"a value for each of the {len(self.schema)} columns in every line"
+        with foreign_errors(place, "CSV", expected):
+            if codecs.lookup(self.style.encoding).name != "utf-8":
+                content = _decoded(content, self.style, told(path), part.begin).encode()
+            try:
+                table = self._parsed(content)
+            except arrow().ArrowInvalid:
+                _decoded(content, CsvStyle(), told(path), part.begin)  # knows the place
+                raise
+            for batch in table.to_batches(BATCH_ROWS):
+                yield self._typed(batch)
 
-    def _parsed(self, content: bytes, path: str) -> Any:
+    def _parsed(self, content: bytes) -> Any:
         pa, reader = arrow(), arrow_part("csv")
-        if self.style.encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-            content = content.decode(self.style.encoding).encode()
         names = self.schema.names
-        try:
-            return reader.read_csv(
-                pa.BufferReader(content),
-                reader.ReadOptions(
-                    use_threads=False, block_size=len(content) + 1, column_names=names
-                ),
-                reader.ParseOptions(delimiter=self.style.delimiter, newlines_in_values=True),
-                reader.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-                ),
-            ).combine_chunks()
-        except (pa.ArrowException, UnicodeError) as error:
-            raise InvalidInputError(
-                f"{told(path)} cannot be read as CSV ({error}); expected a value for each of the "
-                f"{len(names)} columns in every line."
-            ) from None
+        return reader.read_csv(
+            pa.BufferReader(content),
+            reader.ReadOptions(use_threads=False, block_size=len(content) + 1, column_names=names),
+            reader.ParseOptions(delimiter=self.style.delimiter, newlines_in_values=True),
+            reader.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        ).combine_chunks()
 
     def _typed(self, batch: Any) -> tuple[Any, Mapping[int, str]]:
         """Read cells as what their columns are, and say what is wrong with others."""
@@ -245,7 +241,7 @@ class _Feature:
             found = numbers.to_numpy(zero_copy_only=False)
             with np.errstate(invalid="ignore"):
                 off = (found != np.rint(found)) | (np.abs(found) > 1 << 53)
-            bad |= off & np.isfinite(found)
+            bad |= off & ~np.isnan(found)
             words = "expected a whole number of at most 2**53."
             numbers = compute.if_else(pa.array(bad), None, numbers).cast(pa.int64())
         wrong = {i: f"is {told(cells[i].as_py())}; {words}" for i in np.flatnonzero(bad).tolist()}
@@ -285,66 +281,46 @@ def _looked_up(cells: Any, words: Mapping[str, Any], kind: Any, expected: str) -
     return _Cells(found, wrong)
 
 
-# --- cutting --------------------------------------------------------------------------------------
+# --- the first line -------------------------------------------------------------------------------
 
 
-def _names(path: Path, style: CsvStyle) -> tuple[str, ...]:
+def _names(root: Path, path: str, style: CsvStyle, max_bytes: int | None) -> tuple[str, ...]:
     """Read the names of columns from the first record."""
-    with open(path, "rb") as file:
-        first = file.read(_CHUNK)
-    begin, end = _header(first)
-    try:
-        text = first[begin:end].decode(style.encoding)
-    except UnicodeError as error:
+    record, first, rows_begin = header_of(root / path, style.delimiter)
+    _refuse_other_kind(first, path)
+    text = _decoded(record, style, told(path), rows_begin - len(record))
+    lines = first_lines(text, style.delimiter, count=1)
+    if not lines:
         raise InvalidInputError(
-            f"{told(path.name)} is no text in {style.encoding} ({error}); expected the encoding "
-            f"of the file, such as encoding='cp1252'."
-        ) from None
-    names = next(csv.reader(text.splitlines(), delimiter=style.delimiter), [])
-    if not names:
-        raise InvalidInputError(
-            f"{told(path.name)} has no first line; expected the names of the columns there."
+            f"{told(path)} has no first line; expected the names of the columns there."
         )
-    return checked_names(names)
+    size = (root / path).stat().st_size
+    room = table_room(size, max_bytes)
+    refuse_large_table(len(lines[0]), 1, told(path), size, room, RAISED_BY)
+    try:
+        return checked_names(lines[0])
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{told(path)}: {error}") from None
 
 
-def _header(first: bytes) -> tuple[int, int]:
-    """Where the first record begins and ends, line end included."""
-    begin = 3 if first.startswith(b"\xef\xbb\xbf") else 0
-    ends, _ = _record_ends(first, 0)
-    for end in ends.tolist():
-        if first[begin : end + 1].strip():
-            return begin, end + 1
-        begin = end + 1
-    return begin, len(first)
+def _refuse_other_kind(first: bytes, path: str) -> None:
+    """Say what a file is that is neither CSV nor Parquet."""
+    other = other_kind(first)
+    if first.startswith(PARQUET):
+        other = "Parquet by its first bytes, and is listed as CSV; name it .parquet"
+    elif is_json(first):
+        other = "JSON; write it as Parquet or CSV, or explain it as one table, into a file"
+    if other is not None:
+        raise InvalidInputError(f"{told(path)} is {other}; expected CSV or Parquet.")
 
 
-def _record_ends(chunk: bytes, quotes: int) -> tuple[Any, int]:
-    """Line ends that are not between quotes, and how many quotes there were in all."""
-    signs = np.frombuffer(chunk, dtype=np.uint8)
-    ends, marks = np.flatnonzero(signs == ord("\n")), np.flatnonzero(signs == ord('"'))
-    if marks.size or quotes % 2:
-        ends = ends[(np.searchsorted(marks, ends) + quotes) % 2 == 0]
-    return ends, quotes + int(marks.size)
-
-
-def _cuts(path: Path, part_rows: int) -> tuple[tuple[tuple[int, int, int], ...], str]:
-    """Cut a file at ends of records; with the hash of all of it."""
-    known, cuts = sha256(), list[tuple[int, int, int]]()
-    with open(path, "rb") as file:
-        first = file.read(_CHUNK)
-        begin = _header(first)[1]
-        file.seek(0)
-        at, rows, quotes, last = 0, 0, 0, begin
-        while chunk := file.read(_CHUNK):
-            known.update(chunk)
-            ends, quotes = _record_ends(chunk, quotes)
-            for end in (ends + at + 1)[ends + at + 1 > begin].tolist():
-                rows, last = rows + 1, end
-                if rows >= part_rows or end - begin >= _MOST_BYTES:
-                    cuts.append((begin, end, rows))
-                    begin, rows = end, 0
-            at += len(chunk)
-    if at > begin or not cuts:
-        cuts.append((begin, max(at, begin), rows + (at > last)))
-    return tuple(cuts), known.hexdigest()
+def _decoded(content: bytes, style: CsvStyle, name: str, begin: int) -> str:
+    """Read text, or say which byte is none; `begin` is where it stands in its file."""
+    try:
+        return content.decode(style.encoding)
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f"{name} is no text in {style.encoding} (byte {begin + error.start:,} is "
+            f"{content[error.start]:#04x}); expected the encoding of the file, such as "
+            f"encoding='cp1252' (--encoding cp1252)."
+        ) from None

@@ -24,7 +24,7 @@ __all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "open
 
 # Rows of a part, if row groups are not larger.
 PART_ROWS = 1 << 18
-_FORMAT = 1
+_FORMAT = 2
 # Seconds between two manifests of a run.
 _OFTEN = 5.0
 
@@ -79,7 +79,15 @@ class DatasetRun:
     def answer(self, part: Part, count: Callable[[int], object] | None = None) -> dict[str, int]:
         """Answer and write one part; returns how many rows have which status."""
         schema = self.question.output_schema
-        return self.folder.write_part(part.name, schema, self._answers(part, schema, count))
+        answers = self._answers(part, schema, count)
+        return self.folder.write_part(part.name, self.seal(part), schema, answers)
+
+    def seal(self, part: Part) -> str:
+        """Hash what a part answers: the question, the model, and which rows of which files."""
+        # Not by when files were written, so that a copy of the source gives the same bytes.
+        files = [file._replace(modified=0)._asdict() for file in self.source.files]
+        source = {**self.identity["source"], "files": files}
+        return digest(({**self.identity, "source": source}, tuple(part)))
 
     def _answers(
         self, part: Part, schema: Any, count: Callable[[int], object] | None
@@ -126,7 +134,7 @@ class DatasetRun:
             if found is not None:
                 self.folder.refuse_another(found, self.identity)
             self.folder.clear_pending()
-            done = self.folder.finished([part.name for part in self.parts])
+            done = self.folder.finished({part.name: self.seal(part) for part in self.parts})
             if found is None:
                 self.folder.write_manifest(self.manifest(done))
             try:
@@ -161,13 +169,14 @@ def explain_dataset(
     delimiter: str = ",",
     decimal: str = ".",
     encoding: str = "utf-8",
+    max_bytes: int | None = None,
 ) -> DatasetSummary:
     r"""Explain all rows of a dataset that need not fit into memory, each exactly once.
 
     Answers are written part by part. A run that was ended, at whatever moment and in whatever
-    way, is gone on with by calling it again: finished parts are neither read nor computed again,
+    way, is gone on with by calling it again: finished parts are checked and not computed again,
     and the result is byte for byte that of a run that nothing disturbed, unless the explainer has
-    a `time_limit`.
+    a `time_limit`. A part that is damaged, or of another run, is refused.
 
     Parameters
     ----------
@@ -185,6 +194,9 @@ def explain_dataset(
         Show rows, rows per second and the time that is left (needs tqdm).
     delimiter, decimal, encoding : str
         Of CSV. Columns that are no features are given back as text.
+    max_bytes : int, optional
+        What a file may unpack to; by default 128 MiB and 64 times its size. Parquet and CSV that
+        announce more are refused before they are read.
 
     Returns
     -------
@@ -221,6 +233,7 @@ def explain_dataset(
         n_jobs=n_jobs,
         part_rows=part_rows,
         style=CsvStyle(delimiter, decimal, encoding),
+        max_bytes=max_bytes,
     )
     with run.begun() as done:
         resumed = len(done)
@@ -247,6 +260,7 @@ def opened(
     n_jobs: int | None,
     part_rows: int,
     style: CsvStyle,
+    max_bytes: int | None = None,
 ) -> DatasetRun:
     """Check what is asked, and cut the source; nothing is written yet."""
     from counterlvq import __version__
@@ -254,7 +268,7 @@ def opened(
     if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
         raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
     folder = AnswerFolder(Path(destination))
-    found = _opened_source(explainer, source, target, part_rows, style, folder)
+    found = _opened_source(explainer, source, target, part_rows, style, max_bytes)
     question = BatchQuestion.of(
         explainer,
         found.schema,
@@ -281,20 +295,17 @@ def _opened_source(
     target: Any,
     part_rows: int,
     style: CsvStyle,
-    folder: AnswerFolder,
+    max_bytes: int | None,
 ) -> Source:
     root, paths, is_csv = listed_files(source)
     if not is_csv:
-        return ParquetSource.of(root, paths)
+        return ParquetSource.of(root, paths, max_bytes)
     labels = [str(label) for label in explainer.model.classes]
     wish = target if isinstance(target, str) and target not in labels else None
-    found = CsvSource.of(root, paths, style.checked(), explainer.features, explainer.model, wish)
-    begun = folder.manifest() if folder.path.is_dir() else None
-    if begun is not None and begun.get("source", {}).get("kind") == "csv":
-        parts = [Part(*(item[name] for name in Part._fields)) for item in begun["parts"]]
-        known = found.known(begun["source"], parts)
-        if known is not None:
-            return known
+    found = CsvSource.of(
+        root, paths, style.checked(), explainer.features, explainer.model, wish, max_bytes
+    )
+    # By every run anew, also one that goes on: what a manifest says of it may have been changed.
     return found.cut(part_rows)
 
 

@@ -2,7 +2,9 @@
 
 A part is written under a pending name, flushed to the disk and renamed. So a part that has its
 name is finished, whatever happened, and everything that is pending may be deleted. The manifest
-says what is asked; of the state of a part the file itself is the witness.
+says what is asked, and is otherwise for people: how the source is cut is found out anew by every
+run. Of the state of a part the file itself is the witness. It says of which question and rows it
+is, and holds the hash of all its other bytes, which is compared before a run goes on.
 """
 
 from __future__ import annotations
@@ -10,16 +12,20 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.files import sync_folder, whole_file
+from counterlvq.files import read_at_most, sync_folder, whole_file
+from counterlvq.files.parquet_sizes import sizes_of
+from counterlvq.files.places import FileBytes
 from counterlvq.numeric.arrays import told
-from counterlvq.streaming.arrow import arrow_part
+from counterlvq.streaming.arrow import arrow_part, foreign_errors
+from counterlvq.types import Status
 
 __all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
 
@@ -27,15 +33,23 @@ __all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
 MANIFEST = "_manifest.json"
 _LOCK = ".lock"
 _PENDING = ".pending"
-# Where a part keeps how many of its rows have which status.
-_COUNTS = b"counterlvq.rows"
+# Where a part keeps how many of its rows have which status, the seal of what it answers, and the
+# hash of its bytes with this blank in the place of the hash.
+_COUNTS, _SEAL, _HASH = b"counterlvq.rows", b"counterlvq.part", b"counterlvq.hash"
+_BLANK = b"0" * 64
+_BLOCK = 1 << 20
+_MOST_MANIFEST = 1 << 30
+_PARQUET = ".parquet"
 # What two runs have to have in common, and what it is called.
 _SAME = {
+    "format": "another format of folders",
     "version": "another version of counterlvq",
     "model": "another model",
     "question": "another question",
     "source": "another source",
 }
+_NO_MANIFEST = "expected the manifest of a run. Name another folder."
+_WHOLE = "the part as this run would write it. Delete it, and it is written again"
 
 
 @final
@@ -75,15 +89,20 @@ class AnswerFolder:
         """Read what the folder was begun with; None if it is empty."""
         place = self.path / MANIFEST
         try:
-            found: dict[str, Any] = json.loads(place.read_text(encoding="utf-8"))
+            with open(place, "rb") as file:
+                found = json.loads(read_at_most(file, _MOST_MANIFEST).decode("utf-8"))
         except FileNotFoundError:
             self._refuse_strangers()
             return None
-        except ValueError as error:
+        except (ValueError, RecursionError, MemoryError) as error:
+            reason = str(error) or type(error).__name__
             raise InvalidInputError(
-                f"{told(str(place))} cannot be read ({error}); expected the manifest of a run. "
-                f"Name another folder."
+                f"{told(str(place))} cannot be read ({reason}); {_NO_MANIFEST}"
             ) from None
+        if not isinstance(found, dict):
+            raise InvalidInputError(
+                f"{told(str(place))} holds JSON that is no object; {_NO_MANIFEST}"
+            )
         return found
 
     def _refuse_strangers(self) -> None:
@@ -119,31 +138,65 @@ class AnswerFolder:
                 with suppress(FileNotFoundError):
                     place.unlink()
 
-    def finished(self, names: Sequence[str]) -> dict[str, dict[str, int]]:
-        """Parts that are finished, with how many of their rows have which status."""
-        there = {place.name for place in self.path.iterdir()}
-        return {name: self._counts(name) for name in names if name in there}
+    def finished(self, seals: Mapping[str, str]) -> dict[str, dict[str, int]]:
+        """Parts that are finished, with how many of their rows have which status.
 
-    def _counts(self, name: str) -> dict[str, int]:
-        parquet = arrow_part("parquet")
-        noted = parquet.read_metadata(self.path / name).metadata or {}
-        counts: dict[str, int] = json.loads(noted.get(_COUNTS, b"{}"))
+        `seals` are those of all parts of the run by their names; parts of others are refused.
+        """
+        there = sorted(place.name for place in self.path.iterdir())
+        for name in there:
+            if name.endswith(_PARQUET) and name[0] not in "._" and name not in seals:
+                raise InvalidInputError(
+                    f"{told(str(self.path))} holds {told(name)}, which is none of the "
+                    f"{len(seals):,} parts of this run; expected these alone. Move it elsewhere."
+                )
+        return {name: self._counts(name, seals[name]) for name in there if name in seals}
+
+    def _counts(self, name: str, seal: str) -> dict[str, int]:
+        """Check a part, and read how many of its rows have which status."""
+        place = self.path / name
+        with foreign_errors(told(str(place)), "Parquet", _WHOLE):
+            with open(place, "rb") as file:
+                sizes_of(FileBytes(file))  # which ends no process, whatever is damaged
+                at, found = _hash(file)
+                file.seek(at)
+                if file.read(len(found)) != found:
+                    raise ValueError("its bytes are not those that were written")
+            footer = arrow_part("parquet").read_metadata(place)
+            noted, rows = footer.metadata or {}, footer.num_rows
+            counts: dict[str, int] = json.loads(noted.get(_COUNTS, b"null"))
+        if noted.get(_SEAL) != seal.encode():
+            raise InvalidInputError(
+                f"{told(str(place))} answers other rows than the run that is asked for, or another "
+                f"question; expected {_WHOLE}."
+            )
+        if not _are_counts(counts) or sum(counts.values()) != rows:
+            raise InvalidInputError(
+                f"{told(str(place))} holds {rows:,} rows and says that these are "
+                f"{told(counts)}; expected {_WHOLE}."
+            )
         return counts
 
-    def write_part(self, name: str, schema: Any, batches: Iterator[Any]) -> dict[str, int]:
+    def write_part(
+        self, name: str, seal: str, schema: Any, batches: Iterator[Any]
+    ) -> dict[str, int]:
         """Write a part; it takes its name when it is complete and on the disk."""
         parquet = arrow_part("parquet")
         pending = self.path / f".{name}.{secrets.token_hex(8)}{_PENDING}"
         counts: dict[str, int] = {}
         try:
-            with open(pending, "xb") as file:
+            with open(pending, "x+b") as file:
                 with parquet.ParquetWriter(file, schema) as writer:
                     for batch, found in batches:
                         writer.write_batch(batch)
                         for status, count in found.items():
                             counts[status] = counts.get(status, 0) + count
                     counts = dict(sorted(counts.items()))
-                    writer.add_key_value_metadata({_COUNTS: json.dumps(counts)})
+                    noted = {_COUNTS: json.dumps(counts), _SEAL: seal, _HASH: _BLANK}
+                    writer.add_key_value_metadata(noted)
+                at, found = _hash(file)
+                file.seek(at)
+                file.write(found)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(pending, self.path / name)
@@ -155,14 +208,45 @@ class AnswerFolder:
         return counts
 
 
+def _hash(file: BinaryIO) -> tuple[int, bytes]:
+    """Find where a part keeps its hash, and what it is for all other bytes."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    begin = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
+    file.seek(begin)
+    # As a text of 64 bytes stands in the footer behind another one.
+    head = _HASH + b"\x18" + bytes([len(_BLANK)])
+    at = begin + file.read().rfind(head) + len(head)
+    if at < begin + len(head):
+        raise ValueError("it has no hash")
+    known = sha256()
+    file.seek(0)
+    for end in (at, size):
+        while part := file.read(min(_BLOCK, end - file.tell())):
+            known.update(part)
+        if end == at:
+            known.update(_BLANK)
+            file.seek(at + len(_BLANK))
+    return at, known.hexdigest().encode()
+
+
 def counts_of(statuses: Any) -> dict[str, int]:
     """Count the statuses of a batch."""
     return {pair["values"]: pair["counts"] for pair in statuses.value_counts().to_pylist()}
 
 
+def _are_counts(found: Any) -> bool:
+    """Whether a part says how many rows have which status."""
+    return isinstance(found, dict) and all(
+        status in [*Status] and type(count) is int and count >= 0 for status, count in found.items()
+    )
+
+
 def _source_words(begun: Any, asked: Any) -> str:
-    """Say which file is another one."""
-    old = {f["path"]: f for f in (begun or {}).get("files", ())}
+    """Say which file is another one, as far as a manifest can be believed."""
+    files = begun.get("files") if isinstance(begun, dict) else None
+    listed = files if isinstance(files, list) else []
+    old = {f["path"]: f for f in listed if isinstance(f, dict) and isinstance(f.get("path"), str)}
     new = {f["path"]: f for f in asked["files"]}
     for path in sorted({*old, *new}):
         if path not in new:

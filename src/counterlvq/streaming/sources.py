@@ -15,16 +15,31 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, final
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.files.kinds import PARQUET
+from counterlvq.files.parquet_room import refuse_large_parquet, table_room
+from counterlvq.files.parquet_sizes import sizes_of
+from counterlvq.files.places import FileBytes
 from counterlvq.numeric.arrays import told
-from counterlvq.streaming.arrow import arrow, arrow_part
+from counterlvq.streaming.arrow import arrow, arrow_part, foreign_errors
 
-__all__ = ["BATCH_ROWS", "ParquetSource", "Part", "Source", "SourceFile", "listed_files", "named"]
+__all__ = [
+    "BATCH_ROWS",
+    "RAISED_BY",
+    "ParquetSource",
+    "Part",
+    "Source",
+    "SourceFile",
+    "listed_files",
+    "named",
+]
 
 # Rows that are in memory at a time.
 BATCH_ROWS = 1 << 16
 _PARQUET = (".parquet", ".parq", ".pq")
 _CSV = (".csv",)
-_MAGIC = b"PAR1"
+# What allows a file to take more memory than its size does.
+RAISED_BY = "max_bytes (--max-memory)"
+_WHOLE = "a whole file. Write it again"
 _BUFFER = 1 << 20
 
 
@@ -97,34 +112,28 @@ class ParquetSource(Source):
     group_rows: tuple[tuple[int, ...], ...]  # of each file
 
     @classmethod
-    def of(cls, root: Path, paths: Sequence[str]) -> ParquetSource:
-        """Read the footers, and nothing else."""
-        pa, parquet, datasets = arrow(), arrow_part("parquet"), arrow_part("dataset")
+    def of(cls, root: Path, paths: Sequence[str], max_bytes: int | None = None) -> ParquetSource:
+        """Read the footers, and nothing else; text that is stored once is measured."""
+        parquet, datasets = arrow_part("parquet"), arrow_part("dataset")
         full = [(root / path).as_posix() for path in paths]
-        try:
+        files, counts = list[SourceFile](), list[tuple[int, ...]]()
+        for path in paths:
+            with foreign_errors(told(path), "Parquet", _WHOLE):
+                _refuse_large(root / path, path, max_bytes)
+                footer = parquet.read_metadata(root / path)
+                groups = [footer.row_group(k).num_rows for k in range(footer.num_row_groups)]
+                files.append(SourceFile.of(root, path, _footer_hash(root / path)))
+                counts.append(tuple(groups))
+        with foreign_errors(told(str(root)), "Parquet", "whole files of one schema"):
             dataset = datasets.dataset(
                 full, format="parquet", partitioning="hive", partition_base_dir=root.as_posix()
             )
-            footers = [parquet.read_metadata(path) for path in full]
-        except pa.ArrowException as error:
-            raise InvalidInputError(
-                f"{told(str(root))} cannot be read as Parquet ({error}); expected whole files of "
-                f"one schema."
-            ) from None
-        keys = {
-            fragment.path: datasets.get_partition_keys(fragment.partition_expression)
-            for fragment in dataset.get_fragments()
-        }
-        return cls(
-            root,
-            tuple(SourceFile.of(root, path, _footer_hash(root / path)) for path in paths),
-            dataset.schema.remove_metadata(),
-            tuple(keys[path] for path in full),
-            tuple(
-                tuple(footer.row_group(k).num_rows for k in range(footer.num_row_groups))
-                for footer in footers
-            ),
-        )
+            keys = {
+                fragment.path: datasets.get_partition_keys(fragment.partition_expression)
+                for fragment in dataset.get_fragments()
+            }
+            known = tuple(keys[path] for path in full)
+        return cls(root, tuple(files), dataset.schema.remove_metadata(), known, tuple(counts))
 
     def parts(self, part_rows: int) -> tuple[Part, ...]:
         """Take row groups together until they have so many rows; none is divided."""
@@ -142,6 +151,20 @@ class ParquetSource(Source):
 
     def batches(self, part: Part) -> Iterator[tuple[Any, Mapping[int, str]]]:
         """Read row groups, a few thousand rows at a time."""
+        path = self.files[part.file].path
+        last = max(part.begin, part.end - 1)
+        place, rows = f"{told(path)}, row groups {part.begin} to {last},", 0
+        with foreign_errors(place, "Parquet", _WHOLE):
+            for batch in self._read(part):
+                rows += len(batch)
+                yield batch, {}
+        if rows != part.rows:
+            raise InvalidInputError(
+                f"{place} holds {rows:,} rows, and its footer announces {part.rows:,}; expected "
+                f"{_WHOLE}."
+            )
+
+    def _read(self, part: Part) -> Iterator[Any]:
         pa, parquet = arrow(), arrow_part("parquet")
         known, path = self.partitions[part.file], self.files[part.file].path
         names = [name for name in self.schema.names if name not in known]
@@ -162,7 +185,7 @@ class ParquetSource(Source):
                 }
                 columns |= {name: batch.column(name) for name in names}
                 arrays = [self._cast(columns[field.name], field, path) for field in self.schema]
-                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema), {}
+                yield pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     @staticmethod
     def _cast(column: Any, field: Any, path: str) -> Any:
@@ -187,7 +210,7 @@ def listed_files(source: str | os.PathLike[str]) -> tuple[Path, tuple[str, ...],
     place = Path(source)
     if place.is_file():
         with open(place, "rb") as file:
-            is_csv = file.read(len(_MAGIC)) != _MAGIC
+            is_csv = file.read(len(PARQUET)) != PARQUET
         return place.parent, (place.name,), is_csv
     if not place.is_dir():
         raise InvalidInputError(
@@ -210,6 +233,14 @@ def listed_files(source: str | os.PathLike[str]) -> tuple[Path, tuple[str, ...],
             f"or in .csv."
         )
     return place, tuple(by_kind[0] or by_kind[1]), bool(by_kind[1])
+
+
+def _refuse_large(place: Path, path: str, max_bytes: int | None) -> None:
+    """Refuse a file that unpacks to far more than it is, before a library reads it."""
+    with open(place, "rb") as file:
+        whole = FileBytes(file)
+        room = table_room(len(whole), max_bytes)
+        refuse_large_parquet(sizes_of(whole), whole, told(path), room, RAISED_BY)
 
 
 def _footer_hash(path: Path) -> str:

@@ -1,9 +1,10 @@
-"""Least ``sum |u|`` in a cell: a dual simplex method with breakpoints.
+"""Least cost of absolute changes u in a cell: a dual simplex method with breakpoints.
 
 The cost of each change is piecewise linear, with breakpoints at 0 and at the ends of its
-box. A dictionary expresses the basic changes in the nonbasic variables, which rest at
-breakpoints (changes) or at 0 (slacks of conditions). Slacks that become basic are forgotten:
-their row comes back when it is broken again.
+box; `ways` (2, d) holds what one unit of it costs upwards and downwards. A dictionary
+expresses the basic changes in the nonbasic variables, which rest at breakpoints (changes) or
+at 0 (slacks of conditions). Slacks that become basic are forgotten: their row comes back when
+it is broken again.
 """
 
 from __future__ import annotations
@@ -25,13 +26,18 @@ __all__ = ["begin", "resume", "solve"]
 
 
 @jit
-def _left_slope(value, lo):
-    return -INF if value <= lo else (-1.0 if value <= 0.0 else 1.0)
+def _left_slope(value, lo, ways, v):
+    return -INF if value <= lo else (-ways[1, v] if value <= 0.0 else ways[0, v])
 
 
 @jit
-def _right_slope(value, hi):
-    return INF if value >= hi else (1.0 if value >= 0.0 else -1.0)
+def _right_slope(value, hi, ways, v):
+    return INF if value >= hi else (ways[0, v] if value >= 0.0 else -ways[1, v])
+
+
+@jit
+def _cost(value, ways, v):
+    return ways[0, v] * value if value > 0.0 else -ways[1, v] * value
 
 
 @jit
@@ -50,7 +56,7 @@ def _outside_piece(count, basic, slope, u, lo, hi, tolerance):
 
 
 @jit
-def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
+def _entering(row, up, size, nonbasic, at, D, lo, hi, ways, m, equality):
     """Ratio test: the nonbasic variable whose cost first stops the multiplier from rising.
 
     Among those that tie, the one with the largest pivot.
@@ -63,7 +69,9 @@ def _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality):
             continue
         v = nonbasic[j]
         if v < d:
-            end = _right_slope(at[j], hi[v]) if pull > 0 else _left_slope(at[j], lo[v])
+            end = _left_slope(at[j], lo[v], ways, v)
+            if pull > 0:
+                end = _right_slope(at[j], hi[v], ways, v)
         else:
             c = v - d - m
             end = 0.0 if pull > 0 and not (c >= 0 and equality[c]) else INF
@@ -125,21 +133,22 @@ def begin(lo, hi, u, nonbasic, at, D):
 
 @jit
 def solve(
-    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, ways, h, tight,
     margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices,
 ):  # fmt: skip
     """Solve one cell; returns a code, the cost and the number of charged rows."""
     begin(lo, hi, u, nonbasic, at, D)
     code, cost, priced, _ = resume(
-        TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
-        margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices, 0,
+        TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, ways, h,
+        tight, margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows,
+        prices, 0,
     )  # fmt: skip
     return code, cost, priced
 
 
 @jit
 def resume(
-    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, h, tight,
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, ways, h, tight,
     margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices, count,
 ):  # fmt: skip
     """Go on from a dictionary with `count` basic changes, after conditions were added.
@@ -151,12 +160,12 @@ def resume(
     for _ in range(200 + 20 * (d + m)):
         cost = 0.0
         for j in range(d):
-            cost += abs(u[j])
+            cost += _cost(u[j], ways, j)
         # A basic change outside its piece counts by the slope of that piece: this is the
         # dual objective, which only rises.
         dual = cost
         for b in range(count):
-            dual += slope[b] * u[basic[b]] - abs(u[basic[b]])
+            dual += slope[b] * u[basic[b]] - _cost(u[basic[b]], ways, basic[b])
         if dual > cap:
             return ABANDONED, dual, _prices(d, nonbasic, D, rows, prices), count
         # 1. What is broken: a basic change outside its piece first, then the conditions.
@@ -209,14 +218,14 @@ def resume(
         if leave >= 0:
             v = basic[leave]
             if up > 0:
-                room = slope[leave] - _left_slope(aim, lo[v])
+                room = slope[leave] - _left_slope(aim, lo[v], ways, v)
             else:
-                room = _right_slope(aim, hi[v]) - slope[leave]
+                room = _right_slope(aim, hi[v], ways, v) - slope[leave]
         size = 0.0
         for j in range(d):
             size = max(size, abs(row[j]))
         while True:
-            enter, step = _entering(row, up, size, nonbasic, at, D, lo, hi, m, equality)
+            enter, step = _entering(row, up, size, nonbasic, at, D, lo, hi, ways, m, equality)
             if enter < 0 or step >= room or nonbasic[enter] >= d:
                 break
             v = nonbasic[enter]
@@ -251,9 +260,9 @@ def resume(
         if entering < d:
             u[entering] = at[enter] + move
             if up * pull > 0:
-                entered = _right_slope(at[enter], hi[entering])
+                entered = _right_slope(at[enter], hi[entering], ways, entering)
             else:
-                entered = _left_slope(at[enter], lo[entering])
+                entered = _left_slope(at[enter], lo[entering], ways, entering)
         for b in range(count):
             if b != leave:
                 weight = T[b, enter] / pull

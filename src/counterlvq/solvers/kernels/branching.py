@@ -126,6 +126,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
             borrowed(family.B_lengths),
         )
         rivals, scale = borrowed(family.rivals), borrowed(family.scale)
+        slopes = borrowed(family.slopes)
         z0, z, lo, hi = (
             borrowed(scratch.z0),
             borrowed(scratch.z),
@@ -251,7 +252,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
             for q in range(at.size):
                 j = at[q]
                 here = x[columns[j]]
-                down[q], up[q] = own_ticks(here, step[q], parts[q], is_from_input[q])
+                down[q], up[q] = own_ticks(
+                    here, step[q], parts[q], is_from_input[q], lattice.least[q]
+                )
                 root_low[q], root_high[q] = _lattice_ends(
                     here, lower[j], upper[j], step[q], parts[q], is_from_input[q], down[q], up[q]
                 )
@@ -318,8 +321,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             _move_along(warm, lo, hi, count, nonbasic, at_end, basic, T, u)
                         code, cost, charged, count = absolute.resume(
                             TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths,
-                            equality, z0, lo, hi, h, tight, ask, cap, u, g, listed, normal, row, D,
-                            T, nonbasic, at_end, basic, slope, rows, prices, count,
+                            equality, z0, lo, hi, slopes, h, tight, ask, cap, u, g, listed, normal,
+                            row, D, T, nonbasic, at_end, basic, slope, rows, prices, count,
                         )  # fmt: skip
                     warm = -1
                     if code == FAILED:

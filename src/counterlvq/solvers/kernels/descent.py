@@ -32,10 +32,13 @@ _LAST_OPEN_WAY = 0.2
 
 
 @jit
-def _cost(u, is_quadratic):
+def _cost(u, ways, is_quadratic):
     total = 0.0
     for j in range(u.size):
-        total += u[j] * u[j] if is_quadratic else abs(u[j])
+        if is_quadratic:
+            total += u[j] * u[j]
+        else:
+            total += (ways[0, j] if u[j] > 0.0 else ways[1, j]) * abs(u[j])
     return total
 
 
@@ -124,7 +127,7 @@ def _set_row(C, h, lengths, tight, n, own, slope, right):
 @jit
 def _round_from(
     is_quadratic, c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes,
-    constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, u, step,
+    constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, ways, u, step,
     turned, own, space,
 ):  # fmt: skip
     """Least cost with tangents at c, into `step` from there.
@@ -151,7 +154,7 @@ def _round_from(
         else:
             code, lower, _, count = absolute.resume(
                 empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
-                equality[:used], empty, lo, hi, h[:used], tight[:used], 0.0, INF, u, empty,
+                equality[:used], empty, lo, hi, ways, h[:used], tight[:used], 0.0, INF, u, empty,
                 listed, normal, row, D, T, nonbasic, at, basic, bend, rows, prices, count,
             )  # fmt: skip
         if code != SOLVED or cost - lower <= tolerance * cost:
@@ -179,8 +182,8 @@ def _round_from(
 
 @jit
 def _walk(
-    is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance,
-    rounds, c, C, h, lengths, tight, equality, slopes, constants, points, charged, space,
+    is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, ways, margin,
+    tolerance, rounds, c, C, h, lengths, tight, equality, slopes, constants, points, charged, space,
 ):  # fmt: skip
     """As `descend`, in arrays of the caller."""
     d, m, fixed = c.size, sK.size, a.size
@@ -188,7 +191,7 @@ def _walk(
     for n in range(fixed):
         _set_row(C, h, lengths, tight, n, A[n], turned, a[n])
         equality[n] = equal[n]
-    cost, cuts = _cost(c, is_quadratic), 0
+    cost, cuts = _cost(c, ways, is_quadratic), 0
     for turn in range(rounds):
         constant = _tangent(Mi, gi, si, c, here)
         for k in range(m):
@@ -207,7 +210,7 @@ def _walk(
         gains, cuts = _round_from(
             is_quadratic, c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant,
             slopes, constants, C, h, lengths, tight, equality, points, charged, B, B_lengths,
-            lo, hi, u, step, turned, own, space,
+            lo, hi, ways, u, step, turned, own, space,
         )  # fmt: skip
         if not gains:
             return cost, turn
@@ -216,7 +219,7 @@ def _walk(
         )
         for j in range(d):
             u[j] = c[j] + share * step[j]
-        found = _cost(u, is_quadratic)
+        found = _cost(u, ways, is_quadratic)
         if not found < cost:
             return cost, turn
         for j in range(d):
@@ -229,8 +232,8 @@ def _walk(
 
 @jit
 def descend(
-    is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance,
-    rounds, c,
+    is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, ways, margin,
+    tolerance, rounds, c,
 ):  # fmt: skip
     """Walk downhill from c, in place; returns the cost and the number of rounds."""
     d, m = c.size, sK.size
@@ -243,8 +246,8 @@ def descend(
         np.zeros((0, d)), np.zeros((d, 0)), np.zeros(0),
     )  # fmt: skip
     return _walk(
-        is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, margin, tolerance,
-        rounds, c, np.zeros((most, d)), np.zeros(most), np.ones(most), np.zeros(most),
+        is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, ways, margin,
+        tolerance, rounds, c, np.zeros((most, d)), np.zeros(most), np.ones(most), np.zeros(most),
         np.zeros(most, dtype=np.bool_), np.zeros((m, d)), np.zeros(m), np.zeros((most, d)),
         np.zeros(most, dtype=np.int64), space,
     )  # fmt: skip

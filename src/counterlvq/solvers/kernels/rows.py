@@ -94,7 +94,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             borrowed(stated.column_lengths),
         )
         anchors, anchor_errors = borrowed(stated.anchors), borrowed(stated.anchor_errors)
-        w, L_diagonal, L = borrowed(stated.w), borrowed(stated.L_diagonal), borrowed(stated.L)
+        ways, L_diagonal, L = borrowed(stated.ways), borrowed(stated.L_diagonal), borrowed(stated.L)
+        slopes, no_price = borrowed(family.slopes), borrowed(scratch.no_price)
         stretch, inverse, movable = (
             borrowed(stated.stretch),
             borrowed(stated.inverse),
@@ -269,7 +270,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     gain = gains[t, worst]
                 else:
                     gain = fastest_gain(
-                        F_diagonal, F, lengths_F, anchors, anchor_errors, w, L_diagonal, inverse,
+                        F_diagonal, F, lengths_F, anchors, anchor_errors, ways, L_diagonal, inverse,
                         stated.inverse_blur, stretch, movable, i, other, length, e, c_slope,
                     )  # fmt: skip
                 quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
@@ -304,8 +305,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 else:
                     code, cost, count = absolute.solve(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D, T, nonbasic,
-                        at, basic, slope, rows[t], prices[t],
+                        z0, lo, hi, slopes, h, tight, ask, best, u, g, listed, normal, row, D, T,
+                        nonbasic, at, basic, slope, rows[t], prices[t],
                     )  # fmt: skip
                 used[t] = count
                 for j in range(d):
@@ -330,8 +331,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     is_quadratic, points[winner], family_columns, prices_of, B, deltas[winner]
                 )  # fmt: skip
                 place_point(deltas[winner], x, family_columns, lower, upper, Y[n], scratch_change)
-                costs[n] = cost_of(scratch_change, w, cost_start, cost_feature, cost_factor)
-            narrow_to_cost(w, stretch, low, high, costs[n], inner_low, inner_high)
+                costs[n] = cost_of(scratch_change, ways, cost_start, cost_feature, cost_factor)
+            narrow_to_cost(ways, stretch, low, high, costs[n], inner_low, inner_high)
             for t in range(pt):
                 if used[t] == _SKIPPED:
                     continue
@@ -345,12 +346,12 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     charged, on_constraints,
                 )  # fmt: skip
                 # A contradiction takes no cost into account.
-                cost_w, cost_diagonal, cost_L = w, L_diagonal, L
+                cost_ways, cost_diagonal, cost_L = ways, L_diagonal, L
                 if is_empty:
-                    cost_w, cost_diagonal, cost_L = nothing, no_diagonal, no_factor
+                    cost_ways, cost_diagonal, cost_L = no_price, no_diagonal, no_factor
                 value, rounding = cell_value(
                     F_diagonal, F, lengths_F, anchors, anchor_errors, z, z_error, x,
-                    A, R, v, equality, cost_w, cost_diagonal, cost_L,
+                    A, R, v, equality, cost_ways, cost_diagonal, cost_L,
                     targets[t], charged_rivals[:found], charged[:found], on_constraints, deltas[t],
                     nothing, nothing, 0.0, 0.0, inner_low, inner_high, asked,
                     g1, g2, c_slope, c_error,

@@ -20,6 +20,7 @@ __all__ = [
     "is_wide",
     "placed",
     "read_at_most",
+    "read_within",
     "sync_folder",
     "whole_file",
 ]
@@ -178,3 +179,33 @@ def read_at_most(file: BinaryIO, count: int) -> bytes:
         parts.append(part)
         count -= len(part)
     return b"".join(parts)
+
+
+def read_within(file: BinaryIO, most: int, name: str, instead: str) -> bytes:
+    """Read a file whole if it has no more than `most` bytes; `instead` says what else to do.
+
+    Examples
+    --------
+    >>> import io
+    >>> read_within(io.BytesIO(b"a text"), 10, "a note", "Cut it")
+    b'a text'
+    """
+    try:
+        whole = b"" if _size_of(file) > most else read_at_most(file, most + 1)
+    except MemoryError:
+        raise InvalidInputError(
+            f"{name} has more bytes than there is memory for; expected a smaller file. {instead}."
+        ) from None
+    if len(whole) > most or _size_of(file) > most:
+        raise InvalidInputError(
+            f"{name} has more than {most:,} bytes; expected at most that. {instead}."
+        )
+    return whole
+
+
+def _size_of(file: BinaryIO) -> int:
+    """How large a file says it is; 0 for pipes and others that do not."""
+    try:
+        return os.fstat(file.fileno()).st_size
+    except OSError:
+        return 0

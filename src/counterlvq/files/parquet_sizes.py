@@ -3,7 +3,7 @@
 pyarrow ends the process, rather than raising an error, when it is asked about the parts of some
 damaged files, and it does not say how far the pages of a file unpack. So the footer and the head of
 each page are read here: they are structs of Thrift in its compact form, of which a few fields are
-looked at and all others are skipped.
+looked at and all others are skipped. Pages are walked over once, however often a footer names them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-__all__ = ["COPIES", "Sizes", "Text", "sizes_of"]
+from counterlvq.files.places import FileBytes
+
+__all__ = ["COPIES", "Bytes", "Sizes", "Text", "sizes_of"]
+
+Bytes = bytes | FileBytes
 
 _MAGIC = b"PAR1"
 _TRUE, _FALSE, _BYTE, _WHOLE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
@@ -20,6 +24,7 @@ _TRUE, _FALSE, _BYTE, _WHOLE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (
 )  # fmt: skip
 _DEEPEST = 24
 _LONGEST_NUMBER = 10
+_LONGEST_NAME = 1 << 20
 
 # Which fields are looked at, by their numbers: None for a value, the fields of a struct, or of each
 # struct in a list.
@@ -74,9 +79,9 @@ class Sizes:
     nested: str | None = None  # a column whose cells hold lists or other columns
 
 
-def sizes_of(whole: bytes) -> Sizes:
+def sizes_of(whole: Bytes) -> Sizes:
     """Read the sizes of a file; a ValueError says what is damaged, and where."""
-    if len(whole) < 12 or not whole.endswith(_MAGIC):
+    if len(whole) < 12 or whole[-4:] != _MAGIC:
         raise ValueError("the file does not end as a Parquet file does")
     size = int.from_bytes(whole[-8:-4], "little")
     if size > len(whole) - 12:
@@ -84,23 +89,22 @@ def sizes_of(whole: bytes) -> Sizes:
     footer = _Thrift(whole, len(whole) - 8 - size, len(whole) - 8).struct(_FOOTER)
     elements = footer.get(2, [])[1:]
     nested = [_name(part) for part in elements if _number(part, 5, 0) or part.get(3) == _REPEATED]
-    if nested:
-        return Sizes(len(elements), _number(footer, 3), 0, (), nested[0])
-    widths = [_width(element) for element in elements]
-    memory, texts = _COLUMN * len(widths), dict[str, Text]()
+    widths = [_width(element) for element in elements if not _number(element, 5, 0)]
+    memory, texts, walk = _COLUMN * len(widths), dict[str, Text](), _Walk(whole)
     for group in footer.get(4, []):
         chunks = [chunk.get(3, {}) for chunk in group.get(1, [])]
         own = 0
         if len(chunks) != len(widths):
             raise ValueError(f"{len(widths)} columns are described, and {len(chunks)} are there")
         for chunk, width in zip(chunks, widths, strict=True):
-            values, (unpacked, longest) = _number(chunk, 5), _unpacked(whole, chunk)
+            values, (unpacked, longest) = _number(chunk, 5), walk.unpacked(chunk)
             own += max(values * width, unpacked)
             if chunk.get(1) == _BYTE_ARRAY:
                 own += COPIES * unpacked
                 _add_text(texts, chunk, values, longest)
         memory += max(own, _NUMBER * _number(group, 3) * len(chunks))
-    return Sizes(len(widths), _number(footer, 3), memory, tuple(texts.values()))
+    told = nested[0] if nested else None
+    return Sizes(len(widths), _number(footer, 3), memory, tuple(texts.values()), told)
 
 
 def _add_text(texts: dict[str, Text], chunk: Mapping[int, Any], rows: int, longest: int) -> None:
@@ -140,27 +144,36 @@ def _number(fields: Mapping[int, Any], at: int, default: int | None = None) -> i
     return value
 
 
-def _unpacked(whole: bytes, chunk: Mapping[int, Any]) -> tuple[int, int]:
-    """Walk over the pages of a column: what they unpack to together, and the largest of them."""
-    start = _number(chunk, 9)
-    if _number(chunk, 11, 0) > 0:
-        start = min(start, _number(chunk, 11))
-    end = min(start + _number(chunk, 7), len(whole))
-    left, size, longest = _number(chunk, 5), 0, 0
-    while start < end and left > 0:
-        reader = _Thrift(whole, start, len(whole))
-        page = reader.struct(_PAGES)
-        size += _number(page, 2)
-        longest = max(longest, _number(page, 2))
-        left -= max(_number(page.get(kind, {1: 0}), 1) for kind in (5, 8))
-        start = reader.at + _number(page, 3)
-    return max(size, _number(chunk, 6)), longest
+class _Walk:
+    """Walks over pages; those of all columns together are no longer than the file."""
+
+    def __init__(self, whole: Bytes) -> None:
+        self._whole, self._left = whole, len(whole)
+
+    def unpacked(self, chunk: Mapping[int, Any]) -> tuple[int, int]:
+        """Return what the pages of a column unpack to together, and the largest of them."""
+        start = _number(chunk, 9)
+        if _number(chunk, 11, 0) > 0:
+            start = min(start, _number(chunk, 11))
+        end = min(start + _number(chunk, 7), len(self._whole))
+        left, size, longest = _number(chunk, 5), 0, 0
+        while start < end and left > 0:
+            reader = _Thrift(self._whole, start, len(self._whole))
+            page = reader.struct(_PAGES)
+            size += _number(page, 2)
+            longest = max(longest, _number(page, 2))
+            left -= max(_number(page.get(kind, {1: 0}), 1) for kind in (5, 8))
+            before, start = start, reader.at + _number(page, 3)
+            self._left -= min(start, end) - before
+            if self._left < 0:
+                raise ValueError(f"byte {before} has a page that belongs to several columns")
+        return max(size, _number(chunk, 6)), longest
 
 
 class _Thrift:
     """Reads structs of Thrift's compact protocol between two places of a file."""
 
-    def __init__(self, whole: bytes, start: int, end: int) -> None:
+    def __init__(self, whole: Bytes, start: int, end: int) -> None:
         self._whole, self.at, self._end = whole, start, end
 
     def struct(self, wanted: Mapping[int, Any] | None, depth: int = 0) -> dict[int, Any]:
@@ -192,13 +205,13 @@ class _Thrift:
 
     def _skip(self, kind: int, depth: int) -> None:
         if kind in (_TRUE, _FALSE, _BYTE):  # truth values of lists take a byte
-            self._take(1)
+            self._pass(1)
         elif kind in _WHOLE:
             self._varint()
         elif kind == _DOUBLE:
-            self._take(8)
+            self._pass(8)
         elif kind == _BINARY:
-            self._binary()
+            self._pass(self._varint())
         elif kind == _STRUCT:
             self.struct(None, depth + 1)
         elif kind in (_LIST, _SET):
@@ -218,7 +231,10 @@ class _Thrift:
         return head & 15, count
 
     def _binary(self) -> bytes:
-        return self._take(self._varint())
+        count = self._varint()
+        if count > _LONGEST_NAME:
+            raise ValueError(f"byte {self.at} announces a name of {count} bytes")
+        return self._take(count)
 
     def _whole_number(self) -> int:
         number = self._varint()
@@ -236,8 +252,14 @@ class _Thrift:
     def _byte(self) -> int:
         return self._take(1)[0]
 
-    def _take(self, count: int) -> bytes:
+    def _pass(self, count: int) -> None:
         if count > self._end - self.at:
             raise ValueError(f"byte {self.at} announces {count} bytes, and fewer follow")
         self.at += count
-        return self._whole[self.at - count : self.at]
+
+    def _take(self, count: int) -> bytes:
+        self._pass(count)
+        found = self._whole[self.at - count : self.at]
+        if len(found) < count:
+            raise ValueError(f"byte {self.at} has gone while the file was read")
+        return found

@@ -1,0 +1,106 @@
+"""Cost, bound and gap side by side: whoever subtracts what is printed finds the gap."""
+
+from __future__ import annotations
+
+from decimal import Context, Decimal
+from typing import NamedTuple
+
+import numpy as np
+
+from counterlvq.numeric.tolerances import EXACT_GAP
+from counterlvq.presentation.numbers import DIGITS, bound_text, cost_text, gap_text
+
+__all__ = ["Proved", "ShownProof", "cost_words", "proved", "shown_proof"]
+
+# Of answers that are proved: rounding to so many digits leaves less open than they may.
+_CLOSED_DIGITS = 8
+# A double is told from all others by so many digits.
+_ALL_DIGITS = 17
+_DIVISION = Context(prec=40)
+
+
+class Proved(NamedTuple):
+    """What is printed of a cost, a bound below it, and the share of the cost between the two."""
+
+    cost: str
+    bound: str
+    gap: str
+    share: float  # that `gap` says
+    digits: int  # of cost and bound
+
+    def again(self, bound: float) -> str:
+        """Write another bound with as many digits."""
+        return bound_text(bound, self.digits)
+
+
+def proved(cost: float, bound: float, first: int = DIGITS) -> Proved:
+    """Write a cost and its lower bound with digits enough for the gap between them.
+
+    The bound is rounded down. The gap is the one between the printed numbers, or the true one
+    where these are the same; it is never below the true one.
+
+    Parameters
+    ----------
+    cost, bound : float
+    first : int
+        Significant digits to begin with.
+
+    Examples
+    --------
+    >>> proved(1.0, 0.9999999999996)[:3]
+    ('1', '0.99999999', '1e-08')
+    >>> proved(371.62681, 367.1)[:3]
+    ('371.627', '367.1', '1.22%')
+    """
+    if not (0 < cost < np.inf and np.isfinite(bound)):
+        gap = 0.0 if cost <= bound else np.inf
+        return Proved(cost_text(cost), bound_text(bound), gap_text(gap), gap, first)
+    exact = _share(Decimal(cost), Decimal(bound))
+    is_closed = exact <= EXACT_GAP
+    for digits in range(max(first, _CLOSED_DIGITS) if is_closed else first, _ALL_DIGITS + 1):
+        texts = f"{cost:.{digits}g}", bound_text(bound, digits)
+        share = _share(*map(Decimal, texts))
+        if is_closed and texts[0] == texts[1]:
+            share = exact
+        if gap_text(share) == gap_text(exact) or (is_closed and share >= exact):
+            return Proved(*texts, gap_text(share), share, digits)
+    return Proved(repr(cost), repr(bound), gap_text(exact), exact, _ALL_DIGITS)
+
+
+def _share(cost: Decimal, bound: Decimal) -> float:
+    return max(0.0, float(_DIVISION.divide(_DIVISION.subtract(cost, bound), cost)))
+
+
+def cost_words(shown: float, own: float, digits: int = DIGITS) -> str:
+    """Show the cost of the shown row, and that of the answer itself where it looks different.
+
+    Examples
+    --------
+    >>> cost_words(373.0, 371.6268)
+    '373 (371.627 before rounding)'
+    """
+    texts = cost_text(shown, digits), cost_text(own, digits)
+    return texts[0] if texts[0] == texts[1] else f"{texts[0]} ({texts[1]} before rounding)"
+
+
+class ShownProof(NamedTuple):
+    """What is printed about an answer whose shown row may cost a little more."""
+
+    cost: str  # of the shown row, and of the answer where that is another one
+    bound: str
+    gap: str  # of the answer, and whether that is before rounding
+    own: Proved
+
+
+def shown_proof(shown: float, cost: float, bound: float) -> ShownProof:
+    """Write the cost of the shown row, that of the answer, its bound and its gap.
+
+    Examples
+    --------
+    >>> shown_proof(373.0, 371.6268135, 371.6268134)[:3]
+    ('373 (371.62681 before rounding)', '371.62681', '3e-10 before rounding')
+    """
+    own = proved(cost, bound)
+    words = cost_words(shown, cost, own.digits)
+    aside = "" if words == own.cost else " before rounding"
+    return ShownProof(words, own.bound, f"{own.gap}{aside}", own)

@@ -1,0 +1,156 @@
+"""Several ways to another label, in order of cost, that really differ.
+
+Two ways differ if something that changes in the earlier one stays as it is in the later one. So
+each question is the last one with one limit more: not all of the features that have just changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from operator import index
+from typing import Any, SupportsIndex, final, overload
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import told
+from counterlvq.presentation.numbers import cost_text
+from counterlvq.problem.counting import AtMost
+from counterlvq.questions.asking import Asks
+from counterlvq.questions.counted import changed_columns
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+from counterlvq.visible import shown_text
+
+__all__ = ["Alternatives", "alternatives_of"]
+
+
+@final
+@dataclass(frozen=True, eq=False, repr=False)
+class Alternatives(Sequence[Counterfactual]):
+    """Ways to another label, the closest first; a sequence of counterfactuals.
+
+    In each way at least one of the features stays as it was that change in each earlier way.
+
+    Attributes
+    ----------
+    ways : tuple of Counterfactual
+        Each proved by itself: nothing cheaper differs from all earlier ways in this sense.
+    asked : tuple of Explainer
+        Who was asked for each way: ``asked[k].verify(ways[k])`` recomputes its bound.
+    end : Counterfactual or None
+        Why there are no more of them, where fewer were found than asked for. Of status INFEASIBLE
+        if it is proved that there is no further one, which ``asked[-1].verify(end)`` checks: it is
+        inf then.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["pay", "age"])
+    >>> ways = clvq.Explainer(model).alternatives([1.0, 1.0], target="yes")
+    >>> [[change.feature for change in cf.changes] for cf in ways], ways.is_complete
+    ([['pay'], ['age']], True)
+    >>> print(ways)
+                1     2
+    pay   1  2.38     .
+    age   1     .  2.84
+    cost     1.38  1.84
+    There is no further way: it is proved that none differs from these.
+    """
+
+    ways: tuple[Counterfactual, ...]
+    asked: tuple[Asks, ...]
+    end: Counterfactual | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is proved that there is no further way."""
+        return self.end is not None and self.end.status is Status.INFEASIBLE
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> Counterfactual: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> tuple[Counterfactual, ...]: ...
+
+    def __getitem__(self, at: SupportsIndex | slice) -> Counterfactual | tuple[Counterfactual, ...]:
+        return self.ways[at]
+
+    def __len__(self) -> int:
+        return len(self.ways)
+
+    def __iter__(self) -> Iterator[Counterfactual]:
+        return iter(self.ways)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the proofs, as plain values that JSON can hold."""
+        return {"ways": [cf.to_dict() for cf in self.ways], "is_complete": self.is_complete}
+
+    def __str__(self) -> str:
+        if not self.ways:
+            return "There is no way at all." if self.is_complete else "No way was found."
+        lines = self._table()
+        if self.is_complete:
+            lines.append("There is no further way: it is proved that none differs from these.")
+        elif self.end is not None:
+            lines.append("No further way was found; that there is none is not proved.")
+        return "\n".join(lines)
+
+    __repr__ = __str__
+
+    def _table(self) -> list[str]:
+        """One column for each way, one row for each feature that changes in some of them."""
+        shown = [{change.feature: change.cells() for change in cf.shown_changes} for cf in self]
+        names = [
+            name for name in self.ways[0].feature_names if any(name in changes for changes in shown)
+        ]
+        rows = [["", "", *(str(k + 1) for k in range(len(self)))]]
+        for name in names:
+            before = next(changes[name][1] for changes in shown if name in changes)
+            after = [changes[name][2] if name in changes else "." for changes in shown]
+            rows.append([shown_text(name), before, *after])
+        rows.append(["cost", "", *(cost_text(cf.shown.cost) for cf in self)])
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        return [
+            "  ".join(
+                cell.ljust(width) if k == 0 else cell.rjust(width)
+                for k, (cell, width) in enumerate(zip(row, widths, strict=True))
+            ).rstrip()
+            for row in rows
+        ]
+
+
+def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) -> Alternatives:
+    """Find the closest answer, and then the closest that differ from those before."""
+    if isinstance(count, bool) or not hasattr(type(count), "__index__") or index(count) < 1:
+        raise InvalidInputError(
+            f"count is {told(count)}; expected how many ways are wanted, a whole number of at "
+            f"least 1."
+        )
+    _refuse_small_moves(explainer)
+    ways: list[Counterfactual] = []
+    asked: list[Asks] = []
+    now, end = explainer, None
+    while len(ways) < index(count):
+        found = now.explain(x, target)
+        asked.append(now)
+        if not found.status.has_answer:
+            end = found
+            break
+        ways.append(found)
+        changed = sorted(changed_columns(found.original_values, found.values))
+        if not changed:
+            break  # nothing has to change, and nothing can stay that does
+        names = [explainer.features.names[j] for j in changed]
+        limit = AtMost(len(names) - 1, *names)
+        now = now.asking_for(constraints=(*now.constraints, limit))
+    return Alternatives(tuple(ways), tuple(asked), end)
+
+
+def _refuse_small_moves(explainer: Asks) -> None:
+    """Refuse squared costs without a limit, where nearly every feature moves a little."""
+    if not explainer.prices.form.is_flat and not explainer.limits:
+        raise InvalidInputError(
+            "alternatives differ in which features change, and with squared costs nearly every "
+            "feature moves a little; expected an AtMost among the constraints, such as "
+            "AtMost(2), or a Manhattan cost."
+        )

@@ -1,0 +1,69 @@
+"""Ranges in words: ends rounded inwards, and never past the answer that they belong to."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
+from math import inf
+from typing import Any
+
+from counterlvq.presentation.wording import Wording
+from counterlvq.tables.features import Feature
+from counterlvq.types import Kind
+from counterlvq.visible import shown_text
+
+__all__ = ["range_words"]
+
+# Significant digits that are tried for an end that is shown.
+_DIGITS = range(4, 18)
+
+
+def range_words(feature: Feature, found: Any, wording: Wording, shown: float | None) -> str:
+    """Say in which values a feature may be; ends are rounded inwards, and not past `shown`.
+
+    Examples
+    --------
+    >>> range_words(Feature("income", unit="EUR"), (2983.0299, 5032.4), Wording(), 2983.03)
+    'income from 2,983.03 to 5,032 EUR'
+    """
+    name = shown_text(feature.spoken)
+    unit = f" {shown_text(feature.unit)}" if feature.unit else ""
+    if not isinstance(found, tuple):
+        values = sorted(found) if feature.is_number else sorted(found, key=feature.code)
+        if feature.is_number and len(values) > 2 and values[-1] - values[0] == len(values) - 1:
+            found = values[0], values[-1]
+        else:
+            parts = [_value(feature, value, wording) for value in values]
+            return f"{name} {' or '.join(parts)}{unit if feature.is_number else ''}"
+    low, high = (_shown_end(feature, found, side, wording, shown) for side in (0, 1))
+    unit = "" if feature.kind is Kind.DATE else unit
+    if found[0] == found[1]:
+        return f"{name} at {low}{unit}"
+    if low is None:
+        return f"{name} anywhere" if high is None else f"{name} up to {high}{unit}"
+    return (
+        f"{name} of at least {low}{unit}" if high is None else f"{name} from {low} to {high}{unit}"
+    )
+
+
+def _value(feature: Feature, value: Any, wording: Wording) -> str:
+    return wording.value(feature, value) if feature.is_number else shown_text(feature.words(value))
+
+
+def _shown_end(
+    feature: Feature, ends: tuple[Any, Any], side: int, wording: Wording, shown: float | None
+) -> str | None:
+    end = ends[side]
+    if isinstance(end, float) and abs(end) == inf:
+        return None
+    low, high = ends
+    if feature.is_real and low != high:
+        number = Decimal(end)
+        for digits in _DIGITS:
+            place = Decimal(1).scaleb(number.adjusted() - digits + 1) if number else Decimal(1)
+            rounded = float(number.quantize(place, ROUND_FLOOR if side else ROUND_CEILING))
+            is_past = shown is not None and (shown > rounded if side else shown < rounded)
+            apart = abs(Decimal(rounded) - number)
+            if rounded == end or (not is_past and apart * 50 <= Decimal(min(high - low, 1e300))):
+                end = rounded
+                break
+    return _value(feature, end, wording)

@@ -1,0 +1,145 @@
+"""Where the records of a large CSV file end, found without reading any cell.
+
+A line ends in a line feed, a carriage return, or both; one between quotes belongs to its cell. A
+quote opens a cell only where the cell begins, and is a letter like others within it, as it is to
+Arrow, which reads the cells.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import told
+
+__all__ = ["Cut", "cuts_of", "header_of"]
+
+_CHUNK = 8 << 20
+# A part of fewer rows than asked for ends here, and no record is longer.
+_MOST_BYTES = 64 << 20
+_MARK = b"\xef\xbb\xbf"
+_FEED, _RETURN, _QUOTE = b'\n\r"'
+
+
+class Cut(NamedTuple):
+    """Records of a file: where they begin and end, and how many there are as far as lines tell."""
+
+    begin: int
+    end: int
+    rows: int
+
+
+def header_of(path: Path, delimiter: str) -> tuple[bytes, bytes, int]:
+    """Read the first record that is not blank, what the file begins with, and where rows begin."""
+    with open(path, "rb") as file:
+        first = file.read(_CHUNK)
+        is_all = not file.read(1)
+    at = len(_MARK) if first.startswith(_MARK) else 0
+    starts = _Records(delimiter).starts(first[at:]) + at
+    for end in [*starts.tolist(), *([len(first)] if is_all else [])]:
+        if first[at:end].strip():
+            return first[at:end], first, end
+        at = end
+    if not is_all:
+        raise InvalidInputError(
+            f"{told(path.name)} has no first line within its first {_CHUNK:,} bytes; expected the "
+            f"names of the columns there, in CSV, or a whole file of Parquet."
+        )
+    return b"", first, at
+
+
+def cuts_of(path: Path, delimiter: str, part_rows: int) -> tuple[tuple[Cut, ...], str]:
+    """Cut a file at ends of records; with the hash of all of it."""
+    known, cuts = sha256(), list[Cut]()
+    _, _, begin = header_of(path, delimiter)
+    records, rows, last = _Records(delimiter), 0, begin
+    with open(path, "rb") as file:
+        known.update(file.read(begin))
+        at = begin
+        while chunk := file.read(_CHUNK):
+            known.update(chunk)
+            starts = records.starts(chunk) + at
+            at += len(chunk)
+            _refuse_long(path, np.concatenate([[last], starts, [at]]))
+            while starts.size:
+                enough = int(np.searchsorted(starts, begin + _MOST_BYTES))
+                taken = min(part_rows - rows, enough + 1, starts.size)
+                rows, last = rows + taken, int(starts[taken - 1])
+                if rows >= part_rows or last - begin >= _MOST_BYTES:
+                    cuts.append(Cut(begin, last, rows))
+                    begin, rows = last, 0
+                starts = starts[taken:]
+    if at > begin or not cuts:
+        cuts.append(Cut(begin, at, rows + (at > last)))
+    return tuple(cuts), known.hexdigest()
+
+
+def _refuse_long(path: Path, ends: NDArray[np.int64]) -> None:
+    """Refuse a record that no part can hold."""
+    lengths = np.diff(ends)
+    longest = int(np.argmax(lengths))
+    if lengths[longest] > _MOST_BYTES:
+        raise InvalidInputError(
+            f"{told(path.name)} has no end of a line in the {lengths[longest]:,} bytes from byte "
+            f"{ends[longest]:,} on; expected lines of at most {_MOST_BYTES:,}. Look for a quote "
+            f"that opens a cell there and does not close it."
+        )
+
+
+class _Records:
+    """Finds where records begin, chunk by chunk; the first one begins with the first byte."""
+
+    def __init__(self, delimiter: str) -> None:
+        self._opening = np.zeros(256, dtype=bool)
+        self._opening[[_FEED, _RETURN, ord(delimiter)]] = True
+        self._before = _FEED  # the byte before a chunk
+        self._is_first = True
+        self._is_quoted = self._has_closed = False  # whether that byte is in quotes, or closes some
+
+    def starts(self, chunk: bytes) -> NDArray[np.int64]:
+        """Return where records begin within a chunk, behind the end of another one."""
+        if not chunk:
+            return np.empty(0, dtype=np.int64)
+        signs = np.frombuffer(chunk, dtype=np.uint8)
+        before = np.concatenate([[np.uint8(self._before)], signs[:-1]])
+        quotes = self._quotes(signs, before)
+        is_start = (before == _FEED) | ((before == _RETURN) & (signs != _FEED))
+        if self._is_first:
+            is_start[0] = False
+        starts = np.flatnonzero(is_start)
+        if quotes.size or self._is_quoted:
+            starts = starts[(np.searchsorted(quotes, starts) + self._is_quoted) % 2 == 0]
+        self._is_quoted = bool((quotes.size + self._is_quoted) % 2)
+        self._before = chunk[-1]
+        last = int(quotes[-1]) if quotes.size else -1
+        self._has_closed = last == signs.size - 1 and not self._is_quoted
+        self._is_first = False
+        return starts
+
+    def _quotes(self, signs: NDArray[np.uint8], before: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Return where quotes open and close cells."""
+        found = np.flatnonzero(signs == _QUOTE)
+        opens = found[int(self._is_quoted) :: 2]
+        # Two quotes in quotes are a letter: the one closes, and the other opens again.
+        fits = self._opening[before[opens]] | (before[opens] == _QUOTE)
+        if opens.size and opens[0] == 0 and self._before == _QUOTE:
+            fits[0] = self._has_closed
+        return found if fits.all() else self._one_by_one(found, before)
+
+    def _one_by_one(self, found: NDArray[np.int64], before: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Leave out quotes that stand within cells which did not begin with one."""
+        kept, is_quoted, closed = list[int](), self._is_quoted, -1 if self._has_closed else -2
+        opens = self._opening[before[found]].tolist()
+        for at, may_open in zip(found.tolist(), opens, strict=True):
+            if is_quoted:
+                closed = at
+            elif not may_open and at - 1 != closed:
+                continue
+            kept.append(at)
+            is_quoted = not is_quoted
+        return np.array(kept, dtype=np.int64)
