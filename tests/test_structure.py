@@ -65,8 +65,7 @@ ROOMS = {
     "page": "markup",
     "service": "problem presentation certified page",
     "counterlvq_paper": "visible errors datasets presentation",
-    "cli": "visible files datasets tables problem presentation report page service"
-    " counterlvq_paper",
+    "cli": "visible files datasets presentation report page service counterlvq_paper",
     "__main__": "cli",
 }
 # What is at the rim uses the public surface, as any user would.
@@ -470,8 +469,6 @@ NO_ROUNDING = {
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
     ("solvers/patience.py", "1e-3"): "seconds",
     ("tables/reading.py", "2.0**53"): "whole numbers that floats hold exactly",
-    ("tables/reference.py", "1e-4"): "what the last decimal is worth, beside typical deviations",
-    ("tables/reference.py", "1e-12"): "below which no size of a change is looked for",
     ("tables/features.py", "2.0**52"): "from where on floats are whole numbers",
 }
 

@@ -81,6 +81,19 @@ def test_costs_and_labels_are_read(plain) -> None:
     assert told["answers"][0]["cost"] == 0
 
 
+def test_other_ways_are_those_of_python(plain) -> None:
+    asked = {"rows": [ROW], "target": "accepted", "alternatives": 3, "text": True}
+    (answer,) = plain.ask("/explain", asked)[1]["answers"]
+    ways = clvq.Explainer(loan_model()).alternatives(ROW, "accepted", count=3)
+    assert len(ways) > 1
+    told = answer["alternatives"]
+    assert told["is_complete"] == ways.is_complete
+    assert [way["text"] for way in told["ways"]] == [cf.text() for cf in ways]
+    assert told["ways"][0]["x"] == answer["x"]
+    status, told, _ = plain.ask("/explain", {**asked, "cost": "euclidean"})
+    assert (status, told["field"]) == (422, "alternatives")
+
+
 def test_certificates_come_along_and_are_verified(plain) -> None:
     asked = {"rows": [ROW], "target": "accepted", "certificate": True, "text": True}
     answer = plain.ask("/explain", asked)[1]["answers"][0]

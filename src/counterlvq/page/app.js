@@ -74,30 +74,37 @@ function showProblem(problem) {
   else fill(places.problem, seen(say("problem", { detail: problem.detail })));
 }
 
-// The closest ways that leave one of the changed features as it is.
+// The closest ways that leave something as it is that each way before them changes.
 async function showOthers(answer, asked) {
-  const names = answer.changes.map((change) => change.feature).slice(0, 4);
-  const found = [];
-  for (const name of names) {
-    const { ok, told } = await ask(request(state, { freeze: [...new Set([...state.freeze, name])], certificate: false }));
-    if (turn !== asked) return;
-    if (ok) found.push({ name, answer: told.answers[0] });
-  }
-  found.sort((a, b) => (a.answer.cost ?? Infinity) - (b.answer.cost ?? Infinity));
-  if (!found.length) return;
-  fill(places.others, el("h3", {}, say("othersTitle")), el("div", { class: "ways" }, found.map((one) => way(one, answer))));
+  const { ok, told } = await ask(request(state, { alternatives: 4, certificate: false }));
+  if (turn !== asked || !ok) return;
+  const { ways, is_complete: isComplete } = told.answers[0].alternatives;
+  const changed = ways.map((one) => one.changes.map((change) => change.feature));
+  const drawn = ways.slice(1).map((one, k) => {
+    const before = new Set(changed.slice(0, k + 1).flat());
+    return way(one, [...before].filter((name) => !changed[k + 1].includes(name)), answer);
+  });
+  if (!drawn.length && !isComplete) return;
+  const last = drawn.length ? say("othersAll") : say("otherNone", { names: spoken(changed[0] ?? []) });
+  fill(places.others, el("h3", {}, say("othersTitle")), el("div", { class: "ways" }, drawn),
+    isComplete ? el("p", { class: "note" }, last) : null);
 }
 
-function way({ name, answer: other }, answer) {
-  const spoken = seen(model.features.find((feature) => feature.name === name).label);
-  if (other.cost === null) return el("div", { class: "way" }, el("p", {}, say("otherNone", { name: spoken })));
+const spoken = (names) =>
+  names.map((name) => seen(model.features.find((feature) => feature.name === name).label)).join(", ");
+
+// Nothing cheaper leaves all of `kept` as it is, so that locking them leads to this way.
+function way(other, kept, answer) {
+  const names = spoken(kept);
   const times = digits(Number((other.cost / answer.cost).toPrecision(3)));
   return el("div", { class: "way" },
-    el("p", { class: "wayname" }, say("otherWay", { name: spoken })),
+    el("p", { class: "wayname" }, say("otherWay", { names })),
     el("ul", {}, other.shown.changes.map((change) => el("li", {}, change.text))),
     el("p", { class: "note" }, say("otherCost", { times }), " · ", say(other.status)),
-    el("button", { type: "button", class: "plain", click: () => { setLock(name, true); draw(); refresh(); } },
-      say("useOther", { name: spoken })));
+    el("button", {
+      type: "button", class: "plain",
+      click: () => { kept.forEach((name) => setLock(name, true)); draw(); refresh(); },
+    }, say("useOther", { names })));
 }
 
 function setLock(name, on) {

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
+from time import monotonic
 from typing import Any, final
 
 import counterlvq as clvq
@@ -24,6 +25,8 @@ __all__ = ["Answering"]
 
 # Explainers that are kept, for people who go on asking.
 _KEPT = 32
+# What takes a search of its own.
+_SLOW = ("confidence", "reasons", "ranges", "alternatives")
 
 Values = dict[str, Any]
 
@@ -68,7 +71,7 @@ class Answering:
         """Whether answers come at once: one metric for all, real numbers, plain rules."""
         inner = self.model.model if isinstance(self.model, clvq.TableModel) else self.model
         plain = not inner.is_local and all(feature.is_real for feature in self._features)
-        wants_more = any(request.get(key) for key in ("confidence", "reasons", "ranges"))
+        wants_more = any(request.get(key) for key in _SLOW)
         rules = request.get("constraints") or ()
         return plain and not wants_more and not any(" if " in f" {rule} " for rule in rules)
 
@@ -79,8 +82,9 @@ class Answering:
     def explain(self, request: Mapping[str, Any], seconds: float) -> Values:
         """Answer the rows of a request, in their order, within so many seconds."""
         rows, question = request["rows"], _question(request)
-        limit = seconds / max(len(rows), 1)
+        begun, limit = monotonic(), seconds / max(len(rows), 1)
         if not self.is_quick(request):
+            limit /= 2 if request.get("alternatives") else 1
             asked = question.time_limit
             limit = limit if asked is None else min(limit, asked)
             question = replace(question, time_limit=limit)
@@ -88,7 +92,16 @@ class Answering:
         target = target_for(self.model, request.get("target"))
         answers = self._answered(explainer, rows, target, request.get("bad_rows", "raise"))
         writer = Writer(explainer, f"counterlvq {clvq.__version__}")
-        return {"answers": [_told(explainer, writer, cf, request) for cf in answers]}
+        told = [_told(explainer, writer, cf, request) for cf in answers]
+        if request.get("alternatives"):
+            # Each way is a search, and all of them share what is left of the time.
+            left = max(seconds - (monotonic() - begun), 0.0)
+            each = min(left / (len(rows) * request["alternatives"]), limit)
+            other = explainer_for(self.model, self._features, replace(question, time_limit=each))
+            for cf, answer in zip(answers, told, strict=True):
+                if cf.status is not clvq.Status.INVALID:
+                    answer["alternatives"] = _ways(other, cf, request)
+        return {"answers": told}
 
     def _answered(
         self, explainer: clvq.Explainer, rows: list[Any], target: Any, bad_rows: str
@@ -185,6 +198,19 @@ def _told(
         told["reasons"] = explainer.reasons(dict(told["original"])).to_dict()
     if request.get("certificate") and is_read:
         told["certificate"] = _certificate(writer, cf)
+    return told
+
+
+def _ways(explainer: clvq.Explainer, cf: clvq.Counterfactual, request: Mapping[str, Any]) -> Values:
+    """Find ways that differ, the answer first, and say whether it is proved that these are all."""
+    row, count = cf.to_dict()["original"], request["alternatives"]
+    try:
+        found = explainer.alternatives(row, set(cf.target), count)
+    except clvq.InvalidInputError as error:
+        raise problem_of(error, "alternatives") from None
+    told = found.to_dict()
+    if request.get("text"):
+        told["ways"] = [way | _worded(one) for way, one in zip(told["ways"], found, strict=True)]
     return told
 
 

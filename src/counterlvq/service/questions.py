@@ -1,4 +1,8 @@
-"""From the words of a request to an explainer, with the defaults of the shell."""
+"""From the words of a request to an explainer, with the defaults of the shell.
+
+But for least changes: answers come at once and are checked by the script of the page, and both
+take numbers that change by any amount.
+"""
 
 from __future__ import annotations
 

@@ -78,6 +78,9 @@ class ExplainRequest(_Strict):
     )
     text: bool = Field(False, description="Add sentences, with numbers that can be typed in.")
     ranges: bool = Field(False, description="Add how far each changed value may go on.")
+    alternatives: int | None = Field(
+        None, ge=1, le=20, description="Add up to so many ways that differ, the answer first."
+    )
     reasons: bool = Field(False, description="Add the features that settle the decision.")
     certificate: bool = Field(
         False, description="Add the proof as a certificate file, which holds the model."
