@@ -128,8 +128,13 @@ def test_what_the_page_cannot_check_it_says(tmp_path) -> None:
     grid = clvq.Features([clvq.Feature("x0", "whole"), "x1"])
     shared = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
     texts = []
-    for explainer in (clvq.Explainer(model), clvq.Explainer(shared, features=grid)):
+    for explainer in (
+        clvq.Explainer(model),
+        clvq.Explainer(shared, features=grid),
+        clvq.Explainer(shared, clvq.Manhattan(decrease=[2.0, 2.0])),
+        clvq.Explainer(shared, constraints=[clvq.AtMost(1)]),
+    ):
         writer = Writer(explainer, "a test")
         parts = (writer.header(apart=False), writer.line(explainer.explain([0.0, 1.0])))
         texts.append("".join(f"{text_of(part)}\n" for part in parts))
-    assert [told["verdict"] for told in verdicts(texts, tmp_path)] == ["beyond"] * 2
+    assert [told["verdict"] for told in verdicts(texts, tmp_path)] == ["beyond"] * 4

@@ -101,6 +101,7 @@ class Question {
     this.constraints = told.constraints.map((item) => this.constraint(item));
   }
   readCost(told) {
+    if ("decrease" in told) throw new Beyond("going up and going down have prices of their own");
     keys(told, ["weights", "switches", "quadratic"], "the cost");
     this.w = vector(told.weights, this.width);
     if (this.w.some((a) => sign(a) < 0)) throw new Refused("a weight is negative");
