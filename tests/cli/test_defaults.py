@@ -38,8 +38,58 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
             total += abs(cf["x"][name] - row[name]) / spread
         assert cf["cost"] == pytest.approx(total)
     words = called(*ASK, cwd=workshop).stdout.decode().splitlines()
-    assert words[-3].startswith("costs are in typical deviations")
-    assert words[-2] == "numbers change to values as seen in the data; --anywhere lifts that"
+    told = [line for line in words if line.endswith(" lifts that")]
+    assert any(line.startswith("costs are in typical deviations") for line in words)
+    assert told == [
+        "numbers stay in the ranges seen in the data; --anywhere lifts that",
+        f"changes of less than {', '.join(trifles(iris))} and 1 more are left out; --least 0 lifts that",
+    ]
+
+
+def trifles(iris: pd.DataFrame) -> list[str]:
+    """A tenth of the median absolute deviation of the first columns, as a 1, 2 or 5 with zeros."""
+    out = []
+    for name in NUMBERS[:3]:
+        tenth = (iris[name] - iris[name].median()).abs().median() / 10
+        sizes = [digit * 10.0**k for k in range(-4, 2) for digit in (1, 2, 5)]
+        out.append(f"{max(size for size in sizes if size <= tenth * (1 + 1e-12)):g} ({name})")
+    return out
+
+
+def test_trifles_are_left_out_unless_somebody_says_otherwise(workshop: Path) -> None:
+    def least(*words: str) -> float:
+        told = json.loads(called(*ASK, *words, "--format", "json", cwd=workshop).stdout)
+        sizes = [abs(c["difference"]) for cf in told for c in cf["changes"]]
+        return min(sizes)
+
+    assert least("--least", "1") > least("--least", "0.5") > 0.05
+    rule = "if petal_length changes then by at least 3"
+    done = called(*ASK, "--constraint", rule, cwd=workshop).stdout.decode()
+    assert "petal_length)" not in done
+    lifted = called(*ASK, "--least", "0", cwd=workshop).stdout.decode()
+    assert "are left out" not in lifted
+
+
+def test_rules_have_words_of_their_own_at_the_shell(workshop: Path) -> None:
+    frozen = [word for name in NUMBERS for word in ("--freeze", name)]
+    words = ["--rule", "no change of petal_width", "petals stay as they are"]
+    done = called(*ASK, *frozen, *words, "--format", "text", cwd=workshop).stdout.decode()
+    assert '"petals stay as they are"' in done
+    assert "Freeze(" not in done
+    wrong = called(*ASK, "--rule", "age <= 3", "x", "--format", "text", cwd=workshop)
+    assert wrong.returncode == 2
+    assert "no rule of this question" in wrong.stderr.decode()
+
+
+def test_a_margin_is_asked_for_at_the_shell(workshop: Path) -> None:
+    costs = [
+        [
+            cf["cost"]
+            for cf in json.loads(called(*ASK, *more, "--format", "json", cwd=workshop).stdout)
+        ]
+        for more in ((), ("--confidence", "margin=0.5"))
+    ]
+    assert all(far > near for near, far in zip(*costs, strict=True))
 
 
 def test_both_are_lifted(workshop: Path) -> None:

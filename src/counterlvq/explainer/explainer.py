@@ -22,9 +22,11 @@ from counterlvq.explainer.rows import explain_rows
 from counterlvq.explainer.settings import at_least_zero
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.presentation.wording import PLAIN
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.saying import plain_words
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.confident import verified
 from counterlvq.questions.ranges import Ranges, ranges_of
@@ -399,6 +401,19 @@ class Explainer(OneRow):
         with np.errstate(all="ignore"):
             checked = plain_copy(certificate) if tree is None else tree
             return float(checked.lower_bound(question, cost, self.margin or 0.0))
+
+    @property
+    def spoken_constraints(self) -> tuple[str, ...]:
+        """The constraints in words, as texts say them.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["age"])
+        >>> clvq.Explainer(model, constraints=[clvq.Increase("age")]).spoken_constraints
+        ('no decrease of age',)
+        """
+        return tuple(plain_words(c, self.features, PLAIN.value) for c in self.constraints)
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.
