@@ -266,7 +266,8 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         "has_target": False,
         "broken": [],
         "within_rules": None,
-        "reason": "an engine",
+        "reason": "",
+        "found_by": "an engine",
     }
 
 
@@ -296,7 +297,7 @@ def test_dictionary_has_no_numbers_where_there_are_none() -> None:
     assert plain["cost"] is None
     assert plain["lower_bound"] is None
     assert plain["changes"] == []
-    assert plain["conflict"] == ["Freeze('age')", '"age <= 3"']
+    assert plain["conflict"] == ["Freeze('age')", "age <= 3"]
     assert nothing(clvq.Status.UNKNOWN, lower_bound=2.0).to_dict()["lower_bound"] == 2.0
 
 

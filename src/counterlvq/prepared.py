@@ -185,7 +185,7 @@ class Prepared:
             return ()
         row = coordinates.outer(x)[0]
         ranges = [
-            Bounds(feature.name, feature.lower, feature.upper)
+            Bounds(feature.name, *feature.ends)
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]

@@ -476,7 +476,7 @@ class Counterfactual:
         """Everything but the proof, as plain values that JSON can hold.
 
         Infinite and missing numbers become None; labels that JSON does not know, such as
-        dates, become text.
+        dates, become text. `reason` says why there is no answer, `found_by` how one was found.
         """
         return {
             "status": str(self.status),
@@ -494,11 +494,12 @@ class Counterfactual:
                 name for name, gap in zip(self.feature_names, self.missing, strict=True) if gap
             ],
             "changes": [plain_change(change) for change in self.changes],
-            "conflict": [_words(item) for item in self.conflict],
+            "conflict": [str(item) for item in self.conflict],
             "has_target": self.has_target,
-            "broken": [_words(item) for item in self.broken],
+            "broken": [str(item) for item in self.broken],
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
-            "reason": self.reason,
+            "reason": "" if self.status.has_answer else self.reason,
+            "found_by": self.reason if self.status.has_answer else "",
             **({} if self.reply is None else {"response": asdict(self.reply)}),
             **plain_favour(self.disagreement),
         }

@@ -193,7 +193,7 @@ def test_explain_in_every_other_format(
     text = out.splitlines()
     assert text[0].split() == ["row", "status", "class", "cost", "bound", "gap", "changes"]
     assert text[1].split()[:4] == ["0", "optimal", "setosa", "->"]
-    assert text[-1] == "3 rows: 3 optimal"
+    assert text[-1] == "3 rows: 3 optimal; 1 has the target already"
     called(capfd, *words, "-o", str(tmp_path / "told.txt"))
     assert (tmp_path / "told.txt").read_text().splitlines() == text
 

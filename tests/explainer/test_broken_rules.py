@@ -134,7 +134,7 @@ def test_levels_and_whole_numbers_are_told_too() -> None:
     assert batch.has_target.tolist() == [True, False]
     assert batch.breaks_rules.tolist() == [True, False]
     assert batch[0].broken == ("income <= 3500",)
-    assert batch[0].to_dict()["broken"] == ['"income <= 3500"']
+    assert batch[0].to_dict()["broken"] == ["income <= 3500"]
 
 
 def test_value_between_two_steps_breaks_no_rule() -> None:

@@ -156,7 +156,7 @@ def test_conflict_is_told_in_the_words_of_the_user(kind: str) -> None:
     )
     assert not any(repr(item) in said for item in guilty if not isinstance(item, clvq.Quadratic))
     assert said in str(cf)
-    assert cf.to_dict()["conflict"] == words
+    assert cf.to_dict()["conflict"] == list(map(str, guilty))
 
 
 def test_several_reasons_give_one_of_them() -> None:

@@ -41,7 +41,7 @@ FORMAT, VERSION = "counterlvq certificate", 1
 # an interval, each as a share of the numbers that meet; and a cost that was added up in doubles.
 EQUALITY, INEQUALITY, GRID, COST = Q(1, 2**40), Q(1, 2**50), Q(1, 2**44), Q(1, 2**40)
 # How near a value counts as a listed one, or in any case; and the most that is of a step.
-POINT, LEAST_NEAR, SHARE_OF_STEP = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8)
+POINT, LEAST_NEAR, SHARE_OF_STEP, SHARE_OF_SUM = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8), Q(1, 4)
 # Distances that differ by less than this share may be decided by the rounding of a foreign model.
 CLOSE = Q(1, 2**30)
 ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
@@ -241,7 +241,7 @@ def _simple(name: str, item: Any, what: str, known: Known) -> Any:
     elif name == "text" and not isinstance(item, str):
         raise Refused(f"{what} is no text")
     elif name in known and not (isinstance(item, int) and is_number and item in known[name]):
-        raise Refused(f"{what} is {str(item)[:40]}, which is no {name}")
+        raise Refused(f"{what} is {str(item)[:40]!r}, which is no {name}")
     return item
 
 
@@ -333,10 +333,10 @@ def size(value: End) -> End:
     return -value if value < 0 else value
 
 
-def near(value: Q, x: Q, step: Q, share: Q = GRID) -> Q:
+def near(value: Q, x: Q, most: Q, share: Q = GRID) -> Q:
     """How far from the end of an interval a value counts as that end, seen from the input x."""
     found = max(share * max(abs(value), abs(x)), LEAST_NEAR)
-    return min(found, SHARE_OF_STEP * step) if step else found
+    return min(found, most) if most else found
 
 
 def decimal(value: End, up: bool) -> str:
@@ -360,6 +360,7 @@ class Model:
         self.classes, self.count = len(told["classes"]), len(self.labels)
         if not self.prototypes or not self.prototypes[0]:
             raise Refused("there are no prototypes")
+        refuse_repeats("classes", told["classes"])
         self.depth = len(self.prototypes[0])
         # Both kinds are added to squared distances; of the second only differences mean something.
         stated, metric = told["offsets"], told["metric"]
@@ -412,6 +413,13 @@ def _integers(rows: list[Any]) -> tuple[list[list[tuple[int, int]]], int]:
     return [[(j, int(a * unit)) for j, a in row if a] for row in pairs], unit
 
 
+def refuse_repeats(what: str, names: list[Any]) -> None:
+    """Names of classes or levels are texts, numbers or truths, one of each at least."""
+    kinds = [(type(name), name) for name in names if isinstance(name, str | int | Q)]
+    if not names or len({*kinds}) < len(names):
+        raise Refused(f"{what} are no names that can be told apart")
+
+
 class Column(NamedTuple):
     """One column of the user's table: a real number, a number on a grid, or levels."""
 
@@ -425,6 +433,7 @@ class Column(NamedTuple):
     def of(cls, told: Told) -> Column:
         """Take what a file says of a column."""
         if told["kind"] == "levels":
+            refuse_repeats("levels", told["levels"])
             return cls(-INF, INF, len(told["levels"]))
         step = told["step"] / told["parts"] if "step" in told else ZERO
         return cls(told["lower"], told["upper"], 0, step, told["kind"] == "steps")
@@ -555,6 +564,8 @@ class Row(NamedTuple):
     size: Q  # of the numbers that meet in it, beside those of `new`
     equality: bool = False
     give: Q = INEQUALITY  # what may be missed, as a share of the numbers that meet
+    most: End = INF  # and at most, where all of `new` are on a grid, or
+    least: Q = ZERO  # this share of the numbers
     when: Callable[[Box], bool] | None = None  # in which boxes it holds; None: everywhere
 
     def left(self, y: Vector) -> Q:
@@ -563,7 +574,8 @@ class Row(NamedTuple):
 
     def slack(self, sizes: Vector) -> Q:
         """Say what may be missed by values of these sizes."""
-        return self.give * sum([abs(a) * sizes[c] for c, a in self.new.items()], self.size)
+        size = sum([abs(a) * sizes[c] for c, a in self.new.items()], self.size)
+        return Q(min(self.give * size, max(self.most, self.least * size)))
 
 
 class Allowed:
@@ -572,13 +584,15 @@ class Allowed:
     def __init__(self, start: Q, column: Column) -> None:
         self.start, self.step = start, ONE if column.levels else column.step
         self.base = start if column.from_input else ZERO
+        self.is_from_input = column.from_input
+        self.most_near = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * self.step
         # What bounds are about; and the same with all that counts as an end.
         self.pieces: list[tuple[End, End]] = [(-INF, INF)]
         self.wide = self.pieces
 
     def meet(self, parts: list[tuple[End, End, Q, Q]]) -> None:
         """Keep what lies in one of some pieces; ends may give way by so much."""
-        if len(parts) * len(self.wide) > MOST_PIECES:
+        if len(parts) + len(self.wide) > MOST_PIECES:
             raise Refused(f"a column has more than {MOST_PIECES} pieces to be compared")
         exact = [(low, high) for low, high, _, _ in parts]
         loose = [(low - a, high + b) for low, high, a, b in parts]
@@ -595,7 +609,7 @@ class Allowed:
         """Return the number of the grid value that a change ends at, if it counts as one."""
         y = self.start + delta
         k, size = round((y - self.base) / self.step), max(abs(y - self.base), abs(self.base))
-        slack = min(GRID * max(size, self.step), SHARE_OF_STEP * self.step)
+        slack = min(GRID * max(size, self.step), self.most_near)
         return k if abs(self.value(k) - y) <= slack else None
 
     def takes(self, delta: Q) -> bool:
@@ -618,10 +632,12 @@ class Allowed:
     def _tick(self, delta: Q, way: int) -> Q:
         """Find the first change from `delta` on that ends on the grid, or none at all."""
         k = round((delta + self.start - self.base) / self.step)
-        ticks = [ZERO, *(self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2))]
+        ticks = [self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2)]
         # Where doubles lie further apart than the grid, nothing is rounded.
-        behind = [t for t in ticks if way * t >= way * delta]
-        return min(behind, key=lambda t: way * t, default=delta)
+        behind = [t for t in ticks if way * t >= way * delta] or [delta]
+        if way * delta <= 0:
+            behind.append(ZERO)
+        return min(behind, key=lambda t: way * t)
 
     def beyond(self, delta: Q, way: int) -> End:
         """Find the next allowed change behind one; itself where real numbers go on."""
@@ -632,8 +648,29 @@ class Allowed:
 
 
 def _common(some: list[tuple[End, End]], others: list[tuple[End, End]]) -> list[tuple[End, End]]:
-    both = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
-    return sorted((low, high) for low, high in both if low <= high)
+    """Keep what two lists of pieces have in common; those of one list may overlap."""
+    out: list[tuple[End, End]] = []
+    some, others = _joined(some), _joined(others)
+    i = j = 0
+    while i < len(some) and j < len(others):
+        low, high = max(some[i][0], others[j][0]), min(some[i][1], others[j][1])
+        if low <= high:
+            out.append((low, high))
+        if some[i][1] <= others[j][1]:
+            i += 1
+        else:
+            j += 1
+    return out
+
+
+def _joined(pieces: list[tuple[End, End]]) -> list[tuple[End, End]]:
+    out: list[tuple[End, End]] = []
+    for low, high in sorted(piece for piece in pieces if piece[0] <= piece[1]):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(high, out[-1][1])
+        else:
+            out.append((low, high))
+    return out
 
 
 class Seen:
@@ -673,6 +710,7 @@ class Seen:
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
         self.rows = [row for item in question.constraints for row in self._rows(item)]
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
+        self.rows = [self._limited(row) for row in self.rows]
         for item in question.constraints:
             self._part(item)
         self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
@@ -712,6 +750,15 @@ class Seen:
                 if row.give == EQUALITY:  # the other half of an equality
                     yield row._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
 
+    def _limited(self, row: Row) -> Row:
+        """On a grid the sides of a condition have a least difference: a share of it is missed."""
+        grid = [(abs(a), self.allowed[c]) for c, a in row.new.items()]
+        apart = [a * allowed.step for a, allowed in grid if allowed is not None and allowed.step]
+        if not apart or len(apart) < len(grid):
+            return row
+        is_rounded = any(g.step.denominator > 1 or g.is_from_input for _, g in grid if g)
+        return row._replace(most=SHARE_OF_STEP * min(apart), least=INEQUALITY * is_rounded)
+
     def _own_rows(self, j: int) -> Iterator[Row]:
         column, span = self.question.columns[j], self.spans[j]
         if not column.levels:
@@ -743,7 +790,8 @@ class Seen:
         An end that is left out takes with it what is nearer than a quarter of that; one that the
         input counts as is moved to the input.
         """
-        x, step = self.x[item["column"]], self.question.columns[item["column"]].step
+        x, column = self.x[item["column"]], self.question.columns[item["column"]]
+        most = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * column.step
         by = sum([a * self.x[j] for j, a in item["old"].items()], ZERO)
         for part in item["parts"]:
             ends: list[End] = []
@@ -753,7 +801,7 @@ class Seen:
                 end, give = part[key], ZERO
                 if isinstance(end, Q):
                     end += by
-                    give = near(end, x, step, share)
+                    give = near(end, x, most, share)
                     if part.get(flag):
                         end, give = end + sign * give / 4, ZERO
                     elif 0 < sign * (end - x) <= give:
@@ -793,9 +841,9 @@ class Seen:
                 for w, t, s in zip(self.w, self.tilt, signs, strict=True)]  # fmt: skip
 
     def resolution(self, delta: Vector) -> Q:
-        """Price eight units of rounding of each number that changes."""
-        blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not level else ZERO
-                for x, t, level in zip(self.start, delta, self.is_level, strict=True)]  # fmt: skip
+        """Price eight units of rounding of each real number that changes; a grid has none."""
+        blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not (at and at.step) else ZERO
+                for x, t, at in zip(self.start, delta, self.allowed, strict=True)]  # fmt: skip
         slopes, curve = [ZERO] * self.width, ZERO
         for (i, j), a in self.M.items():
             slopes[i] += a * delta[j]
@@ -1665,9 +1713,9 @@ class Asked:
         if kind == "bound":
             value = ZERO if empty else max(ZERO, self.bound(i, told, box, cap, with_cost=True)[0])
             return INF if value > cap else value
-        value = self.bound(i, told, box, cap, with_cost=False)[0]
+        value, used = self.bound(i, told, box, cap, with_cost=False)
         # Where an earlier rival is charged for, it has to be beaten, and not only tied with.
-        charged = [k for k, y in told.get("rivals", {}).items() if y > 0]
+        charged = [k for k, y in used.get("rivals", {}).items() if y > 0]
         strict = not self.margin and not self.is_told and any(k < i for k in charged)
         return INF if value > 0 or (value == 0 and strict) else ZERO
 
@@ -1873,7 +1921,7 @@ def verdicts(
 ) -> Iterator[tuple[int, Verdict | str]]:
     """Check a file line by line: the number of a line, and what is verified or why it is not."""
     certificate: Certificate | None = None
-    at = 0
+    at, is_bare = 0, True
     for at, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -1883,6 +1931,7 @@ def verdicts(
             if certificate is None:
                 certificate = Certificate(parsed(line), apart, seconds)
             else:
+                is_bare = False
                 yield at, certificate.check(parsed(line))
         except Refused as error:
             yield at, str(error)
@@ -1892,6 +1941,8 @@ def verdicts(
             return
     if certificate is None:
         yield 1, "the file is empty"
+    elif is_bare:
+        yield at, "there is no answer in it"
 
 
 def short_lines(file: Any) -> Iterator[bytes]:

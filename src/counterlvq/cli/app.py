@@ -94,8 +94,9 @@ def run(words: Sequence[str]) -> int:
         code = stop.exit_code
     except click.UsageError as error:
         told = error.format_message().rstrip(".")
+        end = "" if told.endswith("?") else "."
         path = error.ctx.command_path if error.ctx else "counterlvq"
-        code = _tell(settings, f"usage: {told}. See {path} --help.", USAGE)
+        code = _tell(settings, f"usage: {told}{end} See {path} --help.", USAGE)
     except BrokenPipeError:
         # Whoever read the output has had enough. Python would complain once more at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
@@ -17,12 +18,14 @@ from counterlvq.visible import shown_repr, shown_text
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns"]
+__all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns", "text_dates"]
 
 # A column of text with more levels than this holds names or remarks.
 MOST_LEVELS = 64
 # Larger files are no list of columns that somebody has edited.
 _MOST_BYTES = 16 << 20
+# What reads a date, or text that is one.
+_DATE = clvq.Feature("", "date")
 # A column of numbers with no more different values may have levels instead.
 _FEW_VALUES = 6
 # Common divisors up to this come by chance.
@@ -282,17 +285,41 @@ def columns_text(frame: pd.DataFrame) -> str:
 
 
 def _lines(frame: pd.DataFrame, name: str) -> list[str]:
+    kinds = dict.fromkeys(text_dates(frame[[name]]), "date")
     try:
-        feature = clvq.Features.from_frame(frame, only=[name])[name]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of missing values, which are counted below
+            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds)[name]
     except clvq.NotSupportedError:
         return ["# neither numbers nor levels: leave it out of training with --drop"]
+    missing = int(frame[name].isna().sum())
+    counted = [f"# missing in {missing:,} of {len(frame):,} rows"] if missing else []
+    return [*counted, *_lines_of(frame, name, feature)]
+
+
+def text_dates(frame: pd.DataFrame) -> list[str]:
+    """List the columns of text that hold dates such as 2024-05-31, and nothing else."""
+
+    def is_date(column: pd.Series[Any]) -> bool:
+        there = column.dropna().unique().tolist()
+        return bool(there) and all(
+            isinstance(value, str) and _DATE.number(value) is not None for value in there
+        )
+
+    return [str(name) for name in frame.columns if is_date(frame[name])]
+
+
+def _lines_of(frame: pd.DataFrame, name: str, feature: clvq.Feature) -> list[str]:
     if feature.kind == "date":
-        return _date_lines(feature)
+        return _date_lines(frame, feature)
     if feature.is_number:
         return _number_lines(frame, feature)
     if len(feature.levels) > MOST_LEVELS:
         count = f"{len(feature.levels):,}"
-        return [f"# text with {count} different values: leave it out of training with --drop"]
+        return [
+            f"# text with {count} different values: leave it out of training with --drop, or if it",
+            "# holds dates, write all of them as 2024-05-31",
+        ]
     lines = [f'kind = "{feature.kind}"', '#label = ""']
     if feature.kind == "boolean":
         return [*lines, '#true = "with"', '#false = "without"', "#price = 1", '#change = "freeze"']
@@ -312,8 +339,11 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
     return [*lines, f'#labels = {{ {_key(str(level))} = "" }}', '#change = "freeze"']
 
 
-def _date_lines(feature: clvq.Feature) -> list[str]:
+def _date_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     lines = ['kind = "date"', '#label = ""', "#step = 7", '#steps = "of change"']
+    there = frame[feature.name].dropna()
+    if any(_DATE.number(value) is None for value in there.unique()):
+        lines.insert(0, "# holds times of day: cut them to days, or leave it out with --drop")
     if feature.seen is not None:
         low, high = (date.fromordinal(_EPOCH + round(end)) for end in feature.seen)
         lines.append(f"#range = [{low}, {high}]  # as seen in the table")

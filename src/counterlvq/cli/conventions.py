@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import click
 
@@ -16,7 +17,9 @@ __all__ = [
     "ERROR",
     "NO_ANSWER",
     "USAGE",
+    "Count",
     "Settings",
+    "Share",
     "debug_option",
 ]
 
@@ -24,6 +27,27 @@ COMPLETE = "_COUNTERLVQ_COMPLETE"  # the variable by which a shell asks for comp
 
 
 DONE, ERROR, USAGE, NO_ANSWER, BUG, BROKEN_PIPE = 0, 1, 2, 3, 70, 141
+
+
+class _Worded:
+    """A number of click's that says in plain words what it expects."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Read a number, or say what is none."""
+        try:
+            return super().convert(value, param, ctx)  # type: ignore[misc]
+        except click.BadParameter as error:
+            words = error.message.replace("a valid float range", "a number")
+            words = words.replace("a valid integer range", "a whole number")
+            raise click.BadParameter(words, error.ctx, error.param) from None
+
+
+class Count(_Worded, click.IntRange):
+    """A whole number in a range."""
+
+
+class Share(_Worded, click.FloatRange):
+    """A number in a range."""
 
 
 @dataclass

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
+from counterlvq.cli.conventions import Count
 from counterlvq.cli.streams import standard_input
 from counterlvq.cli.tables import RAISED_BY, Reading, cells_of, needed, table_from
 from counterlvq.files import MOST_BYTES, read_within
@@ -35,6 +37,8 @@ Model = clvq.PrototypeModel | clvq.TableModel
 F = TypeVar("F", bound=Callable[..., Any])
 
 _KEY = f"{__name__}.reading"
+# Bytes at the beginning of a file that tell what it is.
+_BEGIN = 64
 _NAMED = {"tab": "\t", "\\t": "\t", "space": " "}
 
 
@@ -102,7 +106,7 @@ _OPTIONS = (
     click.option(
         "--max-memory",
         "memory",
-        type=click.IntRange(1),
+        type=Count(1),
         metavar="MB",
         callback=_kept(_bytes),
         expose_value=False,
@@ -126,7 +130,29 @@ def reading() -> Reading:
 
 def read_model(path: str) -> Model:
     """Load a model file; `-` is standard input."""
-    return clvq.load(standard_input() if path == STDIN else path)
+    if path == STDIN:
+        return clvq.load(standard_input())
+    try:
+        return clvq.load(path)
+    except clvq.CounterlvqError as error:
+        if _begins_like_a_table(Path(path)):
+            raise type(error)(
+                f"{error} It looks like a table: the model comes first, the table second."
+            ) from None
+        raise
+
+
+def _begins_like_a_table(path: Path) -> bool:
+    """Whether a file begins like Parquet, or like text, which no model file does."""
+    with path.open("rb") as file:
+        begin = file.read(_BEGIN)
+    if begin.startswith(b"PAR1"):
+        return True
+    try:
+        text = codecs.getincrementaldecoder("utf-8")().decode(begin)
+    except UnicodeDecodeError:
+        return False
+    return len(text) > 0 and all(letter.isprintable() or letter.isspace() for letter in text)
 
 
 def read_matrix(path: str, names: Sequence[str]) -> NDArray[np.float64]:

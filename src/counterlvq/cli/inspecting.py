@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import date, timedelta
 from math import isfinite
 from typing import Any
 
@@ -18,6 +19,7 @@ from counterlvq.visible import shown_text
 __all__ = ["inspect"]
 
 _SHOWN = 8  # levels of a column
+_ENDS = ("lower", "upper")
 
 
 @click.command(short_help="Show what is in a model file.")
@@ -65,7 +67,7 @@ def _feature(feature: clvq.Feature, reference: clvq.Reference | None) -> dict[st
     told: dict[str, Any] = {"name": feature.name, "kind": str(feature.kind)}
     if feature.kind == "categorical":
         told["levels"] = list(feature.levels)
-    for name in ("lower", "upper"):
+    for name in _ENDS:
         end = float(getattr(feature, name))
         if isfinite(end):
             told[name] = end
@@ -116,19 +118,25 @@ def _text(told: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _end(feature: dict[str, Any], value: float) -> str:
+    if feature["kind"] != "date":
+        return f"{value:g}"
+    return (date(1970, 1, 1) + timedelta(days=round(value))).isoformat()
+
+
 def _details(feature: dict[str, Any]) -> str:
     parts = [f'"{shown_text(feature["label"])}"'] if "label" in feature else []
     if "unit" in feature:
         parts.append(f"in {shown_text(feature['unit'])}")
     if "lower" in feature or "upper" in feature:
-        ends = [f"{feature[end]:g}" if end in feature else "" for end in ("lower", "upper")]
+        ends = [_end(feature, feature[end]) if end in feature else "" for end in _ENDS]
         parts.append(f"range {':'.join(ends)}")
     parts += [
         f"{name} {feature[name]}" for name in ("decimals", "step", "change") if name in feature
     ]
     quantiles = feature.get("summary", {}).get("quantiles")
     if quantiles:
-        parts.append(f"seen {quantiles[0]:g}:{quantiles[-1]:g}")
+        parts.append(f"seen {_end(feature, quantiles[0])}:{_end(feature, quantiles[-1])}")
     if "levels" in feature:
         levels = [shown_text(level) for level in feature["levels"]]
         more = ", ..." if len(levels) > _SHOWN else ""

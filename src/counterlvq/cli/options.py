@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from datetime import date
 from difflib import get_close_matches
 from math import inf, nan
 from typing import Any, TypeVar
@@ -13,6 +15,7 @@ from numpy.typing import NDArray
 
 import counterlvq as clvq
 from counterlvq.cli.columns_file import read_columns
+from counterlvq.cli.conventions import Share
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
 from counterlvq.visible import shown_text
@@ -25,6 +28,7 @@ __all__ = [
 COSTS = ("manhattan", "mad", "euclidean")
 METHODS = ("auto", "ccp", "global")
 _DEVIATIONS = "typical deviations"
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 # Least changes that are listed below a table.
 _TOLD_LEAST = 3
 
@@ -38,7 +42,7 @@ def _range(text: str) -> clvq.Bounds:
     if not feature or not colon or not (lower.strip() or upper.strip()):
         raise click.BadParameter(
             f"{text!r} is no range; expected FEATURE=LOW:HIGH with one end or both, such as "
-            f"income=0:5000, income=0: or income=:5000."
+            f"income=0:5000, income=0: or income=:5000, and of dates paid=2024-01-01:."
         )
     try:
         return clvq.Bounds(feature, _end(lower, -inf), _end(upper, inf))
@@ -46,13 +50,16 @@ def _range(text: str) -> clvq.Bounds:
         raise click.BadParameter(f"{text!r}: {error}") from None
 
 
-def _end(text: str, open_end: float) -> float:
+def _end(text: str, open_end: float) -> float | date:
     if not text.strip():
         return open_end
     try:
-        return float(text)
+        is_date = _DATE.fullmatch(text.strip())
+        return date.fromisoformat(text.strip()) if is_date else float(text)
     except ValueError:
-        raise ValueError(f"{text.strip()!r} is no number.") from None
+        raise ValueError(
+            f"{text.strip()!r} is no number, and no date such as 2024-05-31."
+        ) from None
 
 
 def _confidence(text: str) -> clvq.Confidence | float:
@@ -146,7 +153,7 @@ _RULES_AND_LIMITS = (
         "--constraint", multiple=True, metavar="TEXT", help='Such as "a <= 2 * b"; repeatable.'
     ),
     click.option("--method", type=click.Choice(METHODS), default="auto", show_default=True),
-    click.option("--time-limit", type=click.FloatRange(0), metavar="SECONDS", help="For each row."),
+    click.option("--time-limit", type=Share(0), metavar="SECONDS", help="For each row."),
 )
 
 

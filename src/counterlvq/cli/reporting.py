@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 import counterlvq as clvq
-from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.conventions import NO_ANSWER, Count, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
@@ -52,7 +52,7 @@ def _positions(text: str) -> tuple[int, ...]:
 )
 @click.option(
     "--limit",
-    type=click.IntRange(1),
+    type=Count(1),
     metavar="N",
     help=f"The first N rows; {_USUAL} by default.",
 )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from counterlvq.cli.conventions import ERROR, debug_option
+from counterlvq.cli.conventions import ERROR, Count, debug_option
 from counterlvq.cli.ending import ENDING
 from counterlvq.cli.telling import say
 
@@ -32,9 +32,7 @@ _FOLDER = "reproduction"
     metavar="FOLDER",
     help="For finished work; in the user's cache folder by default.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(1), metavar="N", help="Processes; one per core by default."
-)
+@click.option("--jobs", type=Count(1), metavar="N", help="Processes; one per core by default.")
 @debug_option
 def reproduce(
     quick: bool,

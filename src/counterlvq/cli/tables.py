@@ -118,6 +118,11 @@ def _check_room(columns: int, rows: int, name: str, whole: bytes, how: Reading) 
 
 def _csv(whole: bytes, name: str, how: Reading) -> Any:
     text = _decoded(whole, name, how)
+    if not text.strip():
+        raise clvq.InvalidInputError(
+            f"{name} cannot be read as CSV: it is empty; expected a line with the names of the "
+            f"columns, and rows below it."
+        )
     delimiter = _delimiter(text, name) if how.delimiter is None else how.delimiter
     if delimiter == how.decimal:
         raise clvq.InvalidInputError(

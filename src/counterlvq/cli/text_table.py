@@ -41,7 +41,7 @@ def listing(
         out.append("  ".join([*cells, line[-1]]).rstrip())
     is_rounded = any(cf.status.has_answer and cf.shown.cost != cf.cost for cf in answers)
     rounded = ["cost and gap: of the rows as shown, with rounded numbers"] if is_rounded else []
-    return "\n".join([*out, *notes, *rounded, _last_line(batch)])
+    return "\n".join([*out, *rounded, *notes, _last_line(batch)])
 
 
 def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:

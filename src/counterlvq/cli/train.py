@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import counterlvq as clvq
-from counterlvq.cli.columns_file import MOST_LEVELS, read_columns
-from counterlvq.cli.conventions import debug_option
+from counterlvq.cli.columns_file import MOST_LEVELS, read_columns, text_dates
+from counterlvq.cli.conventions import Count, Share, debug_option
 from counterlvq.cli.inputs import read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
 from counterlvq.cli.telling import say
@@ -32,14 +32,12 @@ MODELS = ("glvq", "gmlvq", "lgmlvq", "rslvq", "mrslvq", "lmrslvq")
 @click.option("--label", required=True, metavar="COLUMN", help="The column with the classes.")
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave a column out; repeatable.")
 @click.option("--model", type=click.Choice(MODELS), default="gmlvq", show_default=True)
-@click.option(
-    "--prototypes", type=click.IntRange(1), default=1, show_default=True, help="For each class."
-)
+@click.option("--prototypes", type=Count(1), default=1, show_default=True, help="For each class.")
 @click.option("--scale/--no-scale", default=True, help="Standardise numbers first (the default).")
-@click.option("--pca", type=click.IntRange(1), metavar="N", help="Then keep N components.")
+@click.option("--pca", type=Count(1), metavar="N", help="Then keep N components.")
 @click.option(
     "--test-share",
-    type=click.FloatRange(0, 1, max_open=True),
+    type=Share(0, 1, max_open=True),
     default=0.25,
     show_default=True,
     help="Rows held out to measure accuracy; 0 for none.",
@@ -47,6 +45,11 @@ MODELS = ("glvq", "gmlvq", "lgmlvq", "rslvq", "mrslvq", "lmrslvq")
 @click.option("--seed", type=int, default=0, show_default=True)
 @click.option(
     "--columns", metavar="FILE", help="What the columns are, as `counterlvq columns` writes it."
+)
+@click.option(
+    "--impute-all",
+    is_flag=True,
+    help="Also let columns that are complete here lack values later.",
 )
 @click.option(
     "--summary/--no-summary",
@@ -69,31 +72,38 @@ def train(
     test_share: float,
     seed: int,
     columns: str | None,
+    impute_all: bool,
     summary: bool,
     output: str | None,
 ) -> None:
     """Fit a model to the rows of INPUT, in CSV, JSON or Parquet (- for stdin).
 
-    Columns of text become categories, one indicator per level. The accuracy is measured on rows
-    that the model has not seen; the model that is saved is the one that was measured. The file
-    also holds a summary of the table, by which `explain` measures changes and keeps numbers in
-    the ranges that were seen: medians, deviations, quantiles and shares, but no row.
+    Columns of text become categories, one indicator per level, or days where all are dates such as
+    2024-05-31. The accuracy is measured on rows that the model has not seen; the model that is
+    saved is the one that was measured. The file also holds a summary of the table, by which
+    `explain` measures changes and keeps numbers in the ranges that were seen: medians, deviations,
+    quantiles and shares, but no row.
 
     Rows without a class are left out. Where other values are missing, the model takes the median of
-    the column, or its most frequent level, then and later.
+    the column, or its most frequent level, then and later. A column without gaps here may have none
+    later, unless --impute-all says so.
     """
     if output is not None:
         check_writable(output)
     aside = output == STDOUT  # a model that goes there is not to be mixed with words
     frame = _with_labels(read_table(table), label, aside)
     X, y = _split_off(frame, label, drop)
-    features = _features(frame, X, columns)
-    X, gaps = _gaps(X, aside)
-    steps = _steps(features, gaps, scale, pca, seed)
+    features = _features(frame, X, columns, aside)
+    days = _in_days(X, features)
+    gaps = _gaps(X, aside)
+    X = _as_imputers_know(X, gaps)
+    filled = set(map(str, X.columns)) if impute_all else gaps
+    days = _as_imputers_know(days, filled)
+    steps = _steps(features, filled, scale, pca, seed)
     estimator = getattr(clvq, model.upper())(prototypes, random_state=seed)
     chosen = _held_out(y, test_share, seed)
     with working(f"training {model} on {int((~chosen).sum()):,} rows"):
-        fitted = _fitted(steps, estimator, _in_days(X, features)[~chosen], y[~chosen])
+        fitted = _fitted(steps, estimator, days[~chosen], y[~chosen])
         told = _table_model(fitted, features)
         right = told.predict(X) == y
     for name, rows in (("training", ~chosen), ("held out", chosen)):
@@ -145,17 +155,30 @@ def _split_off(
     return X, np.array(frame[label].tolist(), dtype=np.str_ if is_text else None)
 
 
-def _features(frame: pd.DataFrame, X: pd.DataFrame, columns: str | None) -> clvq.Features:
+def _features(
+    frame: pd.DataFrame, X: pd.DataFrame, columns: str | None, aside: bool
+) -> clvq.Features:
     """Describe the columns by the table, and by a file that says more."""
+    written = text_dates(X)
     if columns is None:
-        return clvq.Features.from_frame(X, ranges=None)
+        _tell_dates(written, aside)
+        return clvq.Features.from_frame(X, ranges=None, kinds=dict.fromkeys(written, "date"))
     said = read_columns(columns).checked([str(name) for name in frame.columns])
     kinds, levels = (said.arguments.get(key, {}) for key in ("kinds", "levels"))
     known = {name: kind for name, kind in kinds.items() if name in X and name not in levels}
+    written = [name for name in written if name not in known and name not in levels]
+    _tell_dates(written, aside)
+    known |= dict.fromkeys(written, "date")
     features = said.of(clvq.Features.from_frame(X, ranges=None, kinds=known))
     # Say at once which value is no level of its column.
     clvq.Reference.of(X, features)
     return features
+
+
+def _tell_dates(names: list[str], aside: bool) -> None:
+    if names:
+        shown = ", ".join(names)
+        say(f"dates     {shown}; for levels say so in a file of columns", aside=aside)
 
 
 def _with_labels(frame: pd.DataFrame, label: str, aside: bool) -> pd.DataFrame:
@@ -174,20 +197,24 @@ def _with_labels(frame: pd.DataFrame, label: str, aside: bool) -> pd.DataFrame:
     return frame[there].reset_index(drop=True)
 
 
-def _gaps(X: pd.DataFrame, aside: bool) -> tuple[pd.DataFrame, set[str]]:
-    """Find the columns with missing values, say how many, and write them as imputers know them."""
+def _gaps(X: pd.DataFrame, aside: bool) -> set[str]:
+    """Find the columns with missing values, and say how many."""
     counts = {str(name): int(X[name].isna().sum()) for name in X.columns}
     found = {name: count for name, count in counts.items() if count}
-    if not found:
-        return X, set()
-    shown = ", ".join(f"{count:,} of {name}" for name, count in found.items())
-    say(f"missing   {shown}; median or most frequent level instead", aside=aside)
+    if found:
+        shown = ", ".join(f"{count:,} of {name}" for name, count in found.items())
+        say(f"missing   {shown}; median or most frequent level instead", aside=aside)
+    return set(found)
+
+
+def _as_imputers_know(X: pd.DataFrame, names: set[str]) -> pd.DataFrame:
+    """Write missing values of some columns as imputers know them."""
     plain = {}
-    for name in found:
+    for name in sorted(names):
         is_number = X[name].dtype.kind in "iuf"
         whole = X[name].astype("float64" if is_number else object)
         plain[name] = whole.where(X[name].notna(), np.nan)
-    return X.assign(**plain), set(found)
+    return X.assign(**plain) if plain else X
 
 
 def _steps(
@@ -203,7 +230,8 @@ def _steps(
         if len(feature.levels) > MOST_LEVELS:
             raise clvq.InvalidInputError(
                 f"column {feature.name!r} is text with {len(feature.levels)} different values; "
-                f"expected at most {MOST_LEVELS}. Leave it out with --drop {feature.name!r}."
+                f"expected at most {MOST_LEVELS}. Leave it out with --drop {feature.name!r}; dates "
+                f"are read where all are written as 2024-05-31."
             )
     parts: list[Any] = []
     for name, with_gaps in (("", False), ("filled ", True)):
@@ -223,12 +251,19 @@ def _steps(
 
 def _in_days(X: pd.DataFrame, features: clvq.Features) -> pd.DataFrame:
     """Turn dates into days, as a model takes them."""
-    days = {
-        feature.name: [feature.number(value) for value in X[feature.name]]
-        for feature in features
-        if feature.kind == "date"
-    }
-    return X.assign(**days) if days else X
+    dates = [feature.name for feature in features if feature.kind == "date"]
+    if not dates:
+        return X
+    days = {name: [features[name].number(value) for value in X[name]] for name in dates}
+    for name, numbers in days.items():
+        wrong = [number is None for number in numbers] & X[name].notna().to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise clvq.InvalidInputError(
+                f"column {name!r}, row {row} is {X[name].iloc[row]}; expected a date without a "
+                f"time of day, such as 2024-05-31. Cut it to days, or leave it out with --drop."
+            )
+    return X.assign(**days)
 
 
 def _encoder(features: list[clvq.Feature]) -> Any:
@@ -279,11 +314,18 @@ def _fitted(steps: list[Any], estimator: Any, X: pd.DataFrame, y: NDArray[Any]) 
             pipeline.fit(X, y)
         except ValueError as error:
             if isinstance(error, clvq.CounterlvqError):
-                raise
+                raise _in_options(error) from None
             raise clvq.InvalidInputError(f"the model cannot be trained: {error}") from None
     for text in dict.fromkeys(str(warning.message) for warning in caught):
         say(f"counterlvq: warning: {' '.join(text.split())}", aside=True)
     return pipeline
+
+
+def _in_options(error: clvq.CounterlvqError) -> clvq.CounterlvqError:
+    """Give advice by the options of the command."""
+    advice = "Lower prototypes_per_class, or pass a mapping from label to number."
+    text = str(error)
+    return type(error)(text.replace(advice, "Lower --prototypes.")) if advice in text else error
 
 
 def _table_model(pipeline: Pipeline, features: clvq.Features) -> clvq.TableModel:

@@ -34,8 +34,9 @@ _CHECKER = "check_certificate.py"
 def verify(file: str | None, model: str | None, exact: bool, print_checker: bool) -> int:
     """Check FILE, which `counterlvq explain --certificates` has written.
 
-    One line for each answer says VERIFIED, with cost, bound and gap, or REFUTED, and why. Exit code
-    1 says that some are refuted. With --exact the numbers are theorems about those in the file.
+    One line for each answer says VERIFIED, with cost, bound and gap, or REFUTED, and why. Numbers
+    behind these words count the lines of FILE from 1, its header: row 0 of a table is line 2. Exit
+    code 1 says that some are refuted. With --exact the numbers are theorems about those in FILE.
     """
     if print_checker:
         write_whole(STDOUT, _checker().read_bytes())

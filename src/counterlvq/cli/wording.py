@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import click
 
 import counterlvq as clvq
+from counterlvq.cli.conventions import Count
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
 from counterlvq.files import read_within
@@ -79,7 +80,7 @@ _SENTENCE = (
 _LIST = (
     click.option(
         "--most",
-        type=click.IntRange(1),
+        type=Count(1),
         metavar="N",
         callback=_keep,
         expose_value=False,

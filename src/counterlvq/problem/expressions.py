@@ -180,7 +180,8 @@ class Expression(Constraint):
             if feature.kind is not Kind.DATE:
                 raise InvalidInputError(
                     f"{self._asked}: {feature.name!r} is {feature.kind}, and is compared with a "
-                    f"date; expected a feature of the kind 'date'."
+                    f"date; expected a feature of the kind 'date'. To subtract numbers, put spaces "
+                    f"around the signs."
                 )
 
     def _row(self, named: Mapping[str, float], features: Features) -> Floats:

@@ -12,12 +12,13 @@ The grammar, over features of the counterfactual and ``original(...)`` values of
     product    := factor (("*" | "/") factor)*
     factor     := number | date | feature | "original" "(" feature ")" | "(" sum ")"
                 | ("+" | "-") factor
-    date       := '2024-05-31' or "2024-05-31"
+    date       := '2024-05-31', "2024-05-31" or 2024-05-31
     feature    := a name of letters, digits, "_" and ".", or any name in `backticks`
 
 Values are linear forms, so a product needs a number on one side and a division a number
 below. ``f == 2`` is read as a comparison; whoever knows that f has levels takes it as a test, as
-whoever knows that f is a number takes a test as a comparison. A date is a number of days.
+whoever knows that f is a number takes a test as a comparison. A date is a number of days; to
+subtract numbers that look like one, put spaces around the signs.
 Nothing is ever evaluated as code.
 """
 
@@ -50,7 +51,8 @@ __all__ = [
 # none at the first look, rather than after as many as it has digits.
 _TOKEN = re.compile(
     r"""\s*(?:
-      (?P<number>(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.]))
+      (?P<date>\d{4}-\d{2}-\d{2}(?![\w.-]))
+    | (?P<number>(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+(?![\w.]))
     | (?P<name>[^\W\d][\w.]*)
     | `(?P<quoted>[^`]*)`
     | '(?P<single>[^']*)'
@@ -59,6 +61,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SENSES = ("<=", ">=", "==")
 # Behind "if" only: what holds there is not looked for, so that nothing needs its boundary.
 _STRICT = ("<", ">")
@@ -469,7 +472,9 @@ class _Parser:
         if not isnan(days):
             return LinearForm(constant=days, has_date=True)
         expected = "a number, a feature or original(feature)"
-        if token.kind == "text":
+        if _DATE.fullmatch(token.text):
+            expected = "a date that exists, such as 2024-05-31"
+        elif token.kind == "text":
             expected += ". Put the name of a feature in `backticks`; text is for levels"
         shown = "the end" if token.kind == "end" else told(token.text)
         return self._refuse(token, shown, expected)
@@ -512,8 +517,9 @@ class _Parser:
                     bad, told(bad.text), "numbers, features, + - * / ( ) and one of <= >= =="
                 )
             group = match.lastgroup
-            kind = "text" if group in ("single", "double") else group
-            yield _Token(kind, match.group(group), match.start(group) - (kind == "text"))
+            is_quoted = group in ("single", "double")
+            kind = "text" if is_quoted or group == "date" else group
+            yield _Token(kind, match.group(group), match.start(group) - is_quoted)
             position = match.end()
         yield _Token("end", "", len(stripped))
 

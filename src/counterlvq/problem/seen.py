@@ -74,7 +74,10 @@ class AsSeen(Constraint):
     where: str = field(default="as seen in the data", compare=False)  # what people read of it
 
     def __repr__(self) -> str:
-        return shown_call("AsSeen", self.feature, lower=self.lower, upper=self.upper)
+        ends: dict[str, Any] = {"lower": self.lower, "upper": self.upper}
+        if self.is_date:
+            ends = {name: date_of(end) for name, end in ends.items() if abs(end) < inf}
+        return shown_call("AsSeen", self.feature, **ends)
 
     def __str__(self) -> str:
         low, high = map(self._shown, (self.lower, self.upper))

@@ -36,7 +36,7 @@ _GAPS = (
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 )  # fmt: skip
 _NUMBER = r"^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$"
-_ASCII = bytes(range(128))
+_ASCII, _LETTERS = bytes(range(128)), "éяあ中한"
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -57,8 +57,11 @@ class CsvStyle(NamedTuple):
                 f"delimiter and decimal are both {told(self.decimal)}; expected different signs."
             )
         try:
-            # All of them, so that no sign begins letters of several bytes that hold line ends.
-            is_plain = _ASCII.decode(self.encoding) == _ASCII.decode("ascii")
+            # Letters of several bytes begin beyond ASCII; elsewhere they might hold quotes.
+            others = [letter.encode(self.encoding, "ignore")[:1] for letter in _LETTERS]
+            is_plain = _ASCII.decode(self.encoding) == _ASCII.decode("ascii") and all(
+                first >= b"\x80" for first in others if first
+            )
         except (LookupError, ValueError, TypeError):
             is_plain = False
         if not is_plain:

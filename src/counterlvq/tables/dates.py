@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from datetime import date, datetime, time, timedelta
 from math import isnan, nan
@@ -12,12 +13,25 @@ from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 
-__all__ = ["FIRST_DAY", "LAST_DAY", "date_of", "dates_like", "days_of", "days_of_times", "is_date"]
+__all__ = [
+    "FIRST_DAY",
+    "LAST_DAY",
+    "are_days",
+    "date_of",
+    "dates_like",
+    "days_of",
+    "days_of_times",
+    "is_date",
+]
 
 _FIRST = date(1970, 1, 1)
 # What counts nanoseconds since 1970 in 64 bits, as many tables do, holds the years between these.
 FIRST_DAY = float((date(1678, 1, 1) - _FIRST).days)
 LAST_DAY = float((date(2261, 12, 31) - _FIRST).days)
+# Days that are dates at all: of the years 1 to 9999.
+_DAYS = float((date.min - _FIRST).days), float((date.max - _FIRST).days)
+# A date, which may be written as its midnight.
+_TEXT = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00(?::00(?:\.0+)?)?Z?)?")
 
 
 def is_date(value: object) -> bool:
@@ -32,10 +46,13 @@ def days_of(value: Any) -> float:
     --------
     >>> days_of(date(1970, 2, 1)), days_of("1970-02-01"), days_of("soon")
     (31.0, 31.0, nan)
+    >>> days_of("1970-02-01T00:00:00.000"), days_of("1970-02-01T09:30")
+    (31.0, nan)
     """
     if isinstance(value, str):
+        text = _TEXT.fullmatch(value)
         try:
-            value = date.fromisoformat(value) if len(value) == len("1970-01-01") else None
+            value = None if text is None else date.fromisoformat(text[1])
         except ValueError:
             value = None
     if isinstance(value, np.datetime64):
@@ -61,6 +78,17 @@ def days_of_times(times: NDArray[np.datetime64]) -> Floats:
     return days
 
 
+def are_days(days: Floats) -> NDArray[np.bool_]:
+    """Whether numbers of days are dates: whole, and of the years 1 to 9999.
+
+    Examples
+    --------
+    >>> are_days(np.array([31.0, 0.5, 1.7e12]))
+    array([ True, False, False])
+    """
+    return np.asarray((days >= _DAYS[0]) & (days <= _DAYS[1]) & (days == np.rint(days)))
+
+
 def date_of(days: float) -> date:
     """Return the date that is so many days after the first of January 1970.
 
@@ -73,7 +101,7 @@ def date_of(days: float) -> date:
 
 
 def dates_like(days: Floats, before: Sequence[Any]) -> NDArray[Any]:
-    """Write days as what stood there before: dates, times at midnight or text; NaN leaves a gap."""
+    """Write days as what stood there before: dates, midnights or text; NaN leaves a gap."""
     out = np.empty(len(days), dtype=object)
     out[:] = [
         None if isnan(day) else _typed(date_of(day), old)
@@ -84,7 +112,7 @@ def dates_like(days: Floats, before: Sequence[Any]) -> NDArray[Any]:
 
 def _typed(new: date, old: Any) -> Any:
     if isinstance(old, str):
-        return new.isoformat()
+        return new.isoformat() + old[len("1970-01-01") :]
     if isinstance(old, np.datetime64):
         return np.datetime64(new).astype(old.dtype)
     return datetime.combine(new, time()) if isinstance(old, datetime) else new

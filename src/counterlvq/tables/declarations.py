@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from math import inf, isfinite
+from math import inf, isfinite, isnan, nan
 from typing import Any
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import plain, real_number, told
+from counterlvq.tables.dates import days_of, is_date
 from counterlvq.types import Kind
 
 __all__ = [
@@ -125,13 +126,13 @@ def _positive(what: str, value: Any) -> float:
 
 
 def checked_seen(
-    name: str, is_number: bool, seen: tuple[float, float] | None
+    name: str, is_number: bool, seen: tuple[Any, Any] | None
 ) -> tuple[float, float] | None:
     """Take the range that was seen in data."""
     if seen is None:
         return None
     try:
-        lower, upper = (real_number(f"feature {name!r}: seen", end) for end in seen)
+        lower, upper = (_seen_end(name, end) for end in seen)
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidInputError):
             raise
@@ -144,6 +145,12 @@ def checked_seen(
             f"a feature that is a number."
         )
     return lower, upper
+
+
+def _seen_end(name: str, end: Any) -> float:
+    is_day = is_date(end) or isinstance(end, str)
+    days = days_of(end) if is_day else nan
+    return real_number(f"feature {name!r}: seen", end if isnan(days) else days)
 
 
 def checked_thousands(name: str, thousands: bool | None) -> bool | None:

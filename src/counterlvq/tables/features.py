@@ -96,7 +96,7 @@ class Feature:
         Which way it may change. An `Explainer` keeps it like `Increase`, `Decrease` and `Freeze`.
     price : float, or mapping from pair of levels to float, optional
         What another level costs, as in the `switches` of a cost, which go first.
-    seen : pair of float, optional
+    seen : pair of float or date, optional
         The range that was seen in data. A number changes to a value in it only; one that lies
         outside may stay. Where `lower` or `upper` is given, that end is not used.
     thousands : bool, optional
@@ -153,7 +153,7 @@ class Feature:
         level_labels: Mapping[Any, str] | None = None,
         change: str = "any",
         price: float | Mapping[tuple[Any, Any], float] | Pairs | None = None,
-        seen: tuple[float, float] | None = None,
+        seen: tuple[Any, Any] | None = None,
         thousands: bool | None = None,
     ) -> None:
         if not isinstance(name, str):
@@ -215,6 +215,21 @@ class Feature:
             return self.thousands
         is_year = not self.unit and 1000 <= value < 3000
         return not (is_year and (speaks_of_year(self.name) or speaks_of_year(self.label)))
+
+    @property
+    def ends(self) -> tuple[float | date, float | date]:
+        """The allowed range as people write it: of a date, dates where it has an end.
+
+        Examples
+        --------
+        >>> Feature("paid", "date", lower="2024-05-31").ends[0]
+        datetime.date(2024, 5, 31)
+        """
+        low, high = (
+            date_of(end) if self.kind is Kind.DATE and abs(end) < inf else end
+            for end in (self.lower, self.upper)
+        )
+        return low, high
 
     @property
     def is_number(self) -> bool:
@@ -296,9 +311,7 @@ class Feature:
             shown.append(f"unit={self.unit!r}")
         ends = {"lower": self.lower, "upper": self.upper}
         shown += [
-            f"{end}={(date_of(value).isoformat() if self.kind is Kind.DATE else plain(value))!r}"
-            for end, value in ends.items()
-            if abs(value) != inf
+            f"{end}={self._shown_end(value)!r}" for end, value in ends.items() if abs(value) != inf
         ]
         if self.decimals is not None:
             shown.append(f"decimals={self.decimals}")
@@ -312,11 +325,17 @@ class Feature:
         if self.price is not None:
             shown.append(f"price={self.switches!r}")
         if self.seen is not None:
-            seen = tuple(int(end) if float(end).is_integer() else end for end in self.seen)
+            ends_seen = (int(end) if float(end).is_integer() else end for end in self.seen)
+            seen = tuple(map(self._shown_end, ends_seen))
             shown.append(f"seen={seen!r}")
         if self.thousands is not None:
             shown.append(f"thousands={self.thousands}")
         return f"Feature({', '.join(shown)})"
+
+    def _shown_end(self, value: float) -> Any:
+        if self.kind is Kind.DATE and abs(value) != inf:
+            return date_of(value).isoformat()
+        return plain(value)
 
     def _shown_words(self) -> list[str]:
         shown = [f"label={self.label!r}"] if self.label else []
@@ -513,8 +532,8 @@ class Features:
         if not isinstance(ranges, str):
             return refined
         gaps, pairs = {}, []
-        for name in (f.name for f in refined if f.is_number):
-            values = numbers_or_days(table, name, table.kind(name))
+        for name, kind in ((f.name, f.kind) for f in refined if f.is_number):
+            values = numbers_or_days(table, name, kind)
             gaps[f"column {name!r}"] = int(np.isnan(values).sum())
             pairs.append((name, seen_range(values)))
         warn_of_gaps("Features.from_frame", gaps, len(table))

@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only, told
+from counterlvq.tables.dates import are_days, is_date
+from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, numbers_or_days
 from counterlvq.tables.gaps import Fills
@@ -76,7 +78,8 @@ class _Gaps(NamedTuple):
         because = f": {self.reason}" if self.reason else ""
         return (
             f"is missing{counted}{because}; expected a value in each row. Fill in or remove "
-            f"missing values first, or have the pipeline impute them."
+            f"missing values first, or have the pipeline impute them (`counterlvq train` does, of "
+            f"columns with gaps, and with --impute-all of any)."
         )
 
 
@@ -126,7 +129,9 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
     numbers = numbers_or_days(table, feature.name, feature.kind)
     bad = np.flatnonzero(~np.isfinite(numbers))
     is_off = np.zeros(0, dtype=np.intp)
-    if feature.kind in (Kind.WHOLE, Kind.DATE):
+    if feature.kind is Kind.DATE:
+        is_off = np.flatnonzero(np.isfinite(numbers) & ~are_days(numbers))
+    elif feature.kind is Kind.WHOLE:
         with np.errstate(invalid="ignore"):
             is_off = np.flatnonzero(
                 np.isfinite(numbers)
@@ -135,7 +140,8 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
     if feature.decimals:
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.abs(numbers) * 10.0**feature.decimals / (feature.step or 1)
-        is_off = np.flatnonzero(np.isfinite(numbers) & (steps > _MOST_STEPS))
+        most = _MOST_STEPS if feature.steps == STEPS[0] else _MOST_STEPS / 4  # sums are rounded
+        is_off = np.flatnonzero(np.isfinite(numbers) & (steps > most))
     if not bad.size and not is_off.size:
         return _Column(numbers, (), {})
     cells = table.values(feature.name)
@@ -163,10 +169,19 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
 
 
 def _strange_words(feature: Feature, cell: object) -> str:
+    came = str(cell) if is_date(cell) else told(cell)
     if feature.kind is Kind.DATE:
+        is_count = isinstance(cell, int | float | np.number)
+        since = " (of the years 1 to 9999; seconds and milliseconds are none)" if is_count else ""
         return (
-            f"is {told(cell)}; expected a date without a time of day, such as 2024-05-31, or whole "
-            f"days since 1970-01-01."
+            f"is {came}; expected a date without a time of day, such as 2024-05-31, or whole days "
+            f"since 1970-01-01{since}."
+        )
+    if is_date(cell):
+        return (
+            f"is the date {came}; expected a finite number, because the feature is {feature.kind}. "
+            f"Say which columns are dates, with features=frame or Feature({feature.name!r}, "
+            f"'date'): the model is then asked about days since 1970-01-01."
         )
     return f"is {told(cell)}; expected a finite number, because the feature is {feature.kind}."
 
@@ -174,7 +189,7 @@ def _strange_words(feature: Feature, cell: object) -> str:
 def _off_words(feature: Feature, number: float, cell: object) -> str:
     if feature.decimals:
         return (
-            f"is {cell!r}; expected a number of at most 2**51 steps of its grid, which floats can "
+            f"is {cell!r}; expected a number of fewer steps of its grid, which floats can "
             f"tell apart. Declare fewer decimals than {feature.decimals}, or none."
         )
     if abs(number) > _MOST_EXACT:

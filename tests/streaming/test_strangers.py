@@ -1,0 +1,287 @@
+"""Datasets from strangers, and folders that were changed: all rows of the source, or words."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import counterlvq as clvq
+from counterlvq.streaming import csv_cuts
+from counterlvq.streaming.csv_cuts import cuts_of, header_of
+
+PART = "part-00000-00001.parquet"
+MODEL = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], feature_names=["x", "y"])
+WHOLE = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["x"])
+
+
+def explained(source: Path, folder: Path, model: Any = MODEL, **more: Any) -> clvq.DatasetSummary:
+    features = None if model is MODEL else clvq.Features([clvq.Feature("x", "whole")])
+    explainer = clvq.Explainer(model, features=features)
+    return clvq.explain_dataset(explainer, source, folder, "yes", **{"part_rows": 3, **more})
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+# --- where records end ----------------------------------------------------------------------------
+
+ROWS = [["1", "a"], ["2", 'say "no"'], ["3", "two\r\nlines"], ["4", "x,y"], ["5", ""], ["6", "é"]]
+
+
+def written(end: str) -> bytes:
+    out = io.StringIO()
+    csv.writer(out, lineterminator=end).writerows([["x", "note"], *ROWS])
+    return out.getvalue().encode()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 3, 7, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_records_end_where_a_csv_reader_ends_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, chunk: int
+) -> None:
+    whole = written(end)
+    begin = len(f"x,note{end}")
+    path = tmp_path / "t.csv"
+    path.write_bytes(whole)
+    monkeypatch.setattr(csv_cuts, "header_of", lambda *_: (b"", b"", begin))
+    monkeypatch.setattr(csv_cuts, "_CHUNK", chunk)
+    for rows in (1, 2, 100):
+        cuts, _ = cuts_of(path, ",", rows)
+        assert (cuts[0].begin, cuts[-1].end) == (begin, len(whole))
+        assert [a.end for a in cuts[:-1]] == [b.begin for b in cuts[1:]]
+        found = [whole[cut.begin : cut.end].decode() for cut in cuts]
+        read = [list(csv.reader(io.StringIO(text, newline=""))) for text in found]
+        assert [row for part in read for row in part] == ROWS
+        assert [len(part) for part in read] == [cut.rows for cut in cuts]
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 1 << 20])
+def test_quotes_within_cells_are_letters(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int
+) -> None:
+    """Such as inches; they open nothing, and a cell that does begin with one may hold lines."""
+    text = 'x,note\n1,5" pipe\n2,a""b\n3,"l\nm"\n4,"q""\nr"\n5,"s"t"\n6,z\n'
+    (tmp_path / "t.csv").write_text(text)
+    assert header_of(tmp_path / "t.csv", ",")[2] == 7
+    monkeypatch.setattr(csv_cuts, "header_of", lambda *_: (b"", b"", 7))
+    monkeypatch.setattr(csv_cuts, "_CHUNK", chunk)
+    cuts, _ = cuts_of(tmp_path / "t.csv", ",", 1)
+    assert [text[cut.begin] for cut in cuts] == list("123456")
+
+
+@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"])
+def test_all_line_ends_give_all_rows(tmp_path: Path, end: str) -> None:
+    (tmp_path / "t.csv").write_bytes(end.join(["x,y", "1,2", "3,4", "5,6", "7,8", ""]).encode())
+    told = explained(tmp_path / "t.csv", tmp_path / "out")
+    assert (told.rows, told.parts) == (4, 2)
+    assert pq.read_table(tmp_path / "out")["x"].to_pylist() == [1, 3, 5, 7]
+
+
+def test_records_without_an_end_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(csv_cuts, "_CHUNK", 64)
+    monkeypatch.setattr(csv_cuts, "_MOST_BYTES", 100)
+    (tmp_path / "t.csv").write_text("x,y\n1,2\n3," + "4" * 300)
+    with pytest.raises(clvq.InvalidInputError, match=r"no end of a line in the .* from byte 8 on"):
+        explained(tmp_path / "t.csv", tmp_path / "out")
+    with open(tmp_path / "t.csv", "wb") as file:
+        file.truncate(1 << 40)
+    with pytest.raises(clvq.InvalidInputError, match=r"no first line within its first 64 bytes"):
+        explained(tmp_path / "t.csv", tmp_path / "out")
+
+
+# --- cells and files ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("content", "more", "words"),
+    [
+        (b"x,y\n1,2\n3,\x81\n", {"encoding": "cp1252"}, r"no text in cp1252 \(byte 10 is 0x81\)"),
+        (b"x,y\n1,2\n3,\xe9\n", {"encoding": "ascii"}, r"no text in ascii \(byte 10 is 0xe9\)"),
+        (b"x,y\n1,2\n3,\xe9\n", {}, r"no text in utf-8 \(byte 10 is 0xe9\)"),
+        (b"x,\xe9\n1,2\n", {}, r"no text in utf-8 \(byte 2 is 0xe9\)"),
+        (b"x,y\n1,2\n", {"encoding": "iso2022_jp"}, r"encoding is 'iso2022_jp'; expected one in"),
+        (b"x,y\n1,2\n", {"encoding": "utf-7"}, r"encoding is 'utf-7'; expected one in which"),
+        (b"x,y\n1,2\n", {"encoding": "\0"}, r"expected one in which line ends"),
+        (b"x,y\n1,2\n", {"prefix": "\udcff"}, r"prefix is '\\udcff', which no name"),
+        (b"PK\x03\x04" + bytes(50), {}, r"'t.csv' is an Excel workbook"),
+        (b'[{"x": 1, "y": 2}]', {}, r"'t.csv' is JSON; write it as Parquet or CSV"),
+        (b",".join(b"%d" % k for k in range(100_000)) + b"\n", {}, r"announces 100,000 columns"),
+    ],
+)
+def test_foreign_files_are_refused_in_words(
+    tmp_path: Path, content: bytes, more: dict[str, Any], words: str
+) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        explained(tmp_path / "t.csv", tmp_path / "out", **more)
+
+
+def test_numbers_without_end_spoil_their_own_rows(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(f"x\n1\n1e999\n{'9' * 400}\n-1e999\n2\n")
+    explained(tmp_path / "t.csv", tmp_path / "out", WHOLE, part_rows=100)
+    told = pq.read_table(tmp_path / "out")
+    assert told["status"].to_pylist() == ["optimal"] + ["invalid"] * 3 + ["optimal"]
+    assert "expected a whole number" in told["reason"].to_pylist()[1]
+
+
+def test_long_names_of_columns_are_kept(tmp_path: Path) -> None:
+    name = "n" * 200_000
+    (tmp_path / "t.csv").write_text(f'x,y,{name},"a\nb"\n1,2,3,4\n')
+    explained(tmp_path / "t.csv", tmp_path / "out")
+    assert pq.read_table(tmp_path / "out").column_names[:4] == ["x", "y", name, "a\nb"]
+
+
+def parquet(path: Path, **columns: Any) -> bytes:
+    rows = len(next(iter(columns.values()), range(8)))
+    pq.write_table(pa.table({"x": [1.0] * rows, "y": [2.0] * rows, **columns}), path)
+    return path.read_bytes()
+
+
+def test_parquet_that_unpacks_to_too_much_is_refused_first(tmp_path: Path) -> None:
+    nested = pa.array([["x" * 1_000_000]] * 100)
+    for name, cells in {"text": pa.array(["x" * 1_000_000] * 100), "lists": nested}.items():
+        parquet(tmp_path / "t.parquet", note=cells)
+        with pytest.raises(clvq.InvalidInputError, match=r"2\d\d,\d+,\d+ bytes .*max_bytes"):
+            explained(tmp_path / "t.parquet", tmp_path / name)
+    parquet(tmp_path / "t.parquet", note=pa.array(["x" * 3000] * 8))
+    with pytest.raises(clvq.InvalidInputError, match=r"expected at most 1,000"):
+        explained(tmp_path / "t.parquet", tmp_path / "out", max_bytes=1000)
+    assert explained(tmp_path / "t.parquet", tmp_path / "out").rows == 8
+
+
+def test_damaged_parquet_is_refused_or_gives_all_rows(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    parquet(source / "a.parquet")
+    whole = parquet(source / "b.parquet", note=pa.array([str(k) * 50 for k in range(8)]))
+    for at in range(4, len(whole), 31):
+        damaged = whole[:at] + b"\xff\xff\xff" + whole[at + 3 :]
+        (source / "b.parquet").write_bytes(damaged)
+        shutil.rmtree(tmp_path / "out", ignore_errors=True)
+        with suppress(clvq.CounterlvqError):
+            assert explained(source, tmp_path / "out").rows == 16
+
+
+def test_damaged_pages_are_told_with_their_place(tmp_path: Path) -> None:
+    table = pa.table({"x": [float(k) for k in range(99)], "y": [2.0] * 99})
+    pq.write_table(table, tmp_path / "t.parquet", compression="snappy", use_dictionary=False)
+    whole = (tmp_path / "t.parquet").read_bytes()
+    (tmp_path / "t.parquet").write_bytes(whole[:200] + bytes(99) + whole[299:])
+    with pytest.raises(clvq.InvalidInputError, match=r"^'t.parquet', row groups 0 to 0, cannot be"):
+        explained(tmp_path / "t.parquet", tmp_path / "out")
+
+
+# --- folders --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{k},{k % 3}\n" for k in range(8)))
+    return tmp_path / "t.csv"
+
+
+def changed(folder: Path, **values: Any) -> None:
+    place = folder / "_manifest.json"
+    place.write_text(json.dumps({**json.loads(place.read_text()), **values}))
+
+
+PARTS: list[Any] = [
+    [], None, ["x"], [{}], 7,
+    [{"name": PART, "file": 0, "begin": 5, "end": 9, "rows": 1}],
+    [{"name": "../p.parquet", "file": 9, "begin": -5, "end": 10**30, "rows": "x"}],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("parts", PARTS)
+def test_what_a_manifest_says_of_parts_is_not_believed(
+    source: Path, tmp_path: Path, parts: Any
+) -> None:
+    explained(source, tmp_path / "out")
+    whole = contents(tmp_path / "out")
+    changed(tmp_path / "out", parts=parts, rows=3, statuses=None)
+    (tmp_path / "out" / PART).unlink()
+    assert explained(source, tmp_path / "out").rows == 8
+    assert contents(tmp_path / "out") == whole
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[]", "1", "null", "", "[" * 100_000, "\udcff", '{"source": null}', '{"source": []}', "{}"]
+    + [json.dumps({"source": {"files": files}}) for files in (None, [1], [{}], [{"path": []}])],
+)
+def test_a_manifest_that_is_none_is_refused(source: Path, tmp_path: Path, text: str) -> None:
+    explained(source, tmp_path / "out")
+    place = tmp_path / "out" / "_manifest.json"
+    place.write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(clvq.InvalidInputError, match=r"expected the (manifest|same)"):
+        explained(source, tmp_path / "out")
+
+
+def test_a_source_that_was_changed_under_its_old_time_is_refused(
+    source: Path, tmp_path: Path
+) -> None:
+    explained(source, tmp_path / "out")
+    times = os.stat(source)
+    source.write_text(source.read_text().replace("7,1", "7,2"))
+    os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+    with pytest.raises(clvq.InvalidInputError, match=r"another source: 't.csv' has changed since"):
+        explained(source, tmp_path / "out")
+
+
+def test_damaged_parts_are_refused(source: Path, tmp_path: Path) -> None:
+    """Cut, emptied, or with any byte changed."""
+    explained(source, tmp_path / "out")
+    good = (tmp_path / "out" / PART).read_bytes()
+    damaged = [b"", good[:500], good[:-1], bytes(len(good)), good + b"x", b"x" + good]
+    damaged += [
+        good[:at] + bytes([good[at] ^ 255]) + good[at + 1 :]
+        for at in [*range(4, len(good), 151), *range(len(good) - 12, len(good))]
+    ]
+    damaged.append(good.replace(b'{"optimal": 3}', b'{"optimal": 2}'))
+    for content in damaged:
+        (tmp_path / "out" / PART).write_bytes(content)
+        with pytest.raises(clvq.InvalidInputError, match=r"Delete it, and it is written again"):
+            explained(source, tmp_path / "out")
+    (tmp_path / "out" / PART).write_bytes(good)
+    assert explained(source, tmp_path / "out").resumed == 3
+
+
+@pytest.mark.parametrize("counts", ['["optimal"]', '{"optimal": 2}', "{", '{"optimax": 3}', "7"])
+def test_parts_whose_counts_are_none_are_refused(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counts: str
+) -> None:
+    """Even where the hash is right, as a forger would have it."""
+    explained(source, tmp_path / "out")
+    (tmp_path / "out" / PART).unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr("counterlvq.streaming.folder.json.dumps", lambda *_, **__: counts)
+        patch.setattr("counterlvq.streaming.folder.AnswerFolder.write_manifest", lambda *_: None)
+        explained(source, tmp_path / "out")
+    with pytest.raises(clvq.InvalidInputError, match=r"Delete it, and it is written again"):
+        explained(source, tmp_path / "out")
+
+
+def test_parts_of_others_are_refused(source: Path, tmp_path: Path) -> None:
+    explained(source, tmp_path / "out")
+    part = tmp_path / "out" / PART
+    good = part.read_bytes()
+    part.write_bytes((tmp_path / "out" / "part-00000-00000.parquet").read_bytes())
+    with pytest.raises(clvq.InvalidInputError, match=r"answers other rows than the run"):
+        explained(source, tmp_path / "out")
+    part.write_bytes(good)
+    (tmp_path / "out" / "part-00009-00000.parquet").write_bytes(good)
+    with pytest.raises(clvq.InvalidInputError, match=r"which is none of the 3 parts of this run"):
+        explained(source, tmp_path / "out")
