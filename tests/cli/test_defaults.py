@@ -42,7 +42,8 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
     assert any(line.startswith("costs are in typical deviations") for line in words)
     assert told == [
         "numbers stay in the ranges seen in the data; --anywhere lifts that",
-        f"changes of less than {', '.join(trifles(iris))} and 1 more are left out; --least 0 lifts that",
+        f"changes of less than {', '.join(trifles(iris))} and 1 more are left out; "
+        "--least 0 lifts that",
     ]
 
 

@@ -146,7 +146,6 @@ def test_conflict_is_told_in_the_words_of_the_user(kind: str) -> None:
     guilty = CLASHES[kind]
     cf = explain([*IDLE, *guilty], clvq.Manhattan())
 
-    words = [f'"{item}"' if isinstance(item, str) else repr(item) for item in guilty]
     said = cf.text()
     assert "There is no counterfactual for b: " in said
     spoken = clvq.Explainer(MODEL, constraints=guilty).spoken_constraints
