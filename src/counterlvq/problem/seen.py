@@ -258,7 +258,7 @@ def least_changes(X: Any, share: float = LEAST_SHARE) -> list[Constraint]:
         features = Features.numbered(rows.shape[1])
         found = Reference.of(rows).least_changes(features, number)
         return [MinChange(features.position(name), _short(by)) for name, by in found.items()]
-    features = Features.from_frame(X, ranges=None)
+    features = Features.from_frame(X, ranges=None, decimals="seen")
     found = Reference.of(X, features).least_changes(features, number)
     return [MinChange(name, _short(by)) for name, by in found.items()]
 
