@@ -289,7 +289,9 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of missing values, which are counted below
-            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds)[name]
+            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds, decimals="seen")[
+                name
+            ]
     except clvq.NotSupportedError:
         return ["# neither numbers nor levels: leave it out of training with --drop"]
     missing = int(frame[name].isna().sum())
