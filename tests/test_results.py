@@ -266,7 +266,8 @@ def test_dictionary_holds_what_the_answer_holds() -> None:
         "has_target": False,
         "broken": [],
         "within_rules": None,
-        "reason": "an engine",
+        "reason": "",
+        "found_by": "an engine",
     }
 
 

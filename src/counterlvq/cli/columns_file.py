@@ -8,12 +8,11 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
-from math import inf, isfinite, isnan
+from math import inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
 from counterlvq.files import read_within
-from counterlvq.tables.dates import days_of
 from counterlvq.visible import shown_repr, shown_text
 
 if TYPE_CHECKING:
@@ -38,6 +37,8 @@ _TOKENS = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+# What reads a date, or text that is one.
+_DATE = clvq.Feature("", "date")
 # The day that dates are counted from, as Python counts days.
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -297,7 +298,7 @@ def text_dates(frame: pd.DataFrame) -> list[str]:
     def is_date(column: pd.Series[Any]) -> bool:
         there = column.dropna().unique().tolist()
         return bool(there) and all(
-            isinstance(value, str) and not isnan(days_of(value)) for value in there
+            isinstance(value, str) and _DATE.number(value) is not None for value in there
         )
 
     return [str(name) for name in frame.columns if is_date(frame[name])]
@@ -336,7 +337,7 @@ def _lines_of(frame: pd.DataFrame, name: str, feature: clvq.Feature) -> list[str
 def _date_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     lines = ['kind = "date"', '#label = ""', "#step = 7", '#steps = "of change"']
     there = frame[feature.name].dropna()
-    if any(isnan(days_of(value)) for value in there.unique().tolist()):
+    if any(_DATE.number(value) is None for value in there.unique()):
         lines.insert(0, "# holds times of day: cut them to days, or leave it out with --drop")
     if feature.seen is not None:
         low, high = (date.fromordinal(_EPOCH + round(end)) for end in feature.seen)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from datetime import date, timedelta
 from math import isfinite
 from typing import Any
 
@@ -13,8 +14,6 @@ import counterlvq as clvq
 from counterlvq.cli.conventions import debug_option
 from counterlvq.cli.inputs import Model, read_model
 from counterlvq.cli.telling import say
-from counterlvq.tables.dates import date_of
-from counterlvq.types import Kind
 from counterlvq.visible import shown_text
 
 __all__ = ["inspect"]
@@ -120,7 +119,9 @@ def _text(told: dict[str, Any]) -> str:
 
 
 def _end(feature: dict[str, Any], value: float) -> str:
-    return date_of(value).isoformat() if feature["kind"] == Kind.DATE else f"{value:g}"
+    if feature["kind"] != "date":
+        return f"{value:g}"
+    return (date(1970, 1, 1) + timedelta(days=round(value))).isoformat()
 
 
 def _details(feature: dict[str, Any]) -> str:

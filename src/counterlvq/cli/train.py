@@ -17,8 +17,6 @@ from counterlvq.cli.inputs import read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
 from counterlvq.cli.telling import say
 from counterlvq.presentation.progress import working
-from counterlvq.tables.encoding import rows_of
-from counterlvq.tables.gaps import Fills
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -256,12 +254,16 @@ def _in_days(X: pd.DataFrame, features: clvq.Features) -> pd.DataFrame:
     dates = [feature.name for feature in features if feature.kind == "date"]
     if not dates:
         return X
-    described = clvq.Features([features[name] for name in dates])
-    # What is no date, and is not missing either, is refused with its place.
-    numbers = rows_of(X[dates], described, fills=Fills(dict.fromkeys(dates, 0.0)))
-    there = X[dates].notna().to_numpy()
-    days = np.where(there, numbers, np.nan)
-    return X.assign(**{name: days[:, j] for j, name in enumerate(dates)})
+    days = {name: [features[name].number(value) for value in X[name]] for name in dates}
+    for name, numbers in days.items():
+        wrong = [number is None for number in numbers] & X[name].notna().to_numpy()
+        if wrong.any():
+            row = int(wrong.argmax())
+            raise clvq.InvalidInputError(
+                f"column {name!r}, row {row} is {X[name].iloc[row]}; expected a date without a "
+                f"time of day, such as 2024-05-31. Cut it to days, or leave it out with --drop."
+            )
+    return X.assign(**days)
 
 
 def _encoder(features: list[clvq.Feature]) -> Any:
