@@ -210,7 +210,8 @@ class Acceptance:
         for item in self.template.conditionals:
             if item.applies_at(y, x):
                 excess = item.rows.A @ y + item.rows.R @ x - item.rows.v
-                if not (excess <= give * item.rows.magnitude(counted, x)).all():
+                slacks = self.template.grid.slacks(item.rows.A)
+                if not (excess <= slacks.within(give, item.rows.magnitude(counted, x))).all():
                     return False
         return self.template.grid.holds(y, x)
 
@@ -403,6 +404,9 @@ class _Checks(NamedTuple):
     old: Floats  # (entries,) factor of the factual value
     value: Floats  # (k,)
     equality: NDArray[np.bool_]  # (k,)
+    most: Floats  # (k,) as in `Slacks`
+    least: Floats  # (k,)
+    is_exact: NDArray[np.bool_]  # (d,) columns on a grid
     ways: Floats  # (2, d) price of one unit up and down
     L_start: NDArray[np.int64]  # (s + 1,)
     L_feature: NDArray[np.int64]
@@ -414,6 +418,7 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
     A, R, v = (np.concatenate([getattr(rows, name) for rows in parts]) for name in "ARv")
     k, j, start = entries_of((A != 0) | (R != 0))
     r, c = template.cost_entries
+    slacks = template.grid.slacks(A)
     return _Checks(
         start=start,
         feature=j,
@@ -421,6 +426,9 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
         old=R[k, j],
         value=v,
         equality=np.repeat([rows.equality for rows in parts], [rows.v.size for rows in parts]),
+        most=slacks.most,
+        least=slacks.least,
+        is_exact=template.grid.step > 0,
         ways=np.array(template.both_ways),  # a copy that can be written to; see `_writable`
         L_start=starts_of(r, template.L.shape[0]),
         L_feature=c,

@@ -42,11 +42,11 @@ def _is_finite(y):
 
 
 @jit
-def _meets(x, y, start, feature, new, old, value, equality, give, reach):
+def _meets(x, y, start, feature, new, old, value, equality, most, least, give, reach):
     """Whether ``new @ y + old @ x <= value`` holds for each condition, or ``==``.
 
     An inequality may be off by the share `give` of the numbers that meet in it, where no value
-    counts for more than its `reach`.
+    counts for more than its `reach`; on a grid by `most`, or the share `least`, if that is less.
     """
     for k in range(value.size):
         given, taken, size, rounded = 0.0, 0.0, 0.0, abs(value[k])
@@ -65,7 +65,7 @@ def _meets(x, y, start, feature, new, old, value, equality, give, reach):
             )  # fmt: skip
         if equality[k]:
             surplus, share = abs(surplus), EQUALITY_ROUNDING
-        allowed = share * size if share > 0.0 else 0.0
+        allowed = min(share * size, max(most[k], least[k] * size)) if share > 0.0 else 0.0
         # Numbers too large to be told apart are not believed: inf <= inf proves nothing.
         if not surplus <= allowed or not surplus < _INF:
             return False
@@ -73,11 +73,14 @@ def _meets(x, y, start, feature, new, old, value, equality, give, reach):
 
 
 @jit
-def _resolution(x, y, change, ways, start, feature, factor):
-    """Charge for the last digits of the features that change: eight units of rounding each."""
+def _resolution(x, y, change, is_exact, ways, start, feature, factor):
+    """Charge for the last digits of the features that change: eight units of rounding each.
+
+    Values of a grid have none to spare.
+    """
     worth = 0.0
     for j in range(change.size):
-        if change[j] != 0.0:
+        if change[j] != 0.0 and not is_exact[j]:
             price = ways[0, j] if change[j] > 0.0 else ways[1, j]
             worth += price * (abs(x[j]) + abs(y[j]))
     total = 4.0 * UNIT * worth
@@ -87,6 +90,7 @@ def _resolution(x, y, change, ways, start, feature, factor):
             j = feature[n]
             if change[j] != 0.0:
                 lifted += factor[n] * change[j]
+            if change[j] != 0.0 and not is_exact[j]:
                 blur += abs(factor[n]) * 4.0 * UNIT * (abs(x[j]) + abs(y[j]))
         total += (2.0 * abs(lifted) + blur) * blur
     return total
@@ -114,7 +118,8 @@ def judge_rows(checks, X, Y, bounds, give, reach, squares, good, costs, gaps, re
     """
     start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
     new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
-    ways = borrowed(checks.ways)
+    most, least = borrowed(checks.most), borrowed(checks.least)
+    is_exact, ways = borrowed(checks.is_exact), borrowed(checks.ways)
     L_start, L_feature = borrowed(checks.L_start), borrowed(checks.L_feature)
     L_factor = borrowed(checks.L_factor)
     X, Y, reach = borrowed(X), borrowed(Y), borrowed(reach)
@@ -124,11 +129,13 @@ def judge_rows(checks, X, Y, bounds, give, reach, squares, good, costs, gaps, re
         good[n], costs[n], gaps[n], resolutions[n] = False, _INF, _INF, 0.0
         if not _is_finite(y):
             continue
-        good[n] = _meets(x, y, start, feature, new, old, value, equality, give, reach[n])
+        good[n] = _meets(
+            x, y, start, feature, new, old, value, equality, most, least, give, reach[n]
+        )  # fmt: skip
         for j in range(change.size):
             change[j] = y[j] - x[j]
         costs[n] = cost_of(change, ways, L_start, L_feature, L_factor)
         if not np.isnan(squares[n]):
             costs[n] = flat_cost_of(change, ways) + squares[n]
         gaps[n] = relative_gap(costs[n], bounds[n])
-        resolutions[n] = _resolution(x, y, change, ways, L_start, L_feature, L_factor)
+        resolutions[n] = _resolution(x, y, change, is_exact, ways, L_start, L_feature, L_factor)

@@ -67,7 +67,7 @@ def _sort_entries(index, value, count):
 
 
 @jit
-def _open_share(x, extent, A, R, v, equality, multipliers, low, high):
+def _open_share(x, extent, slacks, A, R, v, equality, multipliers, low, high):
     """Sum what charged conditions are worth that answers may break by rounding.
 
     Where a side is open, values count as far as the data reaches: no answer takes more.
@@ -85,7 +85,8 @@ def _open_share(x, extent, A, R, v, equality, multipliers, low, high):
                 far += max(abs(extent[0, j] - x[j]), abs(extent[1, j] - x[j]))
             size += abs(A[c, j]) * far + abs(R[c, j]) * abs(x[j])
         share = EQUALITY_ROUNDING if equality[c] else INEQUALITY_ROUNDING
-        total += abs(multipliers[c]) * share * size
+        missed = min(share * size, max(slacks.most[c], slacks.least[c] * size))
+        total += abs(multipliers[c]) * missed
     return total * (1.0 + (x.size + v.size + 8) * UNIT)
 
 
@@ -104,14 +105,16 @@ def _applies(test, x, low, high, present_start, present, has_absent, absent_star
 
 
 @jit
-def prove_rows(stated, extent, lattice, X, caps, margins, targets, is_rival, trees, work, bounds):
+def prove_rows(
+    stated, extent, slacks, lattice, X, caps, margins, targets, is_rival, trees, work, bounds
+):
     """Cost that no change into the cells of `targets` undercuts, at most caps (n,), per row.
 
     The trees of a row have to be about all of the targets; otherwise nothing is proved. With an
     infinite cap the bound is infinite where no change at all is possible, and else 0. `margins`
     (n,) is the lead over every rival that the bound is about, and `is_rival` (p,) says which
     prototypes are rivals: of others nothing may be charged. `extent` (2, d) holds the least and
-    the largest value of the prototypes in each feature.
+    the largest value of the prototypes in each feature, and `slacks` what conditions give way by.
     """
     F_diagonal, F, lengths_F = (
         borrowed(stated.F_diagonal),
@@ -277,7 +280,9 @@ def prove_rows(stated, extent, lattice, X, caps, margins, targets, is_rival, tre
                     tangent[j] = 0.0
                     if point.shape[0] and abs(point[node, j]) < HUGE:
                         tangent[j] = point[node, j]
-                spared = _open_share(x, extent, A, R, v, equality, multipliers, low, high)
+                spared = _open_share(
+                    x, extent, slacks, A, R, v, equality, multipliers, low, high
+                )  # fmt: skip
                 bound = 0.0
                 for with_cost in (True, False):
                     if not with_cost and bound >= (1.0 - CLOSED_GAP) * cap and cap < _INF:

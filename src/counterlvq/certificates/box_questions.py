@@ -105,8 +105,9 @@ class BoxQuestion:
         # Points that are off by rounding count as answers: what excludes the others spares them.
         far = np.abs(x) + np.where(np.isfinite(sides.most), sides.most, self.spread)
         spared = 1.0 + (x.size + 8) * UNIT  # and the rounding of these very sums
-        b_blur = b_blur + spared * INEQUALITY_ROUNDING * rows.magnitude(far, x)
-        e_blur = e_blur + spared * EQUALITY_ROUNDING * equalities.magnitude(far, x)
+        grid, sizes = template.grid, (rows.magnitude(far, x), equalities.magnitude(far, x))
+        b_blur += spared * grid.slacks(rows.A).within(INEQUALITY_ROUNDING, sizes[0])
+        e_blur += spared * grid.slacks(equalities.A).within(EQUALITY_ROUNDING, sizes[1])
         return replace(
             program,
             b=b,

@@ -41,7 +41,7 @@ FORMAT, VERSION = "counterlvq certificate", 1
 # an interval, each as a share of the numbers that meet; and a cost that was added up in doubles.
 EQUALITY, INEQUALITY, GRID, COST = Q(1, 2**40), Q(1, 2**50), Q(1, 2**44), Q(1, 2**40)
 # How near a value counts as a listed one, or in any case; and the most that is of a step.
-POINT, LEAST_NEAR, SHARE_OF_STEP = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8)
+POINT, LEAST_NEAR, SHARE_OF_STEP, SHARE_OF_SUM = Q(1, 2**51), Q(1, 2**960), Q(1, 2**8), Q(1, 4)
 # Distances that differ by less than this share may be decided by the rounding of a foreign model.
 CLOSE = Q(1, 2**30)
 ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
@@ -333,10 +333,10 @@ def size(value: End) -> End:
     return -value if value < 0 else value
 
 
-def near(value: Q, x: Q, step: Q, share: Q = GRID) -> Q:
+def near(value: Q, x: Q, most: Q, share: Q = GRID) -> Q:
     """How far from the end of an interval a value counts as that end, seen from the input x."""
     found = max(share * max(abs(value), abs(x)), LEAST_NEAR)
-    return min(found, SHARE_OF_STEP * step) if step else found
+    return min(found, most) if most else found
 
 
 def decimal(value: End, up: bool) -> str:
@@ -555,6 +555,8 @@ class Row(NamedTuple):
     size: Q  # of the numbers that meet in it, beside those of `new`
     equality: bool = False
     give: Q = INEQUALITY  # what may be missed, as a share of the numbers that meet
+    most: End = INF  # and at most, where all of `new` are on a grid, or
+    least: Q = ZERO  # this share of the numbers
     when: Callable[[Box], bool] | None = None  # in which boxes it holds; None: everywhere
 
     def left(self, y: Vector) -> Q:
@@ -563,7 +565,8 @@ class Row(NamedTuple):
 
     def slack(self, sizes: Vector) -> Q:
         """Say what may be missed by values of these sizes."""
-        return self.give * sum([abs(a) * sizes[c] for c, a in self.new.items()], self.size)
+        size = sum([abs(a) * sizes[c] for c, a in self.new.items()], self.size)
+        return Q(min(self.give * size, max(self.most, self.least * size)))
 
 
 class Allowed:
@@ -572,6 +575,8 @@ class Allowed:
     def __init__(self, start: Q, column: Column) -> None:
         self.start, self.step = start, ONE if column.levels else column.step
         self.base = start if column.from_input else ZERO
+        self.is_from_input = column.from_input
+        self.most_near = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * self.step
         # What bounds are about; and the same with all that counts as an end.
         self.pieces: list[tuple[End, End]] = [(-INF, INF)]
         self.wide = self.pieces
@@ -595,7 +600,7 @@ class Allowed:
         """Return the number of the grid value that a change ends at, if it counts as one."""
         y = self.start + delta
         k, size = round((y - self.base) / self.step), max(abs(y - self.base), abs(self.base))
-        slack = min(GRID * max(size, self.step), SHARE_OF_STEP * self.step)
+        slack = min(GRID * max(size, self.step), self.most_near)
         return k if abs(self.value(k) - y) <= slack else None
 
     def takes(self, delta: Q) -> bool:
@@ -673,6 +678,7 @@ class Seen:
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
         self.rows = [row for item in question.constraints for row in self._rows(item)]
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
+        self.rows = [self._limited(row) for row in self.rows]
         for item in question.constraints:
             self._part(item)
         self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
@@ -712,6 +718,15 @@ class Seen:
                 if row.give == EQUALITY:  # the other half of an equality
                     yield row._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
 
+    def _limited(self, row: Row) -> Row:
+        """On a grid the sides of a condition have a least difference: a share of it is missed."""
+        grid = [(abs(a), self.allowed[c]) for c, a in row.new.items()]
+        apart = [a * allowed.step for a, allowed in grid if allowed is not None and allowed.step]
+        if not apart or len(apart) < len(grid):
+            return row
+        is_rounded = any(g.step.denominator > 1 or g.is_from_input for _, g in grid if g)
+        return row._replace(most=SHARE_OF_STEP * min(apart), least=INEQUALITY * is_rounded)
+
     def _own_rows(self, j: int) -> Iterator[Row]:
         column, span = self.question.columns[j], self.spans[j]
         if not column.levels:
@@ -743,7 +758,8 @@ class Seen:
         An end that is left out takes with it what is nearer than a quarter of that; one that the
         input counts as is moved to the input.
         """
-        x, step = self.x[item["column"]], self.question.columns[item["column"]].step
+        x, column = self.x[item["column"]], self.question.columns[item["column"]]
+        most = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * column.step
         by = sum([a * self.x[j] for j, a in item["old"].items()], ZERO)
         for part in item["parts"]:
             ends: list[End] = []
@@ -753,7 +769,7 @@ class Seen:
                 end, give = part[key], ZERO
                 if isinstance(end, Q):
                     end += by
-                    give = near(end, x, step, share)
+                    give = near(end, x, most, share)
                     if part.get(flag):
                         end, give = end + sign * give / 4, ZERO
                     elif 0 < sign * (end - x) <= give:
@@ -793,9 +809,9 @@ class Seen:
                 for w, t, s in zip(self.w, self.tilt, signs, strict=True)]  # fmt: skip
 
     def resolution(self, delta: Vector) -> Q:
-        """Price eight units of rounding of each number that changes."""
-        blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not level else ZERO
-                for x, t, level in zip(self.start, delta, self.is_level, strict=True)]  # fmt: skip
+        """Price eight units of rounding of each real number that changes; a grid has none."""
+        blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not (at and at.step) else ZERO
+                for x, t, at in zip(self.start, delta, self.allowed, strict=True)]  # fmt: skip
         slopes, curve = [ZERO] * self.width, ZERO
         for (i, j), a in self.M.items():
             slopes[i] += a * delta[j]

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.box_trees import Lattice, PackedTrees, lattice_of
+from counterlvq.programs.grids import Slacks
 from counterlvq.programs.proof_data import (
     ProofData,
     coarse,
@@ -78,6 +79,7 @@ class FlatGrounds:
 
     stated: ProofData
     extent: Floats  # (2, d) of the prototypes, from the least value to the largest
+    slacks: Slacks  # of the linear conditions
     lattice: Lattice
 
     def bounds(
@@ -89,7 +91,8 @@ class FlatGrounds:
 
         out = np.zeros(len(X))
         prove_rows(
-            self.stated, self.extent, self.lattice, np.require(X, requirements=["C", "W"]),
+            self.stated, self.extent, self.slacks, self.lattice,
+            np.require(X, requirements=["C", "W"]),
             np.array(caps, dtype=np.float64), np.array(margins, dtype=np.float64),
             targets.prototypes, targets.is_rival, trees, self._work(trees), out,
         )  # fmt: skip
@@ -120,7 +123,8 @@ def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGround
     if lattice is None:
         return None
     extent = np.array([model.prototypes.min(axis=0), model.prototypes.max(axis=0)])
-    return FlatGrounds(proof_data_of(template.unconditional, model), extent, lattice)
+    stated = proof_data_of(template.unconditional, model)
+    return FlatGrounds(stated, extent, template.grid.slacks(stated.A), lattice)
 
 
 def reach_at(stated: ProofData, X: Floats, caps: Floats) -> Floats:

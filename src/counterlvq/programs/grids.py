@@ -19,10 +19,16 @@ from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import GRID_ROUNDING, SHARE_OF_STEP, UNIT
+from counterlvq.numeric.tolerances import (
+    GRID_ROUNDING,
+    INEQUALITY_ROUNDING,
+    SHARE_OF_STEP,
+    SHARE_OF_SUM,
+    UNIT,
+)
 from counterlvq.programs.intervals import Interval, LeastChange, ValueRule, near, next_to
 
-__all__ = ["Choice", "Grid", "Ticks"]
+__all__ = ["Choice", "Grid", "Slacks", "Ticks"]
 
 
 @final
@@ -136,8 +142,38 @@ class Grid:
     @cached_property
     def most_near(self) -> Floats:
         """How far from a value another may count as it: neighbours stay apart, (d,)."""
-        apart = SHARE_OF_STEP * self.step / self.parts
-        return np.where(self.step > 0, apart, inf)
+        share = np.full(self.step.size, SHARE_OF_STEP)
+        if self.from_input is not None:
+            # The sum of an input and a step is rounded.
+            share[self.from_input] = SHARE_OF_SUM
+        return np.where(self.step > 0, share * self.step / self.parts, inf)
+
+    def slacks(self, A: Floats) -> Slacks:
+        """Say how much of their rounding conditions with these factors (k, d) may give way by."""
+        used, apart = A != 0, self.step / self.parts
+        on = ~(used & (self.step == 0)).any(axis=1) & used.any(axis=1)
+        least = np.min(np.abs(A) * apart, axis=1, where=used, initial=inf)
+        is_rounded = (used & (self.parts > 1)).any(axis=1)
+        if self.from_input is not None:
+            is_rounded |= (used & self.from_input).any(axis=1)
+        return Slacks(
+            np.where(on, SHARE_OF_STEP * least, inf), np.where(is_rounded, INEQUALITY_ROUNDING, 0.0)
+        )
+
+
+class Slacks(NamedTuple):
+    """Limits on what conditions give way by: on a grid their sides have a least difference.
+
+    A condition may miss by a share of the numbers that meet in it, but on a grid by no more than
+    `most`, or than the rounding of decimals, the share `least` of these numbers.
+    """
+
+    most: Floats  # (k,) infinite where a real number takes part
+    least: Floats  # (k,)
+
+    def within(self, share: float, sizes: Floats) -> Floats:
+        """How much conditions of these sizes may miss by, at a share of them, (k,)."""
+        return np.asarray(np.minimum(share * sizes, np.maximum(self.most, self.least * sizes)))
 
 
 class _Span(NamedTuple):
@@ -400,7 +436,9 @@ class Ticks:
         change = grid._value(number) - self._shift
         if way:
             # Changes are compared, and not values: large numbers have few digits left.
-            slack = grid._slack(np.maximum(np.abs(values), np.abs(self._here)))
+            sizes = np.maximum(np.abs(values), np.abs(self._shift))
+            apart = SHARE_OF_STEP * grid._value(np.ones(sizes.size))
+            slack = np.minimum(grid._slack(sizes), apart)
             number = np.where(way * (change - wanted) < -slack, number + way, number)
             closer = grid._value(number - way) - self._shift
             is_closer = way * (closer - wanted) >= -slack

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.tables.dates import are_days, is_date
+from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, numbers_or_days
 from counterlvq.tables.gaps import Fills
@@ -139,7 +140,8 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
     if feature.decimals:
         with np.errstate(over="ignore", invalid="ignore"):
             steps = np.abs(numbers) * 10.0**feature.decimals / (feature.step or 1)
-        is_off = np.flatnonzero(np.isfinite(numbers) & (steps > _MOST_STEPS))
+        most = _MOST_STEPS if feature.steps == STEPS[0] else _MOST_STEPS / 4  # sums are rounded
+        is_off = np.flatnonzero(np.isfinite(numbers) & (steps > most))
     if not bad.size and not is_off.size:
         return _Column(numbers, (), {})
     cells = table.values(feature.name)
@@ -187,7 +189,7 @@ def _strange_words(feature: Feature, cell: object) -> str:
 def _off_words(feature: Feature, number: float, cell: object) -> str:
     if feature.decimals:
         return (
-            f"is {cell!r}; expected a number of at most 2**51 steps of its grid, which floats can "
+            f"is {cell!r}; expected a number of fewer steps of its grid, which floats can "
             f"tell apart. Declare fewer decimals than {feature.decimals}, or none."
         )
     if abs(number) > _MOST_EXACT:
