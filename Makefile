@@ -85,7 +85,7 @@ FUZZ ?=
 FUZZ_FILES ?= 3000
 fuzz: $(DEV) ## Look for false claims and for files that do harm; FUZZ_CASES=14000 FUZZ_FILES=15000 FUZZ_SEED=1
 	$(BIN)/python -m fuzz truth --cases $(FUZZ_CASES) --seed $(FUZZ_SEED) --jobs $(WORKERS) $(FUZZ)
-	@for target in model-files exports tables constraints; do \
+	@for target in model-files exports tables constraints folders texts; do \
 	  $(BIN)/python -m fuzz $$target --cases $(FUZZ_FILES) --seed $(FUZZ_SEED) --jobs $(WORKERS) || exit 1; done
 
 KILLS ?= 200

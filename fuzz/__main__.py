@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 
-from fuzz import constraint_texts, exports, model_files, table_files, truth
+from fuzz import (
+    constraint_texts,
+    exports,
+    folders,
+    model_files,
+    table_files,
+    truth,
+    written_texts,
+)
 from fuzz.files import Draw, Readers
 from fuzz.running import Target, report, run
 
@@ -30,6 +38,8 @@ TARGETS = {
         _reading(
             "constraints", "constraint strings, read or refused in words", constraint_texts.draw
         ),
+        _reading("folders", "datasets, and runs that go on: all rows, or words", folders.draw),
+        _reading("texts", "files of columns, and certificates", written_texts.draw),
     ]
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 import counterlvq as clvq
+from fuzz import folders, written_texts
 
 # An error is a line or two for a person, whatever the file quotes.
 _LONGEST_ERROR = 4000
@@ -112,6 +113,9 @@ READERS = {
     "table": Reader(_read_table, (clvq.CounterlvqError,)),
     "table with options": Reader(_read_foreign_table, (clvq.CounterlvqError,)),
     "constraint": Reader(_read_constraint, (clvq.InvalidInputError,)),
+    folders.READER: Reader(folders.use, (clvq.CounterlvqError,)),
+    written_texts.COLUMNS: Reader(written_texts.use_columns, (clvq.CounterlvqError,)),
+    written_texts.CERTIFICATES: Reader(written_texts.use_certificate, ()),
 }
 
 # What each reader takes without complaint, so that all it imports is there before limits are set.
@@ -127,6 +131,7 @@ def warm_up() -> None:
     from fuzz import exports, model_files, table_files
 
     good = [("model file", model_files.good()[0]), ("exported model", exports.good())]
+    good += [(folders.READER, folders.good()), *written_texts.good()]
     good += [*_GOOD.items(), *(("table", table) for table in table_files.good())]
     for reader, content in good:
         what, words = READERS[reader].outcome(content)

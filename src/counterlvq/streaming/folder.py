@@ -4,7 +4,7 @@ A part is written under a pending name, flushed to the disk and renamed. So a pa
 name is finished, whatever happened, and everything that is pending may be deleted. The manifest
 says what is asked, and is otherwise for people: how the source is cut is found out anew by every
 run. Of the state of a part the file itself is the witness. It says of which question and rows it
-is, and is read through, page by page with their checksums, before a run goes on.
+is, and holds the hash of all its other bytes, which is compared before a run goes on.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
-from typing import Any, final
+from typing import Any, BinaryIO, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.files import read_at_most, sync_folder, whole_file
@@ -32,8 +33,11 @@ __all__ = ["MANIFEST", "AnswerFolder", "counts_of"]
 MANIFEST = "_manifest.json"
 _LOCK = ".lock"
 _PENDING = ".pending"
-# Where a part keeps how many of its rows have which status, and the seal of what it answers.
-_COUNTS, _SEAL = b"counterlvq.rows", b"counterlvq.part"
+# Where a part keeps how many of its rows have which status, the seal of what it answers, and the
+# hash of its bytes with this blank in the place of the hash.
+_COUNTS, _SEAL, _HASH = b"counterlvq.rows", b"counterlvq.part", b"counterlvq.hash"
+_BLANK = b"0" * 64
+_BLOCK = 1 << 20
 _MOST_MANIFEST = 1 << 30
 _PARQUET = ".parquet"
 # What two runs have to have in common, and what it is called.
@@ -149,22 +153,23 @@ class AnswerFolder:
         return {name: self._counts(name, seals[name]) for name in there if name in seals}
 
     def _counts(self, name: str, seal: str) -> dict[str, int]:
-        """Read through a part, and how many of its rows have which status."""
+        """Check a part, and read how many of its rows have which status."""
         place = self.path / name
         with foreign_errors(told(str(place)), "Parquet", _WHOLE):
             with open(place, "rb") as file:
                 sizes_of(FileBytes(file))  # which ends no process, whatever is damaged
-            with arrow_part("parquet").ParquetFile(
-                place, pre_buffer=False, page_checksum_verification=True
-            ) as part:
-                noted = part.metadata.metadata or {}
-                if noted.get(_SEAL) != seal.encode():
-                    raise InvalidInputError(
-                        f"{told(str(place))} answers other rows than the run that is asked for, or "
-                        f"another question; expected {_WHOLE}."
-                    )
-                rows = sum(len(batch) for batch in part.iter_batches(use_threads=False))
+                at, found = _hash(file)
+                file.seek(at)
+                if file.read(len(found)) != found:
+                    raise ValueError("its bytes are not those that were written")
+            footer = arrow_part("parquet").read_metadata(place)
+            noted, rows = footer.metadata or {}, footer.num_rows
             counts: dict[str, int] = json.loads(noted.get(_COUNTS, b"null"))
+        if noted.get(_SEAL) != seal.encode():
+            raise InvalidInputError(
+                f"{told(str(place))} answers other rows than the run that is asked for, or another "
+                f"question; expected {_WHOLE}."
+            )
         if not _are_counts(counts) or sum(counts.values()) != rows:
             raise InvalidInputError(
                 f"{told(str(place))} holds {rows:,} rows and says that these are "
@@ -180,14 +185,18 @@ class AnswerFolder:
         pending = self.path / f".{name}.{secrets.token_hex(8)}{_PENDING}"
         counts: dict[str, int] = {}
         try:
-            with open(pending, "xb") as file:
-                with parquet.ParquetWriter(file, schema, write_page_checksum=True) as writer:
+            with open(pending, "x+b") as file:
+                with parquet.ParquetWriter(file, schema) as writer:
                     for batch, found in batches:
                         writer.write_batch(batch)
                         for status, count in found.items():
                             counts[status] = counts.get(status, 0) + count
                     counts = dict(sorted(counts.items()))
-                    writer.add_key_value_metadata({_COUNTS: json.dumps(counts), _SEAL: seal})
+                    noted = {_COUNTS: json.dumps(counts), _SEAL: seal, _HASH: _BLANK}
+                    writer.add_key_value_metadata(noted)
+                at, found = _hash(file)
+                file.seek(at)
+                file.write(found)
                 file.flush()
                 os.fsync(file.fileno())
             os.replace(pending, self.path / name)
@@ -197,6 +206,28 @@ class AnswerFolder:
             raise
         sync_folder(self.path)
         return counts
+
+
+def _hash(file: BinaryIO) -> tuple[int, bytes]:
+    """Find where a part keeps its hash, and what it is for all other bytes."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    begin = max(0, size - 8 - int.from_bytes(file.read(4), "little"))
+    file.seek(begin)
+    # As a text of 64 bytes stands in the footer behind another one.
+    head = _HASH + b"\x18" + bytes([len(_BLANK)])
+    at = begin + file.read().rfind(head) + len(head)
+    if at < begin + len(head):
+        raise ValueError("it has no hash")
+    known = sha256()
+    file.seek(0)
+    for end in (at, size):
+        while part := file.read(min(_BLOCK, end - file.tell())):
+            known.update(part)
+        if end == at:
+            known.update(_BLANK)
+            file.seek(at + len(_BLANK))
+    return at, known.hexdigest().encode()
 
 
 def counts_of(statuses: Any) -> dict[str, int]:
