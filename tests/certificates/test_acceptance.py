@@ -159,6 +159,14 @@ def test_resolution_is_what_the_last_digits_of_changed_features_are_worth(cost: 
     assert far.judged(y[None, :], x[None, :]).resolution[0] == found.resolution[0]
 
 
+def test_values_of_a_grid_have_no_digits_to_spare() -> None:
+    features = clvq.Features([clvq.Feature("x0", "whole"), clvq.Feature("x1"), clvq.Feature("x2")])
+    judge = clvq.Explainer(MODEL, features=features).prepared_for().rules
+    x, y = np.array([[4e15, 1.0, 1.0]]), np.array([[4e15 + 12, 1.0, 1.0]])
+    assert judge.judged(y, x).resolution[0] == 0.0
+    assert judge.judged(y + [[0.0, 1.0, 0.0]], x).resolution[0] == pytest.approx(3 * 2.0**-51)
+
+
 @pytest.mark.parametrize(
     ("cost", "bound", "gap"),
     [(4.0, 3.0, 0.25), (4.0, 4.0, 0.0), (0.0, 0.0, 0.0), (1e-12, 0.0, 1.0), (1e-300, 0.0, 1.0)],

@@ -442,7 +442,7 @@ def test_many_intervals_of_one_column_end_in_words(tmp_path: Path) -> None:
     header["question"]["constraints"] = [rule, rule]
     exact = checker.parsed(json.dumps(header))
     line["hashes"] = {key: checker.fingerprint(exact[key]) for key in ("model", "question")}
-    assert "pieces to be compared" in checked(header, line)
+    assert "is not allowed" in checked(header, line)
 
 
 def test_matrices_that_are_not_semidefinite_are_refused(tmp_path: Path) -> None:
@@ -621,3 +621,31 @@ def test_values_that_are_excluded_on_a_grid_bound_alike_exactly_and_quickly(tmp_
     assert batch.status.tolist() == ["optimal"]
     assert exact.startswith("VERIFIED 2 cost 49 bound 48.9999"), exact
     assert float(exact.split()[5]) == pytest.approx(quick.bound, rel=1e-6)
+
+
+def test_a_multiplier_that_is_corrected_to_nothing_wins_no_tie(tmp_path: Path) -> None:
+    """One open column, and a proof that says nothing: from 0 to beyond 2 there is a way."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    path = tmp_path / "open.jsonl"
+    explainer = clvq.Explainer(model)
+    clvq.save_certificate(explainer.explain([0.0]), path, explainer)
+    header, line = parts(path)
+    nothing = {"row": None, "cost": None, "lower_bound": None, "status": "infeasible"}
+    proof = {"cells": [{"kind": "empty", "prototype": 1, "rivals": [[0, 1.0]]}]}
+    assert "does not show" in checked(header, {**line, "answer": nothing, "proof": proof})
+
+
+@pytest.mark.parametrize("names", [["no", "no"], ["no", None], ["no", {}]], ids=str)
+def test_names_that_cannot_be_told_apart_are_refused(names: list[Any], tmp_path: Path) -> None:
+    header, line = parts(one_answer(tmp_path))
+    header["model"]["classes"] = names
+    assert "told apart" in checked(header, line)
+
+
+def test_a_file_without_answers_verifies_nothing(tmp_path: Path) -> None:
+    path = one_answer(tmp_path)
+    path.write_text(path.read_text().splitlines()[0] + "\n")
+    assert told(path) == ["REFUTED 1 there is no answer in it"]
+    assert [verdict.reason for verdict in clvq.verify_certificates(path)] == [
+        "there is no answer in it"
+    ]

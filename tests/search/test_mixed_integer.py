@@ -173,6 +173,23 @@ def test_neighbours_on_a_grid_stay_apart(start: float, column: Feature, rule: st
         assert cf.lower_bound <= min(paid)
 
 
+@pytest.mark.parametrize(
+    ("rule", "at", "cost"),
+    [
+        ("a - b <= 0", 1e15, np.inf), ("a == b", 1e12, np.inf),
+        ("a + b == 2000000000005", 1e12, 5.0), ("a <= b + 5", 1e15, 3.0),
+    ],
+)  # fmt: skip
+def test_rows_of_whole_numbers_are_not_broken_by_steps(rule: str, at: float, cost: float) -> None:
+    """From (at, at) to three more of the first, the second being frozen."""
+    model = clvq.PrototypeModel([[at, at], [at + 5, at]], ["no", "yes"], feature_names=["a", "b"])
+    features = Features([Feature(name, "whole", lower=at - 9, upper=at + 9) for name in "ab"])
+    rules = [rule, clvq.Freeze("b")]
+    cf = clvq.Explainer(model, constraints=rules, features=features).explain([at, at], "yes")
+    assert cf.status == ("optimal" if cost < np.inf else "infeasible")
+    assert cf.cost == cost
+
+
 def test_listed_values_stay_apart() -> None:
     """Three hundredths at 1e12 are hundreds of floats: neither value counts as the input."""
     model = clvq.PrototypeModel([[1e12], [1e12 + 0.03]], ["no", "yes"], feature_names=["a"])

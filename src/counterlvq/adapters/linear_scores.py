@@ -98,7 +98,9 @@ class LinearScores:
             )
         d, place = W.shape[1], np.flatnonzero(seen)
         U, S, V = np.linalg.svd(W[:, place] / units[place], full_matrices=False)
-        kept = SCORE_RANK * S[0] < S
+        # Centred scores of k classes span k - 1 directions; the last one is rounding.
+        kept = SCORE_RANK * max(W.shape) * S[0] < S
+        kept[max(1, len(W) - 1) :] = False
         U, S, V = U[:, kept], S[kept], V[kept]
         middle = np.zeros(d) if self.near is None else self.near
         here = W @ middle + b

@@ -241,7 +241,7 @@ def _simple(name: str, item: Any, what: str, known: Known) -> Any:
     elif name == "text" and not isinstance(item, str):
         raise Refused(f"{what} is no text")
     elif name in known and not (isinstance(item, int) and is_number and item in known[name]):
-        raise Refused(f"{what} is {str(item)[:40]}, which is no {name}")
+        raise Refused(f"{what} is {str(item)[:40]!r}, which is no {name}")
     return item
 
 
@@ -360,6 +360,7 @@ class Model:
         self.classes, self.count = len(told["classes"]), len(self.labels)
         if not self.prototypes or not self.prototypes[0]:
             raise Refused("there are no prototypes")
+        refuse_repeats("classes", told["classes"])
         self.depth = len(self.prototypes[0])
         # Both kinds are added to squared distances; of the second only differences mean something.
         stated, metric = told["offsets"], told["metric"]
@@ -412,6 +413,13 @@ def _integers(rows: list[Any]) -> tuple[list[list[tuple[int, int]]], int]:
     return [[(j, int(a * unit)) for j, a in row if a] for row in pairs], unit
 
 
+def refuse_repeats(what: str, names: list[Any]) -> None:
+    """Names of classes or levels are texts, numbers or truths, one of each at least."""
+    kinds = [(type(name), name) for name in names if isinstance(name, str | int | Q)]
+    if not names or len({*kinds}) < len(names):
+        raise Refused(f"{what} are no names that can be told apart")
+
+
 class Column(NamedTuple):
     """One column of the user's table: a real number, a number on a grid, or levels."""
 
@@ -425,6 +433,7 @@ class Column(NamedTuple):
     def of(cls, told: Told) -> Column:
         """Take what a file says of a column."""
         if told["kind"] == "levels":
+            refuse_repeats("levels", told["levels"])
             return cls(-INF, INF, len(told["levels"]))
         step = told["step"] / told["parts"] if "step" in told else ZERO
         return cls(told["lower"], told["upper"], 0, step, told["kind"] == "steps")
@@ -583,7 +592,7 @@ class Allowed:
 
     def meet(self, parts: list[tuple[End, End, Q, Q]]) -> None:
         """Keep what lies in one of some pieces; ends may give way by so much."""
-        if len(parts) * len(self.wide) > MOST_PIECES:
+        if len(parts) + len(self.wide) > MOST_PIECES:
             raise Refused(f"a column has more than {MOST_PIECES} pieces to be compared")
         exact = [(low, high) for low, high, _, _ in parts]
         loose = [(low - a, high + b) for low, high, a, b in parts]
@@ -623,10 +632,12 @@ class Allowed:
     def _tick(self, delta: Q, way: int) -> Q:
         """Find the first change from `delta` on that ends on the grid, or none at all."""
         k = round((delta + self.start - self.base) / self.step)
-        ticks = [ZERO, *(self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2))]
+        ticks = [self.value(k + n) - self.start for n in (-2, -1, 0, 1, 2)]
         # Where doubles lie further apart than the grid, nothing is rounded.
-        behind = [t for t in ticks if way * t >= way * delta]
-        return min(behind, key=lambda t: way * t, default=delta)
+        behind = [t for t in ticks if way * t >= way * delta] or [delta]
+        if way * delta <= 0:
+            behind.append(ZERO)
+        return min(behind, key=lambda t: way * t)
 
     def beyond(self, delta: Q, way: int) -> End:
         """Find the next allowed change behind one; itself where real numbers go on."""
@@ -637,8 +648,29 @@ class Allowed:
 
 
 def _common(some: list[tuple[End, End]], others: list[tuple[End, End]]) -> list[tuple[End, End]]:
-    both = [(max(a, c), min(b, d)) for a, b in some for c, d in others]
-    return sorted((low, high) for low, high in both if low <= high)
+    """Keep what two lists of pieces have in common; those of one list may overlap."""
+    out: list[tuple[End, End]] = []
+    some, others = _joined(some), _joined(others)
+    i = j = 0
+    while i < len(some) and j < len(others):
+        low, high = max(some[i][0], others[j][0]), min(some[i][1], others[j][1])
+        if low <= high:
+            out.append((low, high))
+        if some[i][1] <= others[j][1]:
+            i += 1
+        else:
+            j += 1
+    return out
+
+
+def _joined(pieces: list[tuple[End, End]]) -> list[tuple[End, End]]:
+    out: list[tuple[End, End]] = []
+    for low, high in sorted(piece for piece in pieces if piece[0] <= piece[1]):
+        if out and low <= out[-1][1]:
+            out[-1] = out[-1][0], max(high, out[-1][1])
+        else:
+            out.append((low, high))
+    return out
 
 
 class Seen:
@@ -1681,9 +1713,9 @@ class Asked:
         if kind == "bound":
             value = ZERO if empty else max(ZERO, self.bound(i, told, box, cap, with_cost=True)[0])
             return INF if value > cap else value
-        value = self.bound(i, told, box, cap, with_cost=False)[0]
+        value, used = self.bound(i, told, box, cap, with_cost=False)
         # Where an earlier rival is charged for, it has to be beaten, and not only tied with.
-        charged = [k for k, y in told.get("rivals", {}).items() if y > 0]
+        charged = [k for k, y in used.get("rivals", {}).items() if y > 0]
         strict = not self.margin and not self.is_told and any(k < i for k in charged)
         return INF if value > 0 or (value == 0 and strict) else ZERO
 
@@ -1889,7 +1921,7 @@ def verdicts(
 ) -> Iterator[tuple[int, Verdict | str]]:
     """Check a file line by line: the number of a line, and what is verified or why it is not."""
     certificate: Certificate | None = None
-    at = 0
+    at, is_bare = 0, True
     for at, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -1899,6 +1931,7 @@ def verdicts(
             if certificate is None:
                 certificate = Certificate(parsed(line), apart, seconds)
             else:
+                is_bare = False
                 yield at, certificate.check(parsed(line))
         except Refused as error:
             yield at, str(error)
@@ -1908,6 +1941,8 @@ def verdicts(
             return
     if certificate is None:
         yield 1, "the file is empty"
+    elif is_bare:
+        yield at, "there is no answer in it"
 
 
 def short_lines(file: Any) -> Iterator[bytes]:

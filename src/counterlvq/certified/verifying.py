@@ -111,6 +111,7 @@ def verify_certificates(
 
 def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdict]:
     checked: _Checked | None = None
+    at, is_bare = 0, True
     for at, text in enumerate(lines, 1):
         if not text.strip():
             continue
@@ -118,6 +119,7 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
             if checked is None:
                 checked = _Checked.of(text, apart)
                 continue
+            is_bare = False
             yield checked.verdict(at, text)
         except checker.Refused as error:
             is_other = checked is None and not text.lstrip().startswith(b"{")
@@ -130,6 +132,8 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
             return
     if checked is None:
         yield LineVerdict(1, False, reason="the file is empty")
+    elif is_bare:
+        yield LineVerdict(at, False, reason="there is no answer in it")
 
 
 @final

@@ -111,7 +111,7 @@ def family_of(
         prices=np.ones(columns.size) if is_quadratic else template.w[columns],
         slopes=np.ones((2, columns.size))
         if is_quadratic
-        else template.both_ways[:, columns] / template.w[columns],
+        else np.ascontiguousarray(template.both_ways[:, columns] / template.w[columns]),
         B=units.matrix,
         B_lengths=units.lengths,
         least=prototypes.min(axis=0),
