@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
@@ -21,6 +22,7 @@ import counterlvq as clvq
 from counterlvq.cli.text_table import listing
 from counterlvq.datasets import load_ames
 from counterlvq.presentation.numbers import bound_text, gap_text, shown_row
+from counterlvq.presentation.proved import proved
 from counterlvq.report import report_html
 from tests.support.shown_numbers import (
     assert_holds,
@@ -294,8 +296,9 @@ def test_numbers_of_pages_lists_and_pictures_are_the_same(name: str) -> None:
             told = line.split(f"{feature} ", 1)[1].split(" -> ", 1)
             after = told[1].split(", ")[0].split()[0]
             assert (read_number(told[0]), read_number(after)) == (item.before, item.after)
-        assert f"{cf.shown.cost:.6g}" in line
-        assert bound_text(cf.lower_bound) in line
+        printed = proved(cf.shown.cost, cf.lower_bound)
+        assert f"  {printed.cost}  " in line
+        assert re.search(rf" {re.escape(printed.bound)} +{re.escape(printed.gap)}  ", line)
 
 
 def test_numbers_in_a_picture_of_changes_are_the_same() -> None:

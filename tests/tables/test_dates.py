@@ -95,6 +95,13 @@ def test_frames_say_which_columns_are_dates() -> None:
         assert Features.from_frame(TABLES[name])["opened"] == Feature("opened", "date")
 
 
+def test_text_that_is_called_a_date_has_a_range_and_no_gaps() -> None:
+    frame = pd.DataFrame({"opened": ["2024-02-20", "2024-03-31"]})
+    opened = Features.from_frame(frame, kinds={"opened": "date"})["opened"]
+    assert opened == Feature("opened", "date", seen=("2024-02-20", "2024-03-31"))
+    assert repr(opened) == "Feature('opened', 'date', seen=('2024-02-20', '2024-03-31'))"
+
+
 def test_constraints_speak_of_dates() -> None:
     for constraint in (
         "opened >= '2024-03-20'",

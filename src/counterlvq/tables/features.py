@@ -507,8 +507,8 @@ class Features:
         if not isinstance(ranges, str):
             return refined
         gaps, pairs = {}, []
-        for name in (f.name for f in refined if f.is_number):
-            values = numbers_or_days(table, name, table.kind(name))
+        for name, kind in ((f.name, f.kind) for f in refined if f.is_number):
+            values = numbers_or_days(table, name, kind)
             gaps[f"column {name!r}"] = int(np.isnan(values).sum())
             pairs.append((name, _seen(values)))
         warn_of_gaps("Features.from_frame", gaps, len(table))
