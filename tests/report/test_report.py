@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
-from counterlvq.presentation.numbers import bound_text
+from counterlvq.presentation.proved import proved
 from counterlvq.report import report_html, write_report
 from counterlvq.report.content import read_answer
 from counterlvq.report.html import Safe, tag
@@ -86,7 +86,8 @@ def test_page_says_what_was_answered(loans) -> None:
         assert cf.text() in page.text
         if cf.changes:
             assert f"{cf.shown.cost:.6g}" in page.text
-            assert f"it gave {bound_text(loans.verify(cf))}, the same" in page.text
+            again = proved(cf.cost, cf.lower_bound).again(loans.verify(cf))
+            assert f"it gave {again}, the same" in page.text
     assert "1,100 EUR" in page.text
     assert "nothing needs to change" in page.text
     assert "income <= 2 * original(income)" in page.text
