@@ -113,7 +113,7 @@ class Explainer(OneRow):
       income        1   2.26   +1.26
       1 feature unchanged
       cost    1.26 (1.25 before rounding)
-      proof   no counterfactual costs less than 1.24999 (gap ...)
+      proof   no counterfactual costs less than 1.24999... (gap ...)
     """
 
     def __init__(
