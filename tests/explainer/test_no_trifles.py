@@ -88,17 +88,17 @@ def table(rows: int = 40) -> pd.DataFrame:
 @pytest.mark.filterwarnings("ignore:.*passes over missing values")
 def test_a_frame_says_decimals_whole_numbers_and_what_ten_rows_reach() -> None:
     frame = table()
-    found = Features.from_frame(frame)
+    found = Features.from_frame(frame, decimals="seen")
     assert (found["cents"].decimals, found["free"].decimals) == (2, None)
     assert [found[name].kind for name in ("gaps", "days")] == ["whole", "date"]
     assert found["cents"].seen == clvq.Reference.of(frame)["cents"].seen
     assert found["cents"].seen == (frame.cents.iloc[9], frame.cents.iloc[30])
-    few = Features.from_frame(frame[:12])
+    few = Features.from_frame(frame[:12], decimals="seen")
     assert few["cents"].decimals is None
     assert few["cents"].seen == (frame.cents.min(), frame.cents[:12].max())
-    plain = Features.from_frame(frame, decimals=None)
+    plain = Features.from_frame(frame)
     assert (plain["cents"].decimals, plain["gaps"].kind) == (None, "real")
-    stated = Features.from_frame(frame, kinds={"cents": "real"}, steps={"gaps": 2})
+    stated = Features.from_frame(frame, kinds={"cents": "real"}, steps={"gaps": 2}, decimals="seen")
     assert (stated["cents"].decimals, stated["gaps"].lattice) == (None, (2, 1))
 
 

@@ -75,8 +75,12 @@ def main(kills: int, seed: int, rows: int) -> dict[str, int]:
             wanted = done["kills"] + kills // 2
             while done["kills"] < wanted:
                 folder = place / f"run-{done['runs']}-{kind}"
-                while killed(source, folder, draw.uniform(0.0, length / 2)):
+                # Later kills come later, because each run reads and checks what there is first:
+                # where that takes half of a whole run, none would ever come to its end.
+                latest = length / 2
+                while killed(source, folder, draw.uniform(0.0, latest)):
                     done["kills"] += 1
+                    latest += length / 4
                     left = [*folder.iterdir()] if folder.is_dir() else []
                     done["pending"] += any(p.name.endswith(".pending") for p in left)
                 done["runs"] += 1

@@ -289,7 +289,9 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of missing values, which are counted below
-            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds)[name]
+            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds, decimals="seen")[
+                name
+            ]
     except clvq.NotSupportedError:
         return ["# neither numbers nor levels: leave it out of training with --drop"]
     missing = int(frame[name].isna().sum())
@@ -355,17 +357,18 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     values = frame[feature.name].dropna()
     there = [float(value) for value in values if isfinite(value)]
     is_whole = bool(there) and all(value.is_integer() for value in there)
-    if feature.kind == "real" and is_whole:
+    if feature.kind == "real" and is_whole and feature.decimals is None:
         lines[0] += '  # all values are whole numbers: "whole" would keep answers so'
     lines += ['#label = ""', '#unit = ""']
-    if feature.decimals:
-        lines.append(f"decimals = {feature.decimals}  # as in the table")
+    if feature.decimals is not None:
+        seen = "as in the table" if feature.decimals else "all values are whole numbers"
+        lines.append(f"decimals = {feature.decimals}  # {seen}")
     step = gcd(*(int(value) for value in there)) if is_whole else 1
     if step > _OWN_STEP:
         lines.append(f"#step = {step}  # all values are multiples of {step}")
     elif feature.kind == "whole":
         lines.append("#step = 1")
-    elif not feature.decimals:
+    elif feature.decimals is None:
         lines.append("#decimals = 2")
     found = sorted(set(there))
     if 1 < len(found) <= _FEW_VALUES < len(there) and not _are_counted(found):

@@ -18,9 +18,7 @@ from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.conventions import Share
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
-from counterlvq.problem.grammar import Least, parse
 from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
-from counterlvq.tables.reference import LEAST_SHARE
 from counterlvq.visible import shown_text
 
 __all__ = [
@@ -213,9 +211,9 @@ def explainer_from(
             aside=True,
         )
     features = model.features if columns is None else _described(model, columns)
-    if least is None:
-        least = 0.0 if anywhere or model.reference is None else LEAST_SHARE
-    trifles = _least_changes(model, features, least, constraint)
+    if least is None and (anywhere or model.reference is None):
+        least = 0.0
+    trifles = _least_changes(model, features, least)
     by_deviations = cost == "mad" or (
         cost is None and (reference is not None or model.reference is not None)
     )
@@ -250,25 +248,24 @@ def explainer_from(
 
 
 def _least_changes(
-    model: Model, features: clvq.Features, share: float, constraint: tuple[str, ...]
+    model: Model, features: clvq.Features, share: float | None
 ) -> list[clvq.MinChange]:
-    """Leave trifles out, but where the user says what one is."""
-    if not share:
+    """Leave trifles out; the explainer drops what the user says otherwise."""
+    if share == 0:
         return []
     if model.reference is None:
         raise click.UsageError(
             "--least is a share of typical deviations, and the model file has no summary of its "
             "training table. Train it again, or say --constraint 'if a changes then by at least 5'."
         )
-    said = {parsed.feature for parsed in map(parse, constraint) if isinstance(parsed, Least)}
-    found = model.reference.least_changes(features, share)
+    found = model.reference.least_changes(features, *([] if share is None else [share]))
     # Columns that the model sees through a function are changed as it sees them.
     links = model.table_map.links if isinstance(model, clvq.TableModel) else ()
-    said |= {f.name for f, link in zip(features, links, strict=False) if link is not None}
+    through = {f.name for f, link in zip(features, links, strict=False) if link is not None}
     return [
         clvq.MinChange(name, by, is_default=True)
         for name, by in found.items()
-        if name not in said and features[name].change != "freeze"
+        if name not in through and features[name].change != "freeze"
     ]
 
 

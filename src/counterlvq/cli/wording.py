@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import click
@@ -12,8 +12,7 @@ from counterlvq.cli.conventions import Count
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
 from counterlvq.files import read_within
-from counterlvq.presentation.wording import DATES, NUMBERS, PLAIN, Wording
-from counterlvq.problem.saying import plain_words
+from counterlvq.presentation.wording import DATES, NUMBERS, Wording
 from counterlvq.visible import shown_text
 
 __all__ = ["sentence_options", "wording_from", "wording_options"]
@@ -144,23 +143,18 @@ def wording_from(model: Model, explainer: clvq.Explainer | None = None) -> Wordi
     if "outcome" in said:
         said["outcome"] = {label_from(model, text): words for text, words in said["outcome"]}
     if "rules" in said:
-        known = () if explainer is None else explainer.constraints
-        said["rules"] = {
-            _rule_from(text, known, model.features): words for text, words in said["rules"]
-        }
+        said["rules"] = {_rule_from(text, explainer): words for text, words in said["rules"]}
     return Wording(**said)
 
 
-def _rule_from(
-    text: str, known: Sequence[clvq.Constraint | str], features: clvq.Features
-) -> clvq.Constraint | str:
+def _rule_from(text: str, explainer: clvq.Explainer | None) -> clvq.Constraint | str:
     """Find the constraint that was written so, or that texts say so."""
-    spoken = {plain_words(item, features, PLAIN.value): item for item in known}
-    written = {str(item): item for item in known}
-    found = written.get(text, spoken.get(text))
-    if found is None:
-        shown = "; ".join(map(shown_text, spoken)) or "none"
-        raise click.UsageError(
-            f"--rule is about {text!r}, which is no rule of this question; expected one of: {shown}"
-        )
-    return found
+    known = () if explainer is None else explainer.constraints
+    spoken = () if explainer is None else explainer.spoken_constraints
+    for item, words in zip(known, spoken, strict=True):
+        if text in (str(item), words):
+            return item
+    shown = "; ".join(map(shown_text, spoken)) or "none"
+    raise click.UsageError(
+        f"--rule is about {text!r}, which is no rule of this question; expected one of: {shown}"
+    )

@@ -24,9 +24,11 @@ from counterlvq.markup.columns import features_card
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.presentation.setting import setting_facts
+from counterlvq.presentation.wording import PLAIN
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.saying import plain_words
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.confident import verified
 from counterlvq.questions.ranges import Ranges, ranges_of
@@ -113,7 +115,7 @@ class Explainer(OneRow):
       income        1   2.26   +1.26
       1 feature unchanged
       cost    1.26 (1.25 before rounding)
-      proof   no counterfactual costs less than 1.24999 (gap ...)
+      proof   no counterfactual costs less than 1.24999... (gap ...)
     """
 
     def __init__(
@@ -406,6 +408,19 @@ class Explainer(OneRow):
         with np.errstate(all="ignore"):
             checked = plain_copy(certificate) if tree is None else tree
             return float(checked.lower_bound(question, cost, self.margin or 0.0))
+
+    @property
+    def spoken_constraints(self) -> tuple[str, ...]:
+        """The constraints in words, as texts say them.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["age"])
+        >>> clvq.Explainer(model, constraints=[clvq.Increase("age")]).spoken_constraints
+        ('no decrease of age',)
+        """
+        return tuple(plain_words(c, self.features, PLAIN.value) for c in self.constraints)
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.

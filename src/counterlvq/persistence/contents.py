@@ -56,7 +56,7 @@ from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.gaps import Fills
 from counterlvq.tables.reference import Reference
-from counterlvq.types import Meaning
+from counterlvq.types import Kind, Meaning
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
@@ -138,23 +138,21 @@ def contents_of(
 
 
 def _as_in(reference: Any, model: PrototypeModel | TableModel) -> Features | None:
-    """Take from a table what nobody has said of columns of numbers: kinds and decimals."""
+    """Take from a table what nobody has said of columns of numbers: which are whole, or dates.
+
+    Decimals stay open: a model that is loaded in Python may be asked without least changes.
+    """
     frame = as_frame(settled(reference))
     if frame is None:
         return None
     links = model.table_map.links if isinstance(model, TableModel) else ()
-    free = {f.name for f, link in zip(model.features, links, strict=False) if link is not None}
+    # What is seen through a function has no steps of its own.
+    through = {f.name for f, link in zip(model.features, links, strict=False) if link is not None}
     plain = [f.name for f in model.features if f == Feature(f.name) and f.name in frame.names]
-    found = {
-        f.name: f
-        for names, decimals in (
-            ([name for name in plain if name not in free], "seen"),
-            ([name for name in plain if name in free], None),
-        )
-        for f in Features.from_frame(frame, names, ranges=None, decimals=decimals)
-        if f.is_number
-    }
-    return Features(found.get(feature.name, feature) for feature in model.features)
+    names = [name for name in plain if name not in through]
+    found = Features.from_frame(frame, names, ranges=None, decimals="seen")
+    stepped = {f.name: f for f in found if f.kind in (Kind.WHOLE, Kind.DATE)}
+    return Features(stepped.get(feature.name, feature) for feature in model.features)
 
 
 def _fitting(features: Features, model: PrototypeModel) -> Features:

@@ -46,8 +46,7 @@ def save(
         median absolute and the standard deviation, quantiles and the shares of levels. No row of
         it does, and the extreme quantiles are those of at least ten rows. The command
         `counterlvq explain` takes its cost, its ranges and its least changes from there. Of columns
-        of numbers of which nothing is said, a DataFrame also says what they are: whole numbers,
-        dates, decimals.
+        of numbers of which nothing is said, a DataFrame also says which are whole numbers or dates.
 
     Examples
     --------

@@ -428,18 +428,14 @@ def _told(table_map: TableMap, features: Any) -> TableMap:
     if isinstance(features, Features):
         return table_map.described(features)
     # What an encoder has seen it knows better than the dtype of a column.
-    numeric = [part for part in table_map.parts if isinstance(part, NumericPart)]
+    names = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
     table = as_frame(settled(features))
     if table is None:
         raise InvalidInputError(
             f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
             f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
         )
-    # What is seen through a function has no steps of its own.
-    free = [part.column for part in numeric if part.link is not None]
-    others = [part.column for part in numeric if part.link is None]
-    found = (*Features.from_frame(table, others), *Features.from_frame(table, free, decimals=None))
-    return table_map.described(Features(found))
+    return table_map.described(Features.from_frame(table, names))
 
 
 @final

@@ -257,10 +257,14 @@ def least_changes(X: Any, share: float = LEAST_SHARE) -> list[Constraint]:
         rows = matrix_with_gaps("X", X)
         features = Features.numbered(rows.shape[1])
         found = Reference.of(rows).least_changes(features, number)
-        return [MinChange(features.position(name), by) for name, by in found.items()]
-    features = Features.from_frame(X, ranges=None)
+        return [MinChange(features.position(name), _short(by)) for name, by in found.items()]
+    features = Features.from_frame(X, ranges=None, decimals="seen")
     found = Reference.of(X, features).least_changes(features, number)
-    return [MinChange(name, by) for name, by in found.items()]
+    return [MinChange(name, _short(by)) for name, by in found.items()]
+
+
+def _short(value: float) -> float:
+    return int(value) if value.is_integer() else value
 
 
 def _checked_shares(quantiles: tuple[float, float]) -> tuple[float, float]:

@@ -442,7 +442,7 @@ class Features:
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
         ranges: Mapping[str, tuple[Any, Any]] | str | None = "seen",
-        decimals: Mapping[str, int] | str | None = "seen",
+        decimals: Mapping[str, int] | str | None = None,
         labels: Mapping[str, str] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
@@ -453,10 +453,8 @@ class Features:
         categorical, with the levels of the dtype where it has its own and the distinct values
         of the column otherwise. The range of a column of numbers is the one that is seen in it,
         if it holds different values: from the lowest to the highest value that ten rows reach, or
-        the least to the largest in a table of fewer than twenty. Where twenty rows or more have a
-        float and none has more than six decimals, these are the decimals of the column; whole
-        ones among gaps are whole numbers. Missing values are passed over, and a warning says how
-        many. Whatever a table does not say can be added.
+        the least to the largest in a table of fewer than twenty. Missing values are passed over;
+        a warning says how many. Whatever a table does not say can be added.
 
         Parameters
         ----------
@@ -465,9 +463,12 @@ class Features:
             The columns to describe; all of them by default.
         kinds, levels, steps, units, labels : mapping from name to value, optional
             As the arguments of `Feature`.
-        decimals : "seen", None, or mapping from name to number
-            Those that are seen in the table (the default) of columns of which neither the kind
-            nor the step is given, none, or those that are listed and no others.
+        decimals : None, "seen", or mapping from name to number
+            None (the default), those that are seen in the table, or those that are listed. Seen
+            they are in columns of which neither the kind nor the step is given, where twenty rows
+            or more have a float and none has more than six decimals; whole ones among gaps are
+            whole numbers. They go well with `least_changes`: what a grid leaves over is made up
+            for by small changes of other columns.
         ranges : "seen", None, or mapping from name to pair (lower, upper)
             The ranges that are seen in the table (the default), none, or those that are listed
             and no others; None in a pair is an open end.

@@ -39,8 +39,8 @@ __all__ = [
 LEVEL_WEIGHT = 2.0
 # The least change that people are told of, as a share of the typical deviation.
 LEAST_SHARE = 0.1
-# What the last decimal of a number is worth, as a share of the same.
-_FINEST = 1e-4
+# How often the last decimal of a number goes into the same, at the least.
+_FINEST = 10_000
 
 
 @final
@@ -212,7 +212,7 @@ class Reference:
             if f.is_real and f.name in self and self[f.name].is_number
         }
         found = {
-            name: max(0, -floor(log10(_FINEST * unit))) for name, unit in units.items() if unit > 0
+            name: max(0, -floor(log10(unit / _FINEST))) for name, unit in units.items() if unit > 0
         }
         return features.refined(
             decimals={name: count for name, count in found.items() if count <= MOST_DECIMALS}
@@ -297,11 +297,11 @@ def _round_number(value: float) -> float:
     >>> [_round_number(value) for value in (1234.0, 0.0499, 5.0, 0.0)]
     [1000.0, 0.02, 5.0, 0.0]
     """
-    if not 1e-12 < value < 1e15:
+    if not 0 < value < inf:
         return 0.0
     power = floor(log10(value))
     sizes = (float(f"{digit}e{power + up}") for up in (1, 0, -1) for digit in (5, 2, 1))
-    return next(size for size in sizes if size <= value)
+    return next((size for size in sizes if size <= value), 0.0)
 
 
 def _first_above_zero(*units: float | None) -> float:
