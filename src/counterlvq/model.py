@@ -321,7 +321,6 @@ class PrototypeModel:
         Examples
         --------
         >>> from counterlvq.types import Meaning, Response, Scores
-        from counterlvq.visible import shown_repr
         >>> scores = Meaning("class", Scores.SHIFTED)
         >>> model = PrototypeModel([[0.0], [4.0]], ["no", "yes"], meaning=scores)
         >>> model.require_distances("relative similarity")
