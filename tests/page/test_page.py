@@ -250,6 +250,21 @@ def test_keyboard_is_enough(browser, service) -> None:
 
 
 @needs_browser
+def test_axe_finds_nothing(browser, service) -> None:
+    browser.open(service.address)
+    browser.until("document.querySelector('.way')")
+    browser.click("#check")
+    browser.until("document.querySelector('.verdict.verified')")
+    assert browser.findings() == []
+    browser.darken()
+    assert browser.findings() == []
+    for name in ("income", "savings", "age"):
+        browser.click(f"[data-feature={name}] .lock")
+    browser.until("document.querySelectorAll('.stuck .lift').length === 3")
+    assert browser.findings() == []
+
+
+@needs_browser
 def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
     phone = Browser(360, 800)
     try:
@@ -260,6 +275,7 @@ def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
         assert nameless == 0
         assert phone.run("document.querySelectorAll('h1').length") == 1
         assert "See the answer" in phone.text("#jump")
+        assert phone.findings() == []
         assert phone.console == []
     finally:
         phone.close()

@@ -13,6 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import axe_core_python
+
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -127,6 +130,16 @@ class Browser:
             text = {"text": " "} if key == " " and kind == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=kind, key=key,
                      windowsVirtualKeyCode=codes[key], **text)  # fmt: skip
+
+    def findings(self) -> list[str]:
+        """What axe-core finds of use to nobody who reads by ear or by keyboard."""
+        self.run(f"{AXE.read_text(encoding='utf-8')}; 0")
+        return self.run("""axe.run().then((told) => told.violations.flatMap((one) => one.nodes.map(
+            (node) => `${one.impact} ${one.id}: ${node.html}`)))""")
+
+    def darken(self) -> None:
+        dark = {"name": "prefers-color-scheme", "value": "dark"}
+        self.ask("Emulation.setEmulatedMedia", features=[dark])
 
     def picture(self, path: Path) -> None:
         shot = self.ask("Page.captureScreenshot", captureBeyondViewport=True)

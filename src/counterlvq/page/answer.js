@@ -25,7 +25,7 @@ export function changes(answer, model, values) {
       el("td", { class: "bars" }, bars(feature, answer, change)));
   });
   const heads = ["feature", "before", "after", "changes"].map((key) => el("th", { scope: "col" }, say(key)));
-  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": say("answerTitle") },
+  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": say("changesTable") },
     el("table", { class: "values" }, el("thead", {}, el("tr", {}, heads, el("td"))), el("tbody", {}, rows)));
 }
 

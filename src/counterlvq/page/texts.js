@@ -32,6 +32,7 @@ export const TEXTS = {
   before: "now",
   after: "then",
   changes: "change",
+  changesTable: "Values now and then",
   newLevel: "new",
   nothing: "Nothing needs to change.",
   othersTitle: "Other ways to the same goal",
