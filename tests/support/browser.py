@@ -16,6 +16,7 @@ from typing import Any
 import axe_core_python
 
 AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
+ANSWERED = "document.querySelector('#answer .badge, .error:not(:empty), #problem *')"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -90,11 +91,11 @@ class Browser:
         elif told.get("method") == "Runtime.consoleAPICalled":
             self.console.append(json.dumps(given["args"])[:500])
 
-    def open(self, address: str) -> None:
+    def open(self, address: str, until: str = ANSWERED) -> None:
         # A page that differs behind the # only is not loaded again by itself.
         self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=address)
-        self.until("document.querySelector('#answer .badge, .error:not(:empty), #problem *')")
+        self.until(until)
 
     def run(self, script: str) -> Any:
         """Value of an expression on the page."""

@@ -67,6 +67,8 @@ export const TEXTS = {
   noCertificate: "There is no certificate format for this kind of model.",
   save: "Save the certificate",
   saveWarning: "The certificate holds the model. If its prototypes are rows of training data, hand it out as you would those.",
+  filter: "Find rows",
+  filtered: "{count} of {all} rows",
   link: "Copy a link to this",
   copied: "Copied",
   print: "Print",
