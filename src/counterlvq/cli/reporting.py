@@ -105,7 +105,7 @@ def report(
     whole = with_typed_cells(read_table(table), loaded.features)
     chosen = _chosen(len(whole), rows, limit)
     explainer = explainer_from(loaded, whole, **question)
-    wish, wording = targets_from(loaded, target), wording_from(loaded)
+    wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     some = whole.iloc[list(chosen)]
     batch = explainer.explain_batch(
         some, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows

@@ -130,7 +130,7 @@ def report_html(
             f"explainer is {told(explainer)}; expected the Explainer that gave the answers. It "
             f"comes first, the answers second."
         )
-    wording = Wording(**(text or {}))
+    wording = Wording(**(text or {})).checked(explainer.model.classes.tolist())
     if pictures:
         require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
     column = names if isinstance(names, str) else None
@@ -146,7 +146,7 @@ def report_html(
         )
         for cf, name in zip(cfs[:limit], called, strict=False)
     ]
-    return page(title, read_summary(explainer, cfs), sections)
+    return page(title, read_summary(explainer, cfs, wording), sections)
 
 
 def _has_plane(explainer: Explainer, cf: Counterfactual) -> bool:
