@@ -111,6 +111,9 @@ DEFINITE_PIVOT = 1e-12
 # rounding can blur at the prototype that is to win, and at most for MOST_BLURS times that.
 SHARE_OF_LEAD = 2.0**-24
 MOST_BLURS = 2.0**8
+# Above this share of the lead a margin is seen in the gap. It is then no more than the rounding of
+# differences of distances asks for, in which nothing counts that prototypes share.
+UNSEEN_SHARE = 2.0**-22
 # An answer with a confidence aims at so much more than it has to have, as a share of the scores
 # that meet: what is computed of it is rounded.
 CONFIDENT_CUSHION = 2.0**-34
