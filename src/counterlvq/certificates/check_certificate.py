@@ -1847,6 +1847,8 @@ class Verdict:
 class Certificate:
     """The header of a file, and what every line is checked against."""
 
+    asks = Asked
+
     def __init__(self, header: Any, apart: Any = None, seconds: float = 600.0) -> None:
         self.seconds, clock = seconds, Clock(seconds)
         if isinstance(header, dict) and header.get("format") != FORMAT:
@@ -1881,7 +1883,7 @@ class Certificate:
                 raise Refused(f"the answer's {key} does not go with its status")
         question.row(answer["row"] or told["input"])
         x, target, clock = question.row(told["input"]), set(told["target"]), Clock(self.seconds)
-        return told, Asked(question, x, target, told.get("told", False), clock)
+        return told, self.asks(question, x, target, told.get("told", False), clock)
 
     def shown(self, item: Any) -> Verdict:
         """Say what one line proves, whatever it claims of its bound."""

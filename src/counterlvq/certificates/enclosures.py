@@ -17,7 +17,7 @@ from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
-from counterlvq.programs.proof_data import cost_limits
+from counterlvq.programs.proof_data import limits_within
 
 __all__ = ["around", "limits_of", "moved", "right_sides", "within_rows"]
 
@@ -97,7 +97,7 @@ def around(quadric: QuadraticCondition) -> Box:
     room = length * length * (1.0 + n)
     if not np.isfinite(room) or not np.isfinite(center).all():
         return everything
-    limits = cost_limits(np.zeros(center.size), quadric.G, room)
+    limits = limits_within(np.zeros(center.size), quadric.G, room)
     slack = 2.0 * UNIT * (np.abs(center) + np.where(np.isfinite(limits), limits, 0.0))
     return Box(center - limits - slack, center + limits + slack)
 
