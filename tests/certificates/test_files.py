@@ -676,6 +676,40 @@ def test_boxes_around_quadratic_constraints_are_those_of_the_checker() -> None:
         np.testing.assert_allclose([float(end) for end in ends], sides, rtol=1e-9)
 
 
+def test_vectors_that_a_singular_cost_limits() -> None:
+    """``(a'delta)^2 <= stretch delta'M delta``, and `a` is the vector that was told."""
+    rng, clock = np.random.default_rng(0), checker.Clock(60.0)
+    for n, rank in ((2, 1), (4, 2), (4, 3), (3, 3)):
+        factor = rng.integers(-3, 4, size=(rank, n))
+        M, told_vector = factor.T @ factor, rng.integers(-9, 10, size=rank) @ factor
+        terms = {(i, j): Fraction(int(M[i, j])) * (1 if i == j else 2)
+                 for i in range(n) for j in range(i, n) if M[i, j]}  # fmt: skip
+        inverse = checker.Inverse(terms, n)
+        a, stretch = inverse.drawn([Fraction(int(t)) for t in told_vector], clock)
+        np.testing.assert_allclose([float(t) for t in a], told_vector, atol=1e-12)
+        for delta in rng.integers(-9, 10, size=(50, n)):
+            along = sum(t * int(d) for t, d in zip(a, delta, strict=True))
+            assert along**2 <= stretch * int(delta @ M @ delta)
+
+
+@pytest.mark.slow
+def test_costs_that_limit_no_column_alone_are_proved_in_files(tmp_path: Path) -> None:
+    """Only the difference of two columns without an end costs something."""
+    omegas = [[[0.001, 0], [1, 0.5]], [[0.001, 0], [0, 0.5]], [[0.5, 1], [-1, 1]]]
+    W = [[0.8, 1000002.0], [1.3, 1000000.0], [0.2, 1000003.0]]
+    features = clvq.Features([clvq.Feature("a", upper=3.0, decimals=1), clvq.Feature("b", "whole")])
+    explainer = clvq.Explainer(
+        clvq.PrototypeModel(W, list("nny"), omegas, ["a", "b"]),
+        clvq.Mahalanobis([[1.0, -1.0], [-1.0, 1.0]]), ["a != 0.1"], features=features,
+    )  # fmt: skip
+    cf = explainer.explain([0.0, 1000000.0], target="y")
+    path = tmp_path / "flat.jsonl"
+    clvq.save_certificate(cf, path, explainer)
+    assert cf.status is Status.OPTIMAL
+    assert parts(path)[1]["answer"]["status"] == "optimal"
+    assert told(path)[0].startswith("VERIFIED 2 cost 4.41")
+
+
 def test_a_multiplier_that_is_corrected_to_nothing_wins_no_tie(tmp_path: Path) -> None:
     """One open column, and a proof that says nothing: from 0 to beyond 2 there is a way."""
     model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
