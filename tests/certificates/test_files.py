@@ -659,11 +659,12 @@ def test_quick_checks_take_a_proof_by_its_words(kind: str, tmp_path: Path) -> No
     assert False in seen
 
 
-def test_boxes_around_quadratic_constraints_are_those_of_the_checker() -> None:
+@pytest.mark.parametrize("rows", [[], ["x0 <= 0.9 * x1 + 26.65", "x1 <= 0.9 * x0 - 24"]])
+def test_boxes_of_local_metrics_are_those_of_the_checker(rows: list[str]) -> None:
     """The points of tangency in a file serve the boxes that the checker derives."""
     model = clvq.PrototypeModel([[0, 1], [15, 0.5]], ["no", "yes"], [[[1, 0.2]], [[0.3, 1]]])
     near = clvq.Quadratic(np.diag([0.01, 1.0]), 2.79, center=[10, 0])
-    explainer = clvq.Explainer(model, clvq.Euclidean(), [near])
+    explainer = clvq.Explainer(model, clvq.Euclidean(), [near, *rows])
     row = np.array([29.5, -0.64])
     header = checker.Certificate(
         written.exact(written.Writer(explainer, "a test").header(apart=False))

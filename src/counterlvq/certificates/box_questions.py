@@ -18,7 +18,14 @@ import numpy as np
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.certificates.duality import exact_rivals
-from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
+from counterlvq.certificates.enclosures import (
+    around,
+    limits_of,
+    moved,
+    right_sides,
+    within_rows,
+    within_rows_in_turn,
+)
 from counterlvq.certificates.exact_boxes import contradicts_exactly
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
@@ -226,7 +233,7 @@ class BoxQuestion:
     def _narrowed(self, box: Box) -> Box:
         """Keep what the linear conditions leave, and end sides on the grid."""
         if self.template.is_continuous:
-            return within_rows(self.convex, box)
+            return within_rows_in_turn(self.convex, box)
         for _ in range(_GRID_SWEEPS):
             before = box
             box = self._on_grid(box)
