@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.counting import AtMost
     from counterlvq.problem.implications import If
     from counterlvq.problem.quadratic import Quadratic
-    from counterlvq.problem.seen import within_data
+    from counterlvq.problem.seen import least_changes, within_data
     from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.alternatives import Alternatives
     from counterlvq.questions.ranges import Ranges
@@ -123,6 +123,7 @@ __all__ = [
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",
@@ -166,7 +167,7 @@ _HOMES = {
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),
-    "problem.seen": ("within_data",),
+    "problem.seen": ("least_changes", "within_data"),
     "problem.weights": ("mad_weights",),
     "questions.alternatives": ("Alternatives",),
     "questions.ranges": ("Ranges",),

@@ -57,6 +57,13 @@ class Writer:
     lowered: list[int] = field(default_factory=list)  # lines that claim less than the answer did
     _written: int = 0
 
+    @classmethod
+    def of(cls, explainer: Explains) -> Writer:
+        """Writer of this version of the package."""
+        from counterlvq import __version__
+
+        return cls(explainer, f"counterlvq {__version__}")
+
     @cached_property
     def model(self) -> Values:
         """What the model computes."""
@@ -120,6 +127,13 @@ class Writer:
         if isinstance(question, CountedQuestion):
             question = question.holding(frozenset())
         return Told(question, numbering_of(view), view.asked.margin or 0.0)
+
+    def text(self, cf: Counterfactual) -> str | None:
+        """Write one answer as text; None where there is no format for it."""
+        try:
+            return text_of(self.line(cf))
+        except NotSupportedError:
+            return None
 
     def _refuse_gaps(self, cf: Counterfactual) -> None:
         """Refuse inputs of which nothing is claimed."""
