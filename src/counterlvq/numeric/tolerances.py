@@ -50,6 +50,9 @@ LEAST_SPLIT = 2.0**-900
 # The minimum of a quadratic function is known no better than this, in its units and for changes
 # of size 1: a value below becomes no claim.
 TINY_MINIMUM = 1e-200
+# How much more than needed a sum is shifted by where `check_certificate` is not to show less: it
+# guesses, and takes up to an eighth more. Too much sends a box to rational numbers.
+MORE_SHIFT = 1.25
 # Multipliers beyond HUGE are noise from a failed solver, and their products could overflow; those
 # below FAINT could underflow. Neither is charged, which is always allowed: a weaker bound.
 HUGE = 1e100
