@@ -247,8 +247,9 @@ class Search:
         if margin <= UNSEEN_SHARE * behind:
             return margin
         # Distances are large beside their differences: what they share is no reason for a margin.
-        finest = cells.lead_rounding(self.question.x, prototype)
-        return min(margin, max(SHARE_OF_LEAD * behind, finest))
+        finest = max(SHARE_OF_LEAD * behind, cells.lead_rounding(self.question.x, prototype))
+        # Without any, a cell that only ties are in would not be empty.
+        return min(margin, finest) if finest > 0.0 else margin
 
     def _attempt(self, prototype: int, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""
