@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.counting import AtMost
     from counterlvq.problem.implications import If
+    from counterlvq.problem.largest import Chebyshev
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.seen import within_data
     from counterlvq.problem.weights import mad_weights
@@ -76,6 +77,7 @@ __all__ = [
     "BatchSummary",
     "Bounds",
     "Change",
+    "Chebyshev",
     "Confidence",
     "Constraint",
     "ConstraintSyntaxError",
@@ -163,6 +165,7 @@ _HOMES = {
         "MinChange", "OneOf",
     ),
     "problem.counting": ("AtMost",),
+    "problem.largest": ("Chebyshev",),
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.quadratic": ("Quadratic",),

@@ -87,7 +87,8 @@ def save_lines(
     """Write many answers to one file, or to a folder in the format of VIPR."""
     from counterlvq import __version__
 
-    writer = Writer(explainer, f"counterlvq {__version__}")
+    writer = Writer(explainer.for_files(), f"counterlvq {__version__}")
+    answers = (explainer.as_filed(cf) if isinstance(cf, Counterfactual) else cf for cf in answers)
     if vipr:
         save_folder(writer, answers, path)
         return

@@ -35,6 +35,7 @@ from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import outside_of
@@ -48,6 +49,13 @@ from counterlvq.questions.confident import (
     parts_of,
 )
 from counterlvq.questions.counted import counted_answer, counted_question
+from counterlvq.questions.largest import (
+    exact_height,
+    heightened,
+    largest_change,
+    narrowed,
+    widened,
+)
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
@@ -82,6 +90,7 @@ class OneRow:
     _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
     _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
+    _wide: Kept[str, Any]  # the explainer with one more column, for the largest change
 
     def _make_sure(self, confidence: Confidence | None, margin: float | None) -> None:
         """Keep how sure the model has to be of an answer."""
@@ -103,7 +112,7 @@ class OneRow:
         put = partial(object.__setattr__, self)
         put("cost", checked_cost(cost))
         put("_source", source_of(model, features, self.cost, threshold))
-        if isinstance(self.cost, Manhattan):
+        if isinstance(self.cost, Manhattan | Chebyshev):
             put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)
         put("features", self._source.features)
@@ -118,6 +127,7 @@ class OneRow:
         put("_views", Kept(_MOST_VIEWS))
         put("_parts", Kept(_MOST_VIEWS))
         put("_held", Kept(_MOST_VIEWS))
+        put("_wide", Kept(1))
         put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
@@ -147,6 +157,11 @@ class OneRow:
             whole: Any = self  # an Explainer, of which this class is a part
             if self.confidence is not None:
                 return confident_answer(whole, self.confidence, row, target)
+            if self.prices.takes_largest:
+                wide = self.with_height
+                wider = np.append(row, 0.0)
+                found = wide._answer(wider, target, push, progress, find_clash=find_clash)
+                return narrowed(whole, wide, found)
             if self.limits:
                 return counted_answer(whole, row, target, find_clash=find_clash)
             return self._searched(row, target, push, progress, find_clash)
@@ -197,7 +212,30 @@ class OneRow:
     @property
     def is_ordinary(self) -> bool:
         """Whether one search answers, and no union or tree of them."""
-        return self.confidence is None and not self.limits
+        return not (self.confidence or self.limits or self.prices.takes_largest)
+
+    def for_files(self) -> OneRow:
+        """Return the explainer whose question a file can state."""
+        wide: OneRow = self.with_height if self.prices.takes_largest else self
+        return wide
+
+    def as_filed(self, cf: Counterfactual) -> Counterfactual:
+        """Return an answer as an answer to that question."""
+        if not self.prices.takes_largest or cf.status is Status.INVALID:
+            return cf
+        height = exact_height(self.prices, cf) if cf.status.has_answer else np.nan
+        filed = widened(cf, cf.original_values, height)
+        return (
+            replace(filed, cost=height, features=self.with_height.features)
+            if cf.status.has_answer
+            else filed
+        )
+
+    @property
+    def with_height(self) -> Any:
+        """The explainer that asks for the least of largest changes, with one more column."""
+        whole: Any = self
+        return self._wide.get("", lambda: (heightened(whole), 1))
 
     def holding(self, held: frozenset[int], time_limit: float | None) -> Self:
         """Return an explainer without limits on how many features change, but with some held."""
@@ -217,6 +255,10 @@ class OneRow:
         self, row: Floats, target: tuple[Any, ...]
     ) -> Question | BoxQuestion | CountedQuestion:
         """State what is asked about a row, for whoever checks its answer."""
+        if self.prices.takes_largest:
+            asked: Question | BoxQuestion | CountedQuestion
+            asked = self.with_height.question_for(np.append(row, 0.0), target)
+            return asked
         if self.limits:
             whole: Any = self
             return counted_question(whole, row, target)
@@ -241,7 +283,7 @@ class OneRow:
         """Return an explainer that asks something else."""
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
-        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS)}
+        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
@@ -263,6 +305,8 @@ class OneRow:
             x, y = view.inner(row), view.inner(shown)
             judged = view.rules.judged(y[None, :], x[None, :])
             cost = float(judged.cost[0])
+            if self.prices.takes_largest:
+                cost = largest_change(view, row, shown)[0]
             if not cost <= most:
                 return False, cost
             target_mask = wished_prototypes(view.model, target, -1)

@@ -18,6 +18,7 @@ from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Manhattan
 from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
@@ -138,7 +139,7 @@ def _facts(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[
     below = "no counterfactual below"
     if cf.status is Status.UNKNOWN:
         return (Fact(below, wording.number(bound_text(cf.lower_bound))),)
-    unit = explainer.cost.unit if isinstance(explainer.cost, Manhattan) else ""
+    unit = explainer.cost.unit if isinstance(explainer.cost, Manhattan | Chebyshev) else ""
     name = f"cost, in {unit}" if unit else "cost"
     printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
     texts = (name, printed.cost), (below, printed.bound), ("gap", printed.gap)

@@ -13,6 +13,7 @@ from counterlvq.explainer import Explainer
 from counterlvq.presentation.numbers import rough_text
 from counterlvq.presentation.wording import plural
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.seen import AsSeen
 from counterlvq.report.content import LONGEST, Fact, words_of
 from counterlvq.results import Counterfactual
@@ -140,5 +141,7 @@ def _distance_words(cost: Cost) -> str:
         return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"
     if isinstance(cost, Mahalanobis):
         return f"squared generalised distance, by a matrix of {len(cost.matrix)} features"
+    if isinstance(cost, Chebyshev):
+        return "largest of all changes" + (f", in {shown_text(cost.unit)}" if cost.unit else "")
     known = {Manhattan: "Manhattan distance", Euclidean: "squared Euclidean distance"}
     return known.get(type(cost)) or shown_repr(cost, LONGEST)
