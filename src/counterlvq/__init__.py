@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.counting import AtMost
     from counterlvq.problem.implications import If
     from counterlvq.problem.largest import Chebyshev
+    from counterlvq.problem.plausibility import Plausible
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.seen import within_data
     from counterlvq.problem.weights import mad_weights
@@ -105,6 +106,7 @@ __all__ = [
     "Noise",
     "NotSupportedError",
     "OneOf",
+    "Plausible",
     "Probability",
     "Progress",
     "PrototypeModel",
@@ -168,6 +170,7 @@ _HOMES = {
     "problem.largest": ("Chebyshev",),
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
+    "problem.plausibility": ("Plausible",),
     "problem.quadratic": ("Quadratic",),
     "problem.seen": ("within_data",),
     "problem.weights": ("mad_weights",),

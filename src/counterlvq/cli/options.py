@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import counterlvq as clvq
 from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.conventions import Share
+from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
 from counterlvq.visible import shown_text
@@ -101,6 +102,9 @@ _FREEZE = click.option(
 _AT_MOST = click.option(
     "--at-most", type=click.IntRange(0), metavar="N", help="Change no more than N features."
 )
+_PLAUSIBLE = click.option(
+    "--plausible", metavar="TABLE", help="Answer within what these rows of a class look like."
+)
 _CONFIDENCE = click.option(
     "--confidence",
     type=_confidence,
@@ -155,7 +159,15 @@ bad_rows_option = click.option(
 def question_options(command: F) -> F:
     """Add the options by which a question is asked."""
     for option in reversed(
-        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _FREEZE, _AT_MOST, *_RULES_AND_LIMITS)
+        (
+            _TARGET,
+            _CONFIDENCE,
+            *_COSTS_AND_COLUMNS,
+            _FREEZE,
+            _AT_MOST,
+            _PLAUSIBLE,
+            *_RULES_AND_LIMITS,
+        )
     ):
         command = option(command)
     return command
@@ -185,6 +197,7 @@ def explainer_from(
     freeze: tuple[str, ...] = (),
     at_most: int | None = None,
     confidence: clvq.Confidence | None = None,
+    plausible: str | None = None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
     if reference is not None and cost not in (None, "mad"):
@@ -203,6 +216,7 @@ def explainer_from(
     if model.reference is not None and not anywhere:
         features = _with_ranges(model.reference.described(features), bounds)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
+    likely = [] if plausible is None else [_likely(plausible, model, features)]
     few = [] if at_most is None else [clvq.AtMost(at_most)]
     prices = dict(switch)
     if len(prices) < len(switch):
@@ -213,12 +227,21 @@ def explainer_from(
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*map(clvq.Freeze, freeze), *bounds, *seen, *constraint, *few],
+        constraints=[*map(clvq.Freeze, freeze), *bounds, *seen, *constraint, *few, *likely],
         method=method,
         time_limit=time_limit,
         features=features,
         confidence=confidence,
     )
+
+
+def _likely(path: str, model: Model, features: clvq.Features) -> clvq.Plausible:
+    """Fit where rows of each class lie, by what the model says of them."""
+    table = with_typed_cells(read_table(path), model.features)
+    labels = np.asarray(model.predict(table))
+    numbers = [feature.name for feature in features if feature.is_number]
+    known = [name for name in numbers if name in table.columns]
+    return clvq.Plausible.fit(table[known], labels)
 
 
 def _known(table: Any, features: clvq.Features) -> Any:

@@ -25,10 +25,12 @@ from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
-from counterlvq.questions.confident import verified
+from counterlvq.questions.plausible import plausible_in
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
+from counterlvq.questions.unions import verified
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
@@ -388,6 +390,9 @@ class Explainer(OneRow):
         if self.confidence is not None:
             return verified(self.parts_for(counterfactual.target), counterfactual)
         row = counterfactual.original_values
+        plausible = plausible_in(self.constraints)
+        if plausible is not None:
+            return self._verified_union(plausible, counterfactual)
         certificate, cost = counterfactual.certificate, counterfactual.cost
         if not self._source.coordinates.holds(row) or not isinstance(cost, float):
             return 0.0
@@ -399,6 +404,13 @@ class Explainer(OneRow):
         with np.errstate(all="ignore"):
             checked = plain_copy(certificate) if tree is None else tree
             return float(checked.lower_bound(question, cost, self.margin or 0.0))
+
+    def _verified_union(self, plausible: Plausible, counterfactual: Counterfactual) -> float:
+        row, target = counterfactual.original_values, counterfactual.target
+        if not self._source.coordinates.holds(row):
+            return 0.0
+        parts = self.components_for(plausible, row, list(target))
+        return verified(parts, counterfactual) if parts else np.inf
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.

@@ -37,17 +37,12 @@ from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.level_prices import refuse_unpriced
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.programs.counts import CountLimit, within_limits
-from counterlvq.questions.confident import (
-    Part,
-    confident_answer,
-    confirmed_by,
-    margin_of,
-    parts_of,
-)
+from counterlvq.questions.confident import confident_answer, margin_of, parts_of
 from counterlvq.questions.counted import counted_answer, counted_question
 from counterlvq.questions.largest import (
     exact_height,
@@ -56,6 +51,8 @@ from counterlvq.questions.largest import (
     narrowed,
     widened,
 )
+from counterlvq.questions.plausible import components_of, plausible_answer, plausible_in
+from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
@@ -157,6 +154,10 @@ class OneRow:
             whole: Any = self  # an Explainer, of which this class is a part
             if self.confidence is not None:
                 return confident_answer(whole, self.confidence, row, target)
+            plausible = plausible_in(self.constraints)
+            if plausible is not None:
+                parts = self.components_for(plausible, row, target)
+                return plausible_answer(whole, plausible, parts, row, target)
             if self.prices.takes_largest:
                 wide = self.with_height
                 wider = np.append(row, 0.0)
@@ -212,7 +213,8 @@ class OneRow:
     @property
     def is_ordinary(self) -> bool:
         """Whether one search answers, and no union or tree of them."""
-        return not (self.confidence or self.limits or self.prices.takes_largest)
+        is_union = self.confidence is not None or plausible_in(self.constraints) is not None
+        return not (is_union or self.limits or self.prices.takes_largest)
 
     def for_files(self) -> OneRow:
         """Return the explainer whose question a file can state."""
@@ -273,6 +275,12 @@ class OneRow:
         whole: Any = self  # an Explainer, of which this class is a part
         return self._parts.get(key, lambda: (parts_of(whole, confidence, key), 1))
 
+    def components_for(self, plausible: Plausible, row: Floats, target: Any) -> list[Part]:
+        """Divide a question about plausible answers into ordinary ones, once for each wish."""
+        whole: Any = self
+        key = wish_of(whole, row, target).labels
+        return self._parts.get(key, lambda: (components_of(whole, plausible, key), 1))
+
     def asking_for(self, **changes: Any) -> Self:
         """Return an explainer with other constraints, margin or time limit, of the same model."""
         other = self._asking(**changes)
@@ -297,6 +305,9 @@ class OneRow:
         """
         if self.confidence is not None:
             return confirmed_by(self.parts_for(target), row, shown, most)
+        plausible = plausible_in(self.constraints)
+        if plausible is not None:
+            return confirmed_by(self.components_for(plausible, row, target), row, shown, most)
         changed = frozenset(np.flatnonzero(shown != row).tolist())
         if not within_limits(changed, self.limits):
             return False, np.inf

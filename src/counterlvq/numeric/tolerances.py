@@ -238,6 +238,9 @@ AT_THRESHOLD = 1e-5
 BROKEN_SHARE = 1e-9
 # What counts as dependent when a point is pulled into a cell, and when conditions are met.
 PULL_RANK = 1e-9
+# Columns, and directions of columns in units of their deviation, that vary by no more than this
+# share are taken to be fixed where ellipsoids are fitted: what is stated then is what holds.
+FLAT_DIRECTION = 1e-9
 REPAIR_RANK = 1e-12
 
 # --- Words and pictures: a sentence or a line becomes another one; numbers stay -------------------

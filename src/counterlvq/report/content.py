@@ -19,6 +19,7 @@ from counterlvq.problem.costs import Manhattan
 from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.largest import Chebyshev
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
@@ -231,6 +232,8 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
     y, x = cf.values, cf.original_values
     if isinstance(item, AsSeen | AtMost):
         return _leans_on_values(explainer, item, y, x)
+    if isinstance(item, Plausible):
+        return True  # a union, of which some part holds the answer
     has_grid = any(feature.grid is not None for feature in explainer.features)
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):
