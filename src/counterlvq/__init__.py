@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.plausibility import Plausible
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.seen import within_data
+    from counterlvq.problem.similarity import Drift, RelativeSimilarity
     from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.alternatives import Alternatives
     from counterlvq.questions.ranges import Ranges
@@ -88,6 +89,7 @@ __all__ = [
     "CounterlvqError",
     "DatasetSummary",
     "Decrease",
+    "Drift",
     "Euclidean",
     "Explainer",
     "Feature",
@@ -114,6 +116,7 @@ __all__ = [
     "Ranges",
     "Reasons",
     "Reference",
+    "RelativeSimilarity",
     "Robustness",
     "Status",
     "TableModel",
@@ -173,6 +176,7 @@ _HOMES = {
     "problem.plausibility": ("Plausible",),
     "problem.quadratic": ("Quadratic",),
     "problem.seen": ("within_data",),
+    "problem.similarity": ("Drift", "RelativeSimilarity"),
     "problem.weights": ("mad_weights",),
     "questions.alternatives": ("Alternatives",),
     "questions.ranges": ("Ranges",),

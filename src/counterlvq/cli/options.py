@@ -62,19 +62,23 @@ def _end(text: str, open_end: float) -> float | date:
 
 
 def _confidence(text: str) -> clvq.Confidence:
-    """Read how sure the model has to be, as in probability=0.9 or noise=0.1:linf."""
+    """Read how sure the model has to be, as in probability=0.9 or drift=0.1."""
     kind, _, how = text.partition("=")
     number, colon, norm = how.partition(":")
     try:
         if kind == "probability" and not colon:
             return clvq.Probability(float(number))
+        if kind == "similarity" and not colon:
+            return clvq.RelativeSimilarity(float(number))
+        if kind == "drift" and not colon:
+            return clvq.Drift(float(number))
         if kind == "noise":
             return clvq.Noise(float(number), norm or "l2")
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: {error}") from None
     raise click.BadParameter(
-        f"{text!r} is no confidence; expected probability=0.9 or noise=RADIUS:NORM, such as "
-        f"noise=0.1:linf."
+        f"{text!r} is no confidence; expected probability=0.9, similarity=0.3, drift=RADIUS or "
+        f"noise=RADIUS:NORM, such as noise=0.1:linf."
     )
 
 
@@ -109,7 +113,7 @@ _CONFIDENCE = click.option(
     "--confidence",
     type=_confidence,
     metavar="KIND=HOW",
-    help="Be sure: probability=0.9, or noise=0.1:linf (l1, l2, linf).",
+    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf (l1, l2, linf).",
 )
 _COSTS_AND_COLUMNS = (
     click.option(

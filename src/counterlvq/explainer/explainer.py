@@ -26,7 +26,9 @@ from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
 from counterlvq.problem.plausibility import Plausible
+from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
+from counterlvq.questions.apart import apart_verified
 from counterlvq.questions.plausible import plausible_in
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
@@ -88,7 +90,8 @@ class Explainer(OneRow):
         which takes the label, the names of the sides and the points of a scorecard as well.
 
     confidence : Confidence, optional
-        How sure the model has to be of an answer: `Probability`, `Noise`. Rivals are then the
+        How sure the model has to be of an answer: `Probability`, `Noise`,
+        `RelativeSimilarity`, `Drift`. Rivals are then the
         prototypes of any other label, wished for or not, and an input that has a wished-for label
         without the confidence is not returned as it is. OPTIMAL means that no answer with the
         confidence is closer.
@@ -387,6 +390,8 @@ class Explainer(OneRow):
             )
         if counterfactual.status is Status.INVALID:
             return 0.0
+        if isinstance(self.confidence, KeptApart):
+            return apart_verified(self, self.confidence, counterfactual)
         if self.confidence is not None:
             return verified(self.parts_for(counterfactual.target), counterfactual)
         row = counterfactual.original_values

@@ -40,8 +40,10 @@ from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import outside_of
+from counterlvq.problem.similarity import KeptApart
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.programs.counts import CountLimit, within_limits
+from counterlvq.questions.apart import is_apart
 from counterlvq.questions.confident import confident_answer, margin_of, parts_of
 from counterlvq.questions.counted import counted_answer, counted_question
 from counterlvq.questions.largest import (
@@ -303,6 +305,8 @@ class OneRow:
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
+        if isinstance(self.confidence, KeptApart):
+            return self._check_apart(self.confidence, row, target, shown, most)
         if self.confidence is not None:
             return confirmed_by(self.parts_for(target), row, shown, most)
         plausible = plausible_in(self.constraints)
@@ -324,6 +328,16 @@ class OneRow:
             answer = view.rules.accepts(y, x, target_mask, judged=judged)
             confirms = view.rules.confirms
             return answer is not None and confirms(answer, target_mask) is not None, cost
+
+    def _check_apart(
+        self, rule: KeptApart, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
+    ) -> tuple[bool, float]:
+        """As `_check`, with a rule that is judged in rational numbers."""
+        bare = self._asking(confidence=None, is_sure=False, margin=None)
+        good, cost = bare._check(row, target, shown, most)
+        y = self.prepared_for(row).inner(shown)
+        wished = np.flatnonzero(wished_prototypes(self.model, target, -1)).tolist()
+        return good and any(is_apart(rule, self.model, i, y) for i in wished), cost
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Return what does not depend on a row beyond its levels, prepared once."""

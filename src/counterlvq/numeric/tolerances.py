@@ -228,6 +228,10 @@ BROKEN_RIVAL = 1e-6
 SLIGHTLY_LESS = 1.0 - 2.0**-30
 # A relaxed value this near to the grid, in steps, counts as on it.
 ON_GRID = 1e-6
+# How much more than what was asked for is looked for, as a share of it, so that an answer keeps a
+# confidence that bends the border of a cell when that is checked exactly. Bounds are about what was
+# asked for.
+RIVAL_CUSHION = 2.0**-26
 # This near, in steps, it is on the grid but for the rounding of a solver.
 HELD = 1e-12
 # A box that costs this share of the best answer is not worth searching. No bound rests on it.

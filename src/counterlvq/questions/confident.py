@@ -16,6 +16,8 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.confidence import Confidence, Noise, Probability, shifted
+from counterlvq.problem.similarity import KeptApart
+from counterlvq.questions.apart import apart_answer
 from counterlvq.questions.asking import Asks
 from counterlvq.questions.unions import Part, bounded, united, verified, wish_of, without
 from counterlvq.results import Counterfactual
@@ -31,6 +33,10 @@ def margin_of(confidence: Confidence, source: ExplainedModel) -> float | None:
     Refuses models that the confidence means nothing to.
     """
     if isinstance(confidence, Noise):
+        coordinates = source.coordinates
+        confidence.refuse(source.model, not (coordinates.has_levels or coordinates.links))
+        return None
+    if isinstance(confidence, KeptApart):
         coordinates = source.coordinates
         confidence.refuse(source.model, not (coordinates.has_levels or coordinates.links))
         return None
@@ -90,6 +96,8 @@ def confident_answer(
     asked: Asks, confidence: Confidence, row: Floats, target: Any
 ) -> Counterfactual:
     """Find the closest answer that the model is sure of."""
+    if isinstance(confidence, KeptApart):
+        return apart_answer(asked, confidence, row, target)
     wish = wish_of(asked, row, target)
     parts: list[Part] = asked.parts_for(wish.labels)
     out = united(asked, parts, row, wish)
