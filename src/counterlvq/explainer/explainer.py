@@ -390,14 +390,10 @@ class Explainer(OneRow):
             )
         if counterfactual.status is Status.INVALID:
             return 0.0
-        if isinstance(self.confidence, KeptApart):
-            return apart_verified(self, self.confidence, counterfactual)
-        if self.confidence is not None:
-            return verified(self.parts_for(counterfactual.target), counterfactual)
+        union = self._verified_union(counterfactual)
+        if union is not None:
+            return union
         row = counterfactual.original_values
-        plausible = plausible_in(self.constraints)
-        if plausible is not None:
-            return self._verified_union(plausible, counterfactual)
         certificate, cost = counterfactual.certificate, counterfactual.cost
         if not self._source.coordinates.holds(row) or not isinstance(cost, float):
             return 0.0
@@ -410,12 +406,19 @@ class Explainer(OneRow):
             checked = plain_copy(certificate) if tree is None else tree
             return float(checked.lower_bound(question, cost, self.margin or 0.0))
 
-    def _verified_union(self, plausible: Plausible, counterfactual: Counterfactual) -> float:
-        row, target = counterfactual.original_values, counterfactual.target
-        if not self._source.coordinates.holds(row):
+    def _verified_union(self, cf: Counterfactual) -> float | None:
+        """Recompute the bound over all parts of a union; None where there is one question."""
+        if isinstance(self.confidence, KeptApart):
+            return apart_verified(self, self.confidence, cf)
+        if self.confidence is not None:
+            return verified(self.parts_for(cf.target), cf)
+        plausible = plausible_in(self.constraints)
+        if plausible is None:
+            return None
+        if not self._source.coordinates.holds(cf.original_values):
             return 0.0
-        parts = self.components_for(plausible, row, list(target))
-        return verified(parts, counterfactual) if parts else np.inf
+        parts = self.components_for(plausible, cf.original_values, list(cf.target))
+        return verified(parts, cf) if parts else np.inf
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.

@@ -1,10 +1,10 @@
 """Answers kept apart from every rival, where that bends the border of a cell: by implied rivals.
 
 What a rule such as `RelativeSimilarity` or `Drift` leaves of a cell is convex. It is found by
-cutting: an ordinary question is asked, and where its answer breaks the rule, the plane that bounds the rule
-there is added as one more rival prototype, which the rule implies. Each question has more room than
-the rule leaves, so that its bound holds for the rule as well; the last one is the proof. The answer
-itself is found in the same way under a rule that asks for a very little more.
+cutting: an ordinary question is asked, and where its answer breaks the rule, the plane that bounds
+the rule there is added as one more rival prototype, which the rule implies. Each question has more
+room than the rule leaves, so that its bound holds for the rule as well; the last one is the proof.
+The answer itself is found in the same way under a rule that asks for a very little more.
 """
 
 from __future__ import annotations
