@@ -190,3 +190,14 @@ def test_the_shell_asks_for_both(tmp_path: Path) -> None:
         told = json.loads(done.stdout)
         batch = clvq.Explainer(model, confidence=rule).explain_batch(rows)
         assert [row["cost"] for row in told] == pytest.approx(batch.cost.tolist(), rel=1e-9)
+
+
+def test_without_time_nothing_is_claimed() -> None:
+    model, rows = drawn(0, "full", np.ones(3))
+    for rule in RULES:
+        asked = clvq.Explainer(model, confidence=rule, time_limit=0.0)
+        for x, target in product(rows, LABELS):
+            cf = asked.explain(x, target=target)
+            if cf.status.has_answer:
+                assert is_kept(model, rule, cf.x, target)
+            assert cf.lower_bound <= clvq.Explainer(model, confidence=rule).explain(x, target).cost

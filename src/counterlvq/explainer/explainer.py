@@ -25,7 +25,6 @@ from counterlvq.numeric.memory import told_if_too_large
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
-from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.apart import apart_verified

@@ -232,6 +232,9 @@ ON_GRID = 1e-6
 # confidence that bends the border of a cell when that is checked exactly. Bounds are about what was
 # asked for.
 RIVAL_CUSHION = 2.0**-26
+# By which share a rival that such a confidence implies is put farther off than it could be, so that
+# rounding leaves it implied. That it is, is checked exactly.
+RIVAL_SLACK = 2.0**-34
 # This near, in steps, it is on the grid but for the rounding of a solver.
 HELD = 1e-12
 # A box that costs this share of the best answer is not worth searching. No bound rests on it.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from operator import index
+from typing import Any, NamedTuple, SupportsIndex, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,7 +92,7 @@ class Plausible(Constraint):
         *,
         model: Any = None,
         share: float = 0.9,
-        components: int = 4,
+        components: SupportsIndex = 4,
         random_state: int = 0,
     ) -> Plausible:
         """Fit mixtures to a table, one for each label.
@@ -117,7 +118,7 @@ class Plausible(Constraint):
         """
         if not 0 < finite_scalar("share", share) <= 1:
             raise InvalidInputError(f"share is {share:g}; expected a number above 0, at most 1.")
-        if isinstance(components, bool) or not isinstance(components, int) or components < 1:
+        if not hasattr(type(components), "__index__") or index(components) < 1:
             raise InvalidInputError(
                 f"components is {told(components)}; expected a whole number of at least 1."
             )
@@ -132,7 +133,7 @@ class Plausible(Constraint):
                     f"{rows.shape[1] + 2}, two more than there are columns. Leave out columns, "
                     f"or take a larger table."
                 )
-            found += _ellipsoids(mine, label, share, components, random_state)
+            found += _ellipsoids(mine, label, share, index(components), random_state)
         return cls(found, keys, float(share))
 
     def __repr__(self) -> str:
@@ -172,7 +173,9 @@ class Plausible(Constraint):
                     Quadratic.from_factor(item.factor, item.value, item.center, features=at)
                 )
             for row, level in zip(item.flat, item.level.tolist(), strict=True):
-                coefficients = {at[c]: float(row[c]) for c in np.flatnonzero(row).tolist()}
+                coefficients: dict[FeatureKey, float] = {
+                    at[c]: float(row[c]) for c in np.flatnonzero(row).tolist()
+                }
                 stated.append(Linear(coefficients, "==", level))
             out.append(tuple(stated))
         return out

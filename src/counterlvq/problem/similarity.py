@@ -19,7 +19,7 @@ import numpy as np
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar
-from counterlvq.numeric.tolerances import RIVAL_CUSHION
+from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK
 from counterlvq.problem.confidence import Confidence
 
 __all__ = ["Drift", "KeptApart", "RelativeSimilarity"]
@@ -132,7 +132,7 @@ class RelativeSimilarity(KeptApart):
         """
         away = model.prototypes[k] - model.prototypes[i]
         if self.theta == 0.0:
-            return model.prototypes[k]
+            return np.asarray(model.prototypes[k])
         s = (1.0 - self.theta) / (2.0 * self.theta)
         normal = y - model.prototypes[i] + s * away
         length = _length(model, normal)
@@ -140,7 +140,7 @@ class RelativeSimilarity(KeptApart):
             return None
         radius = np.sqrt(1.0 - self.theta**2) / (2.0 * self.theta) * _length(model, away)
         side = radius - s * _dot(model, away, normal) / length
-        reach = 2.0 * side / length * (1.0 + RIVAL_CUSHION * 2.0**-8)
+        reach = 2.0 * side / length * (1.0 + RIVAL_SLACK)
         return np.asarray(model.prototypes[i] + reach * normal)
 
     def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
@@ -215,7 +215,7 @@ class Drift(KeptApart):
         length = _length(model, toward)
         if length == 0.0:
             return None
-        step = min(2.0 * self.radius * (1.0 - RIVAL_CUSHION * 2.0**-8) / length, 1.0)
+        step = min(2.0 * self.radius * (1.0 - RIVAL_SLACK) / length, 1.0)
         return np.asarray(model.prototypes[k] + step * toward)
 
     def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:

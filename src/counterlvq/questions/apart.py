@@ -160,8 +160,11 @@ class _Cell:
         for _ in range(_MOST_ROUNDS):
             if not inside.found.status.has_answer or inside.bound >= most:
                 return None
+            y = self.asked.prepared_for(self.row).inner(inside.found.values)
+            if is_apart(self.rule, self.asked.model, self.prototype, y):
+                return inside.found
             if not inside._cut_off(tight, self.rule):
-                return inside.found if inside.found.status.has_answer else None
+                return None  # out of time, or at the end of what floats can tell
             inside.ask()
         return None
 
