@@ -10,6 +10,7 @@ BIN := $(VENV)/bin
 CREATED := $(VENV)/.created
 RUNTIME := $(VENV)/.installed
 DEV := $(VENV)/.installed-dev
+WEB := $(VENV)/.installed-web
 LOCK := requirements.lock
 LOCK_VENV := .venv-lock
 OLDEST_VENV := .venv-oldest
@@ -19,13 +20,17 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-docs test-slow test-cpus test-oldest test-peers lint format hooks release-check bench reproduce fuzz kills coverage data docs pictures lock clean
+.PHONY: help demo page test test-docs test-slow test-cpus test-browser test-oldest test-peers lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(RUNTIME) ## Show the main job on real house prices
 	$(BIN)/python examples/demo.py
+
+PORT ?= 8000
+page: $(WEB) ## Open the page of the demo: move sliders, watch the proof hold; PORT=8000
+	$(BIN)/python -m counterlvq demo --page --port $(PORT)
 
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations=15 --dist
 test: $(DEV) ## Run the test suite and the docstring examples
@@ -39,6 +44,11 @@ test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
 
 test-cpus: $(DEV) ## Run the test suite as on other processors
 	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadfile -m "not slow"
+
+# On Debian and its kin; elsewhere any Chromium on the path will do.
+test-browser: $(DEV) ## Run the tests of the page in a real browser, which is installed if need be
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || apt-get install -y chromium
+	$(BIN)/python -m pytest -n 0 tests/page tests/service
 
 # Old libraries warn about what newer ones beside them will take away; that is no fault of ours.
 OLDEST ?=
@@ -102,6 +112,9 @@ docs: $(DEV) ## Build the documentation as a site in build/docs/
 	$(BIN)/python -m sphinx -W --keep-going -n -q -d build/doctrees docs build/docs
 	@echo "Open build/docs/index.html in a browser."
 
+notebooks: $(DEV) ## Run the notebooks in examples/ anew
+	$(BIN)/python scripts/run_notebooks.py
+
 pictures: $(DEV) ## Draw the pictures of the documentation anew
 	$(BIN)/python docs/make_pictures.py
 	$(BIN)/python scripts/draw_rooms.py
@@ -140,11 +153,17 @@ $(RUNTIME): pyproject.toml $(LOCK) | $(CREATED)
 	$(BIN)/python -m pip install --quiet -c $(LOCK) -e .
 	@touch $@
 
+# The package with the service and its page.
+$(WEB): pyproject.toml $(LOCK) | $(CREATED)
+	@echo "Installing counterlvq and its service into $(VENV)/ ..."
+	$(BIN)/python -m pip install --quiet -c $(LOCK) -e ".[serve]"
+	@touch $(RUNTIME) $@
+
 # The package with all extras and the development tools.
 $(DEV): pyproject.toml $(LOCK) | $(CREATED)
 	@echo "Installing counterlvq and its development tools into $(VENV)/ ..."
 	$(BIN)/python -m pip install --quiet -c $(LOCK) -e ".[dev]"
-	@touch $(RUNTIME) $@
+	@touch $(RUNTIME) $(WEB) $@
 
 # The lowest versions that pyproject.toml allows, on the oldest Python.
 $(OLDEST_VENV)/.installed: pyproject.toml scripts/oldest.py

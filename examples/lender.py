@@ -167,7 +167,7 @@ WORDS = {
 }
 LETTER = """Dear applicant,
 
-your application was {now}. {broken} It would have been {outcome} if {changes}.
+Your application was {now}. {broken} It would have been {outcome} if {changes}.
 {missing}
 
 Your bank"""

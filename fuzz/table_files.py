@@ -116,13 +116,53 @@ def _parquet(rng: random.Random) -> bytes:
     return _other_parquet(rng)
 
 
+def overlapping(pages: int, groups: int) -> bytes:
+    """Make a Parquet file whose row groups all name the same empty pages."""
+
+    def plain(value: int) -> bytes:
+        out = bytearray()
+        while value > 127:
+            out.append(value & 127 | 128)
+            value >>= 7
+        return bytes([*out, value])
+
+    def number(value: int) -> bytes:
+        return plain(2 * value)  # the last bit is the sign
+
+    def field(step: int, kind: int, content: bytes) -> bytes:
+        return bytes([step << 4 | kind]) + content
+
+    def listed(kind: int, parts: list[bytes]) -> bytes:
+        return bytes([0xF0 | kind]) + plain(len(parts)) + b"".join(parts)
+
+    whole, long, text, list_, struct = 5, 6, 8, 9, 12
+    zero = number(0)
+    page = field(1, whole, zero) * 3 + field(2, struct, field(1, whole, zero) + b"\0") + b"\0"
+    name = b"\x01a"
+    chunk = (
+        field(1, whole, number(1)) + field(1, list_, listed(whole, []))
+        + field(1, list_, listed(text, [name])) + field(1, whole, zero)
+        + field(1, long, number(1)) + field(1, long, zero)
+        + field(1, long, number(len(page) * pages)) + field(2, long, number(4)) + b"\0"
+    )  # fmt: skip
+    group = field(1, list_, listed(struct, [field(3, struct, chunk) + b"\0"]))
+    group += field(1, long, zero) * 2 + b"\0"
+    root = field(4, text, name) + field(1, whole, number(1)) + b"\0"
+    leaf = field(1, whole, number(1)) + field(2, whole, zero) + field(1, text, name) + b"\0"
+    footer = field(1, whole, number(1)) + field(1, list_, listed(struct, [root, leaf]))
+    footer += field(1, long, zero) + field(1, list_, listed(struct, [group] * groups)) + b"\0"
+    return b"PAR1" + page * pages + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+
+
 def _other_parquet(rng: random.Random) -> bytes:
     """Tables whose own metadata lie, whose values repeat, or whose types are no numbers."""
     import pyarrow as pa
     from pyarrow import parquet as pq
 
-    way = rng.randrange(6)
+    way = rng.randrange(7)
     file = io.BytesIO()
+    if way == 6:
+        return overlapping(rng.choice((1, 50, 2000)), rng.choice((1, 50, 2000)))
     if way >= 4:
         return _wide_parquet(rng) if way == 4 else _dense_parquet(rng)
     if way < 2:

@@ -137,12 +137,12 @@ def test_missing_answer_reads_as_a_reason() -> None:
     one = infeasible(clvq.Freeze("age"))
     assert str(one).splitlines() == [
         "Counterfactual (infeasible)",
-        "  There is no counterfactual for accepted: Freeze('age') leaves no room for it.",
+        '  There is no counterfactual for accepted: "no change of age" leaves no room for it.',
         "  proved: a proof",
     ]
     two = infeasible(clvq.Freeze("age"), "income <= 3").text()
     assert two == (
-        "There is no counterfactual for accepted: Freeze('age') and \"income <= 3\" leave no "
+        'There is no counterfactual for accepted: "no change of age" and "income <= 3" leave no '
         "room for it together."
     )
     three = infeasible("a <= 1", "b <= 1", "c <= 1").text()

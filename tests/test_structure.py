@@ -31,7 +31,8 @@ ROOMS = {
     "datasets": "",
     "numeric": "errors",
     "tables": "visible errors types numeric",
-    "model": "errors types numeric tables",
+    "markup": "visible types tables",
+    "model": "visible errors types numeric tables markup",
     "vicinity": "numeric model",
     "cells": "numeric model",
     "programs": "numeric model cells",
@@ -43,9 +44,9 @@ ROOMS = {
     "pipelines": "errors types numeric tables model problem adapters",
     "persistence": "errors types files numeric tables model adapters pipelines",
     "lvq": "errors numeric model",
-    "presentation": "visible errors types numeric tables search",
+    "presentation": "visible errors types numeric tables markup model search problem",
     "results": "visible types numeric tables certificates problem presentation",
-    "batch": "visible errors types numeric tables model programs certificates solvers search"
+    "batch": "visible errors types numeric tables markup model programs certificates solvers search"
     " problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
@@ -54,15 +55,17 @@ ROOMS = {
     " pipelines presentation results prepared",
     "streaming": "visible errors types files numeric tables model problem presentation batch"
     " prepared",
-    "explainer": "errors types numeric tables model programs certificates search problem pipelines"
-    " presentation results batch prepared certified questions streaming",
+    "explainer": "errors types numeric tables markup model programs certificates search problem"
+    " pipelines presentation results batch prepared certified questions streaming",
     "dask": "errors numeric streaming",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer questions",
-    "report": "visible errors types files numeric tables programs certificates problem presentation"
-    " results batch explainer plots",
+    "page": "markup",
+    "report": "visible errors types files numeric tables markup programs certificates problem"
+    " presentation results batch certified explainer plots page",
+    "service": "problem presentation certified page",
     "counterlvq_paper": "visible errors datasets presentation",
-    "cli": "visible files datasets presentation report counterlvq_paper",
+    "cli": "visible files datasets presentation report page service counterlvq_paper",
     "__main__": "cli",
 }
 # What is at the rim uses the public surface, as any user would.
@@ -329,6 +332,7 @@ PUBLIC = {
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",

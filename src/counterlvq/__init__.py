@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from counterlvq.problem.largest import Chebyshev
     from counterlvq.problem.plausibility import Plausible
     from counterlvq.problem.quadratic import Quadratic
-    from counterlvq.problem.seen import within_data
+    from counterlvq.problem.seen import least_changes, within_data
     from counterlvq.problem.similarity import Drift, RelativeSimilarity
     from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.alternatives import Alternatives
@@ -130,6 +130,7 @@ __all__ = [
     "as_prototype_model",
     "explain_dataset",
     "import_prototypes",
+    "least_changes",
     "load",
     "load_exported",
     "mad_weights",
@@ -175,7 +176,7 @@ _HOMES = {
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.plausibility": ("Plausible",),
     "problem.quadratic": ("Quadratic",),
-    "problem.seen": ("within_data",),
+    "problem.seen": ("least_changes", "within_data"),
     "problem.similarity": ("Drift", "RelativeSimilarity"),
     "problem.weights": ("mad_weights",),
     "questions.alternatives": ("Alternatives",),

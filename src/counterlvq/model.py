@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.markup.columns import features_card
+from counterlvq.markup.parts import Fact
 from counterlvq.numeric.arrays import (
     Floats,
     finite_matrix,
@@ -32,9 +34,12 @@ from counterlvq.tables.features import Features
 from counterlvq.tables.labels import checked_labels, distinct_labels
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Meaning, Response, Scores
+from counterlvq.visible import shown_repr
 
 __all__ = ["PrototypeModel"]
 
+# Classes that a notebook names.
+_SHOWN_CLASSES = 20
 # Rows x prototypes looked at together by `predict`; bounds its memory, not its result.
 _BLOCK_ENTRIES = 1 << 22
 # The same for the look at their rounding.
@@ -142,6 +147,18 @@ class PrototypeModel:
             f"PrototypeModel({self.n_prototypes} prototypes, {self.n_features} features, "
             f"{len(self.classes)} classes, {kind} metric)"
         )
+
+    def _repr_html_(self) -> str:
+        """Show the model in a notebook."""
+        counts = np.bincount(self.class_index, minlength=len(self.classes))
+        named = zip(map(shown_repr, self.classes[:_SHOWN_CLASSES].tolist()), counts, strict=False)
+        more = ", …" if len(self.classes) > _SHOWN_CLASSES else ""
+        facts = (
+            Fact(f"{self.meaning.part}s".capitalize(), f"{self.n_prototypes:,}"),
+            Fact("Classes", ", ".join(f"{label} ({count:,})" for label, count in named) + more),
+            Fact("Metric", "one for each" if self.is_local else "one for all"),
+        )
+        return features_card("PrototypeModel", facts, self.features)
 
     @property
     def n_prototypes(self) -> int:

@@ -15,6 +15,7 @@ from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
+from counterlvq.presentation.cards import answer_card
 from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
     ShownChange,
@@ -36,7 +37,7 @@ from counterlvq.presentation.values import (
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
 from counterlvq.problem.constraints import Constraint
-from counterlvq.problem.saying import labelled_words
+from counterlvq.problem.saying import plain_words
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
@@ -151,11 +152,15 @@ class Counterfactual:
     confidence: str = ""  # that was asked for, in words
     respond: Respond | None = None  # the number behind a decision
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
+    labels: tuple[Any, ...] = ()  # all that the model may say
+    find_row: Callable[[], Any] | None = None  # what `row` returns, made when it is asked for
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        kept = {"shown": self.shown, "reply": self.reply, "disagreement": self.disagreement}
-        return {**self.__dict__, **kept, "check": None, "respond": None}
+        names = ("shown", "reply", "disagreement", "savings")
+        kept = {name: getattr(self, name) for name in names}
+        row = {} if self.find_row is None else {"as_given": self.row, "find_row": None}
+        return {**self.__dict__, **kept, **row, "check": None, "respond": None}
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -204,6 +209,8 @@ class Counterfactual:
     @property
     def row(self) -> Any:
         """The counterfactual as the input was given, with types and other columns kept."""
+        if self.as_given is None and self.find_row is not None:
+            return self.find_row()
         return self.x if self.as_given is None else self.as_given
 
     @property
@@ -287,6 +294,7 @@ class Counterfactual:
         dates: str = "2024-05-31",
         rules: Mapping[Constraint | str, str] | None = None,
         ranges: Spoken | None = None,
+        response: bool | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -297,7 +305,8 @@ class Counterfactual:
         subject : str
             What the decision is about, such as "Your application".
         outcome : mapping from label to str, optional
-            What the model's labels are called, such as ``{"good": "accepted"}``.
+            What the model's labels are called, such as ``{"good": "accepted"}``. Words for what
+            the model never says are an error.
         most : int, optional
             Name so many changes first, those that weigh most in the cost, and the others in a
             second sentence.
@@ -305,17 +314,22 @@ class Counterfactual:
             How numbers are written.
         template : str, optional
             A text of your own for answers that change something, with the places ``{subject}``,
-            ``{outcome}``, ``{now}`` (the present outcome), ``{changes}``, ``{others}`` (the
+            ``{outcome}``, ``{now}`` (the present outcome), ``{changes}`` (to stand behind "if"),
+            ``{list}`` (the same in the fewest words, to stand by itself), ``{others}`` (the
             changes beyond `most`; all stand in ``{changes}`` without this place), ``{missing}``
             (which values the input lacks and still may), ``{broken}`` (which constraints it breaks
-            as it is; they come first without this place) and ``{cost}``.
+            as it is; they come first without this place), ``{response}`` and ``{cost}``.
         dates : {"2024-05-31", "31.05.2024", "31/05/2024", "05/31/2024", "31 May 2024", \
 "May 31, 2024"}
             How dates are written.
         rules : mapping from constraint to str, optional
-            What constraints are called where the input breaks them, or where they clash.
+            What constraints are called where the input breaks them, or where they clash; by
+            default they are said in words, and texts as they were written.
         ranges : Ranges, optional
             What `Explainer.ranges` says of the answer, for a sentence of its own behind the first.
+        response : bool, optional
+            Whether to say the number behind the decision, a score or a probability in percent. By
+            default where there is a threshold on it, or a confidence was asked for.
 
         Examples
         --------
@@ -326,11 +340,13 @@ class Counterfactual:
         >>> print(cf.text(subject="Your application", outcome={"good": "accepted"}))
         Your application would have been accepted if net monthly income were 801 higher (2,001 \
         instead of 1,200 EUR).
-        >>> print(cf.text(template="To be {outcome}: {changes}.", numbers="1.234,5"))
-        To be good: net monthly income were 801 higher (2.001 instead of 1.200 EUR).
+        >>> print(cf.text(template="What it takes to be {outcome}: {list}.", numbers="1.234,5"))
+        What it takes to be good: net monthly income 2.001 instead of 1.200 EUR.
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
-        wording = Wording(subject, outcome or {}, most, numbers, template, dates, rules or {})
+        wording = Wording(
+            subject, outcome or {}, most, numbers, template, dates, rules or {}, response
+        ).checked(self.labels)
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -387,9 +403,9 @@ class Counterfactual:
         return listed([self._rule(item, wording) for item in self.broken])
 
     def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
-        """Say a constraint by the labels of its features; as it was written without any."""
-        words = wording.rule(constraint) or labelled_words(constraint, self.features, wording.value)
-        return visible(f'"{words}"' if words else _words(constraint), _SHOWN_LETTERS)
+        """Say a constraint in words: the user's own, or by the labels of its features."""
+        words = wording.rule(constraint) or plain_words(constraint, self.features, wording.value)
+        return visible(f'"{words}"', _SHOWN_LETTERS)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -402,10 +418,12 @@ class Counterfactual:
             "outcome": wording.called(self.prediction),
             "now": wording.called(self.original_prediction),
             "changes": listed([change.text(wording) for change in named]),
+            "list": listed([change.brief(wording) for change in named]),
             "others": "",
             "cost": wording.number(cost_words(self.shown.cost, self.cost)),
             "missing": self._missing_words().lstrip(),
             "broken": self._demanded_first(wording).rstrip(),
+            "response": self._response(wording),
         }
         if others:
             brief = "; ".join(change.brief(wording) for change in others)
@@ -415,10 +433,20 @@ class Counterfactual:
             return wording.filled(places)
         if self.broken and not self._is_unnamed(wording):
             places["subject"] = "It"
-        reply = "" if self.reply is None else f": {self.reply.text(wording.number)}"
-        said = "{subject} would have been {outcome} if {changes}".format_map(places) + f"{reply}."
+        said = "{subject} would have been {outcome} if {changes}.".format_map(places)
         said = f"{said} {places['others']}" if others else said
-        return f"{said}{self._missing_words()}"
+        is_asked = wording.response
+        if is_asked is None:
+            has_threshold = self.reply is not None and self.reply.threshold is not None
+            is_asked = has_threshold or bool(self.confidence)
+        response = f" {places['response']}" if is_asked and places["response"] else ""
+        return f"{said}{response}{self._missing_words()}"
+
+    def _response(self, wording: Wording) -> str:
+        """Say the number behind the decision; empty where the model has none."""
+        if self.reply is None:
+            return ""
+        return self.reply.sentence(wording.called(self.prediction), wording.number)
 
     def _missing_words(self) -> str:
         """Say which values the input lacks and nobody needs to know."""
@@ -432,15 +460,22 @@ class Counterfactual:
 
     def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
         """Sort changes by what taking each one back would save; as they are without a model."""
+        saved = self.savings
+        return sorted(changes, key=lambda change: -saved.get(change.feature, 0.0))
+
+    @cached_property
+    def savings(self) -> dict[str, float]:
+        """What taking back each change of the shown row would save; empty without a model."""
         if self.check is None:
-            return list(changes)
-        left = {}
-        for change in changes:
+            return {}
+        out = {}
+        for change in self.shown_changes:
             j = self.features.position(change.feature)
             row = self.values.copy()
             row[j] = self.original_values[j]
-            left[change.feature] = self.check(self.original_values, self.target, row, np.inf)[1]
-        return sorted(changes, key=lambda change: left[change.feature])
+            left = self.check(self.original_values, self.target, row, np.inf)[1]
+            out[change.feature] = max(self.cost - left, 0.0)
+        return out
 
     @property
     def _noun(self) -> str:
@@ -501,6 +536,11 @@ class Counterfactual:
         return "\n".join(lines)
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        """Show the answer in a notebook."""
+        notes = favour_lines(self.prediction, self.disagreement)
+        return answer_card(self, self.text(), visible(self._proof_line()), notes)
 
     def _printed(self) -> ShownProof:
         return shown_proof(self.shown.cost, self.cost, self.lower_bound)

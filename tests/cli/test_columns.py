@@ -70,7 +70,9 @@ def test_what_is_written_is_read_and_says_what_the_table_says(desk: Path) -> Non
     assert list(told) == list(TABLE)
     assert told["home"]["levels"] == sorted(TABLE["home"].unique())
     assert "all values are whole numbers" in text
-    assert f"#range = [{TABLE['pay'].min()}, {TABLE['pay'].max()}]" in text
+    pay = TABLE["pay"].sort_values().tolist()
+    assert f"#range = [{pay[9]}, {pay[-10]}]" in text
+    assert "decimals = 2  # as in the table" in text
     words = ["train", "loans.csv", "--label", "credit", "-o"]
     assert called(*words, "with.clvq", "--columns", "new.toml", cwd=desk).returncode == 0
     assert called(*words, "without.clvq", cwd=desk).returncode == 0
@@ -80,7 +82,7 @@ def test_what_is_written_is_read_and_says_what_the_table_says(desk: Path) -> Non
              for line in text.partition("[months]")[2].splitlines()]  # fmt: skip
     said = "[months]" + "\n".join(lines).replace("#prices", "prices")
     keys = tomllib.loads("\n".join(line for line in said.splitlines() if "prices" not in line))
-    assert keys["pay"]["range"] == [TABLE["pay"].min(), TABLE["pay"].max()]
+    assert keys["pay"]["range"] == [pay[9], pay[-10]]
 
 
 def test_the_model_file_knows_what_was_said(desk: Path) -> None:
@@ -180,9 +182,9 @@ def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) ->
     done = called("columns", "loans.parquet", "--drop", "credit", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     text = done.stdout.decode()
-    assert "#range = [2024-01-01, 2024-02-09]  # as seen in the table" in text
+    assert "#range = [2024-01-10, 2024-01-31]  # as seen in the table" in text
     said = text.replace('#steps = "of change"', 'steps = "of change"').replace("#step =", "step =")
-    said = said.replace("#range = [2024-01-01, 2024-02-09]", "range = [2024-01-01, inf]")
+    said = said.replace("#range = [2024-01-10, 2024-01-31]", "range = [2024-01-01, inf]")
     levels = 'levels = ["low", "mid", "high", "top"]\nordered = true'
     said = said.replace('levels = ["high", "low", "mid", "top"]', levels)
     (tmp_path / "columns.toml").write_text(said)

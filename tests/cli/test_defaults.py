@@ -38,8 +38,54 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
             total += abs(cf["x"][name] - row[name]) / spread
         assert cf["cost"] == pytest.approx(total)
     words = called(*ASK, cwd=workshop).stdout.decode().splitlines()
-    assert words[-3].startswith("costs are in typical deviations")
-    assert words[-2] == "numbers change to values as seen in the data; --anywhere lifts that"
+    assert any(line.startswith("costs are in typical deviations") for line in words)
+    # The table has one decimal, and no tenth of a deviation is more than a step of it.
+    told = [line for line in words if line.endswith(" lifts that")]
+    assert told == ["numbers stay in the ranges seen in the data; --anywhere lifts that"]
+
+
+def test_trifles_are_left_out_unless_somebody_says_otherwise(
+    workshop: Path, iris: pd.DataFrame
+) -> None:
+    least = {}
+    for name in NUMBERS:
+        spread = (iris[name] - iris[name].median()).abs().median()
+        least[name] = max(size for size in (0.1, 0.2, 0.5, 1.0, 2.0) if size <= spread)
+    asked = (*ASK, "--least", "1")
+    told = json.loads(called(*asked, "--format", "json", cwd=workshop).stdout)
+    changes = [change for cf in told for change in cf["changes"]]
+    assert changes
+    for change in changes:
+        assert abs(change["difference"]) >= least[change["feature"]] - 1e-9
+    listed = ", ".join(f"{least[name]:g} ({name})" for name in NUMBERS[:3])
+    words = called(*asked, cwd=workshop).stdout.decode()
+    assert f"changes of less than {listed} and 1 more are left out; --least 0 lifts that" in words
+    rule = f"if {NUMBERS[0]} changes then by at least 3"
+    words = called(*asked, "--constraint", rule, cwd=workshop).stdout.decode()
+    assert f"({NUMBERS[0]})" not in words
+
+
+def test_rules_have_words_of_their_own_at_the_shell(workshop: Path) -> None:
+    frozen = [word for name in NUMBERS for word in ("--freeze", name)]
+    words = ["--rule", "no change of petal_width", "petals stay as they are"]
+    done = called(*ASK, *frozen, *words, "--format", "text", cwd=workshop).stdout.decode()
+    assert '"petals stay as they are"' in done
+    assert "Freeze(" not in done
+    wrong = called(*ASK, "--rule", "age <= 3", "x", "--format", "text", cwd=workshop)
+    assert wrong.returncode == 2
+    assert "no rule of this question" in wrong.stderr.decode()
+
+
+def test_a_margin_is_asked_for_at_the_shell(workshop: Path) -> None:
+    costs = [
+        [
+            cf["cost"]
+            for cf in json.loads(called(*ASK, *more, "--format", "json", cwd=workshop).stdout)
+        ]
+        for more in (("--anywhere",), ("--anywhere", "--confidence", "margin=1"))
+    ]
+    assert all(far >= near for near, far in zip(*costs, strict=True))
+    assert sum(costs[1]) > sum(costs[0])
 
 
 def test_both_are_lifted(workshop: Path) -> None:

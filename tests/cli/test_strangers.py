@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +18,9 @@ from counterlvq.certificates.check_certificate import PIECE, short_lines
 from counterlvq.certified.reading import view_of
 from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.streams import replace_closed
+from counterlvq.files import parquet_sizes
+from counterlvq.files.parquet_sizes import sizes_of
+from fuzz.table_files import overlapping
 from tests.support.shell import called, one_line, started
 
 
@@ -61,6 +65,25 @@ def test_template_that_is_no_text_is_refused(desk: Path, tmp_path: Path) -> None
     done = called(*words, cwd=desk)
     assert done.returncode in (1, 2)
     assert "byte 3 is 0xe9" in one_line(done.stderr)
+
+
+def test_pages_are_walked_over_once_however_often_they_are_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read = list[int]()
+
+    class Counting(parquet_sizes._Thrift):
+        def __init__(self, *given: Any) -> None:
+            read.append(1)
+            super().__init__(*given)
+
+    monkeypatch.setattr(parquet_sizes, "_Thrift", Counting)
+    assert sizes_of(overlapping(50, 1)).columns == 1
+    read.clear()
+    whole = overlapping(500, 500)
+    with pytest.raises(ValueError, match=r"byte \d+ has a page that belongs to several columns"):
+        sizes_of(whole)
+    assert len(read) < len(whole)
 
 
 # --- files of columns -----------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -151,3 +152,22 @@ def test_older_versions_know_no_words() -> None:
 
     with pytest.raises(clvq.ModelFileError, match="holds 'change', 'label'"):
         clvq.load(io.BytesIO(changed(WHOLE, older)))
+
+
+def test_a_frame_says_which_columns_of_a_saved_model_are_whole_or_dates(tmp_path: Path) -> None:
+    k = np.arange(40)
+    frame = pd.DataFrame(
+        {
+            "late": k % 4,
+            "gaps": np.where(k % 9 == 0, np.nan, k % 5),
+            "pay": 1000 + 3.25 * k,
+            "since": pd.date_range("2020-01-01", periods=40),
+        }
+    )
+    model = clvq.PrototypeModel([[0.0] * 4, [1.0] * 4], ["a", "b"], feature_names=list(frame))
+    clvq.save(model, tmp_path / "a.clvq", reference=frame)
+    kinds = {feature.name: str(feature.kind) for feature in clvq.load(tmp_path / "a.clvq").features}
+    assert kinds == {"late": "whole", "gaps": "whole", "pay": "real", "since": "date"}
+    said = clvq.Features([clvq.Feature("late", unit="times"), "gaps", "pay", "since"])
+    clvq.save(model, tmp_path / "b.clvq", features=said, reference=frame.assign(since=k))
+    assert clvq.load(tmp_path / "b.clvq").features == said

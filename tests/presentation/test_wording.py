@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import exact_text
 from counterlvq.presentation.wording import NUMBERS, PLAIN
-from counterlvq.problem.saying import labelled_words
+from counterlvq.problem.saying import plain_words
 from counterlvq.report import report_html
 
 FEATURES = clvq.Features(
@@ -228,14 +229,16 @@ PLAIN_ONE = clvq.Feature("age")
             clvq.If("paid < '2024-05-31'", then=clvq.Freeze("late")),
             "with day of payment below 2024-05-31, no change of late payments",
         ),
-        ("age <= 3", None),
-        (clvq.Freeze("age"), None),
-        (clvq.Linear({"inc": 1}, "<=", 3), None),
+        ("age <= 3", "age <= 3"),
+        (clvq.Freeze("age"), "no change of age"),
+        (clvq.Linear({"inc": 1, "age": -2.5}, "<=", 3000), "net income - 2.5 * age <= 3,000"),
+        (
+            clvq.MinChange("inc", 50, is_default=True),
+            "changes of net income by less than 50 EUR left out",
+        ),
     ],
 )
-def test_constraints_are_said_by_labels(
-    constraint: clvq.Constraint | str, words: str | None
-) -> None:
+def test_constraints_are_said_by_labels(constraint: clvq.Constraint | str, words: str) -> None:
     features = clvq.Features([INCOME, LATE, HOME, GUARANTOR, YEAR, PAID, PLAIN_ONE])
 
     def write(feature: clvq.Feature, value: Any) -> str:
@@ -243,7 +246,7 @@ def test_constraints_are_said_by_labels(
             return value.isoformat()
         return PLAIN.number(exact_text(value, feature), grouped=feature.groups(value))
 
-    assert labelled_words(constraint, features, write) == words
+    assert plain_words(constraint, features, write) == words
 
 
 def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> None:
@@ -272,3 +275,18 @@ def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> 
 def test_places_that_stay_empty_leave_no_room_behind() -> None:
     cf = explained(clvq.Feature("pay"), target=3)
     assert cf.text(template="A {missing} b.{others}\n{missing}\n\nYours").endswith("A b.\n\nYours")
+
+
+def test_words_for_what_a_model_never_says_are_refused() -> None:
+    cf = explained(clvq.Feature("pay"), target=3)
+    with pytest.raises(clvq.UnknownLabelError, match=r"'goood'.*Did you mean 'good'\?"):
+        cf.text(outcome={"goood": "accepted"})
+    assert "accepted" in cf.text(outcome={"good": "accepted", "bad": "declined"})
+
+
+def test_a_list_of_changes_stands_by_itself_and_booleans_are_said_in_words() -> None:
+    cf = explained(clvq.Feature("pay", unit="EUR"), target=3)
+    assert cf.text(template="To be {outcome}: {list}.").startswith("To be good: pay ")
+    assert Change("guarantor", False, True, is_level=True).text() == (
+        "guarantor were yes instead of no"
+    )

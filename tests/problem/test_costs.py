@@ -541,7 +541,7 @@ def mixed_frame(library: Any) -> Any:
 def test_mad_weights_of_a_frame_leave_levels_at_the_price_of_a_switch(library: Any) -> None:
     frame = mixed_frame(library)
     numbers = clvq.mad_weights(np.array([[20, 1.0], [30, 2.0], [40, 4.0], [90, 8.0]]))
-    assert clvq.mad_weights(frame).tolist() == [numbers[0], 1.0, numbers[1], 1.0]
+    assert clvq.mad_weights(frame).tolist() == [numbers[0], 2.0, numbers[1], 2.0]
 
 
 def test_mad_weights_of_a_frame_name_the_column_that_is_at_fault() -> None:
@@ -573,9 +573,9 @@ def test_mad_weights_pass_over_missing_values_and_say_how_many() -> None:
         clvq.mad_weights([[NAN, 1.0], [NAN, 2.0]])
 
 
-def test_mad_weights_of_levels_alone_are_ones() -> None:
+def test_mad_weights_of_levels_alone_are_twos() -> None:
     frame = mixed_frame(pd)
-    assert clvq.mad_weights(frame[["job", "owner"]]).tolist() == [1.0, 1.0]
+    assert clvq.mad_weights(frame[["job", "owner"]]).tolist() == [2.0, 2.0]
 
 
 # --- subclasses of the costs of this package -----------------------------------------------------

@@ -162,9 +162,9 @@ def test_within_data_passes_over_levels_and_columns_that_the_model_does_not_see(
     with pytest.warns(UserWarning, match="within_data passes over missing values: 1 of column 'b'"):
         found = clvq.within_data(table)
     assert [str(item) for item in found] == [
-        "a from 0 to 3 as seen in the data",
-        "opened from 2020-01-01 to 2020-03-01 as seen in the data",
-        "b from 0 to 2 as seen in the data",
+        "a from 0 to 3 as in the table",
+        "opened from 2020-01-01 to 2020-03-01 as in the table",
+        "b from 0 to 2 as in the table",
     ]
     features = clvq.Features(["a", clvq.Feature("b", levels=[0.0, 2.0, 5.0])])
     levels = clvq.Explainer(MODEL, constraints=[found[0], found[2]], features=features)

@@ -8,8 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+from base64 import b64encode
+from hashlib import sha256
 from html.parser import HTMLParser
-from importlib.resources import files
 from itertools import pairwise
 from pathlib import Path
 
@@ -17,10 +18,11 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.markup.parts import looks
+from counterlvq.markup.tags import Safe, tag
 from counterlvq.presentation.proved import proved
 from counterlvq.report import report_html, write_report
 from counterlvq.report.content import read_answer
-from counterlvq.report.html import Safe, tag
 
 EVIL = "<script>alert(1)</script>\" onload='x' & <b>"
 VOID = {"meta", "img", "br", "hr", "link"}
@@ -154,12 +156,15 @@ def contrast(a: str, b: str) -> float:
 
 
 def test_text_stands_out_in_light_dark_and_print() -> None:
-    css = files("counterlvq.report").joinpath("page.css").read_text(encoding="utf-8")
+    css = looks()
+    pairs = re.findall(r"--([\w-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)", css)
+    printed = css[css.index("@media print") :]
     schemes = [
-        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})", block))
-        for block in re.findall(r":root \{(.*?)\}", css, re.DOTALL)
+        {name: light for name, light, _ in pairs},
+        {name: dark for name, _, dark in pairs},
+        dict(re.findall(r"--([\w-]+): (#[0-9a-f]{3,6})", printed)),
     ]
-    assert len(schemes) == 3
+    assert schemes[0].keys() == schemes[1].keys() == schemes[2].keys()
     for colours in schemes:
         for ground in ("paper", "card"):
             for ink in ("ink", "muted", "accent"):
@@ -181,7 +186,7 @@ def test_everything_from_outside_is_escaped() -> None:
     stuck = clvq.Explainer(model, constraints=[f"`{EVIL}` <= 0", "plain <= 0"])
     for asked in (explainer, stuck):
         html = report_html(asked, [[0.5, 0.0]], title=EVIL, names=[EVIL])
-        assert "<script" not in html
+        assert html.count("<script") == html.count("</script") == 2  # ours, and what it reads
         assert "<b>" not in html
         assert "<i>" not in html
         page = Page(html)
@@ -196,13 +201,21 @@ def test_markup_escapes_all_but_its_own() -> None:
     assert tag("p", str(Safe("<i>"))) == "<p>&lt;i&gt;</p>"
 
 
-def test_page_names_no_address_and_allows_none(loans) -> None:
-    html = report_html(loans, ROWS[:1], target="accepted")
-    plain = re.sub(r"base64,[A-Za-z0-9+/=]+", "", html)
-    assert not re.search(r"https?:|//[a-z]|@import|url\(", plain)
+@pytest.mark.parametrize("certificates", [True, False])
+def test_page_names_no_address_and_allows_none(loans, certificates: bool) -> None:
+    html = report_html(loans, ROWS[:1], target="accepted", certificates=certificates)
+    # The name of SVG is nothing to load.
+    plain = re.sub(r"base64,[A-Za-z0-9+/=]+|http://www.w3.org/2000/svg", "", html)
+    assert not re.search(r"https?:|[^:]//[a-z]|@import|url\(", plain)
     policies = [meta["content"] for meta in Page(html).all("meta") if "http-equiv" in meta]
-    assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
-    assert not Page(html).all("script")
+    strict = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+    if not certificates:
+        assert policies == [strict]
+        assert not Page(html).all("script")
+        return
+    (script,) = re.findall(r'<script type="module">(.*?)</script>', html, re.DOTALL)
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    assert policies == [f"{strict}; script-src 'sha256-{digest}'"]
 
 
 def test_infeasible_row_shows_its_conflict(loans) -> None:
@@ -214,7 +227,7 @@ def test_infeasible_row_shows_its_conflict(loans) -> None:
     page = Page(report_html(stuck, cf))
     assert "proved: none exists" in page.text
     assert "leave no room together" in page.text
-    assert "Decrease('savings')" in page.text
+    assert "no increase of savings" in page.text
 
 
 def test_unknown_and_unproved_are_not_sold_as_proved() -> None:

@@ -108,10 +108,13 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "real", "levels": ["a"]},
         "feature 'f' is real and has levels; expected them for the kind 'categorical' only.",
     ),
-    "step of a real": (
-        {"kind": "real", "step": 2},
-        "feature 'f' is real and has a step; expected one for the kind 'whole' only. Real "
-        "numbers are put on a grid with decimals=...",
+    "step of a boolean": (
+        {"kind": "boolean", "step": 2},
+        "feature 'f' is boolean and has a step; expected one for numbers and dates only.",
+    ),
+    "step and decimals": (
+        {"kind": "real", "step": 2, "decimals": 1},
+        "feature 'f' has the step 2 and decimals=1; expected one of them.",
     ),
     "half a step": ({"step": 0.5}, "feature 'f' has the step 0.5; expected a whole number"),
     "no step": ({"step": 0}, "feature 'f' has the step 0; expected a whole number of at least 1."),

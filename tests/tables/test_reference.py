@@ -66,7 +66,7 @@ def test_weights_fall_back_from_mad_to_deviation_to_one() -> None:
     features = clvq.Features.from_frame(pd.DataFrame(TABLE), ranges=None)
     pool = np.asarray(TABLE["pool"])
     mads = [np.median(np.abs(TABLE[k] - np.median(TABLE[k]))) for k in ("income", "cards")]
-    expected = [1 / mads[0], 1 / mads[1], 1 / pool.std(), 1.0, 1.0, 1.0]
+    expected = [1 / mads[0], 1 / mads[1], 1 / pool.std(), 1.0, 2.0, 2.0]
     assert_allclose(found.weights(features), expected)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
 from os import PathLike
 from typing import Any, final, overload
 
@@ -11,10 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.markup.parts import Fact
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
-from counterlvq.presentation.numbers import cost_text
+from counterlvq.presentation.batch_card import batch_card
+from counterlvq.presentation.numbers import cost_text, rough_text
 from counterlvq.presentation.replies import Respond
 from counterlvq.presentation.values import difference
 from counterlvq.results import Counterfactual, RowCheck
@@ -175,8 +178,40 @@ class CounterfactualBatch:
         answer = replace(self.ask(row), check=self.check, respond=self.respond)
         if self.given.named is None:
             return answer
-        held = self.given.holding(np.array([row]), answer.values_with_gaps[None, :])
-        return replace(answer, as_given=held[0] if isinstance(held, list) else held)
+        return replace(answer, find_row=partial(self._held, row, answer.values_with_gaps))
+
+    def _held(self, row: int, values: Floats) -> Any:
+        held = self.given.holding(np.array([row]), values[None, :])
+        return held[0] if isinstance(held, list) else held
+
+    def sketch(self, index: int) -> Counterfactual:
+        """Answer of one row without its proof, as it was found: nothing is searched anew.
+
+        For texts and tables about many rows. Rows that break constraints, and such without an
+        answer, come as by ``batch[index]``, which says why.
+        """
+        status = Status(self.status[index])
+        outline = getattr(self.ask, "outline", None)
+        is_plain = status.has_answer and not self.breaks_rules[index] and self.gaps is None
+        if outline is None or not is_plain or self.given.named is None:
+            return self[index]
+        row = int(self.rows[index])
+        answer: Counterfactual | None = outline(
+            row,
+            values=self.values[index],
+            original_values=self.original_values[index],
+            status=status,
+            cost=float(self.cost[index]),
+            lower_bound=float(self.lower_bound[index]),
+            gap=float(self.gap[index]),
+            resolution=float(self.resolution[index]),
+            prototype=int(self.prototype[index]),
+            nearest=int(self.original_prototype[index]),
+        )
+        if answer is None:
+            return self[index]
+        held = partial(self._held, row, answer.values_with_gaps)
+        return replace(answer, check=self.check, respond=self.respond, find_row=held)
 
     def save_certificates(
         self, path: str | PathLike[str], *, model_apart: bool | str | PathLike[str] = False
@@ -295,16 +330,11 @@ class CounterfactualBatch:
 
     def summary(self) -> BatchSummary:
         """Say how the batch went, and which features change most."""
-        # A row that is right already says nothing about what the others need.
-        answered = np.isfinite(self.cost) & ~self.has_target
+        answered, changed = self.moved
         before, after = self.original_values[answered], self.values[answered]
-        # Whether a digit beyond the last that matters has changed depends on the processor.
-        changed = ~np.isclose(after, before, COUNTED_CHANGE, 0.0) if answered.any() else None
         uses = []
         for j, feature in enumerate(self.features):
-            moved = np.zeros(0)
-            if changed is not None:
-                moved = (after[:, j] - before[:, j])[changed[:, j]]
+            moved = (after[:, j] - before[:, j])[changed[:, j]]
             share = moved.size / max(int(answered.sum()), 1)
             size = float(np.abs(moved).mean()) if moved.size else 0.0
             uses.append(FeatureUse(feature.name, share, size if feature.is_number else np.nan))
@@ -314,14 +344,34 @@ class CounterfactualBatch:
             mean_cost=float(self.cost[answered].mean()) if answered.any() else float("nan"),
             already=int(self.has_target.sum()),
             breaking=int(self.breaks_rules.sum()),
-            mean_changes=float(changed.sum(axis=1).mean()) if changed is not None else 0.0,
+            mean_changes=float(changed.sum(axis=1).mean()) if answered.any() else 0.0,
             worst_gap=float(self.gap[answered].max()) if answered.any() else 0.0,
             fallbacks=self.fallbacks,
             features=tuple(sorted(uses, key=lambda use: -use.share)),
         )
 
+    @cached_property
+    def moved(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which rows needed a change and got one, (n,), and what changes in those m, (m, d)."""
+        # A row that is right already says nothing about what the others need.
+        answered = np.isfinite(self.cost) & ~self.has_target
+        before, after = self.original_values[answered], self.values[answered]
+        # Whether a digit beyond the last that matters has changed depends on the processor.
+        return answered, ~np.isclose(after, before, COUNTED_CHANGE, 0.0)
+
     def __repr__(self) -> str:
         return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        """Show the batch in a notebook."""
+        summary = self.summary()
+        figures = [Fact("have the target already", f"{summary.already:,}")]
+        figures += [Fact("break the constraints as they are", f"{summary.breaking:,}")]
+        figures = [fact for fact in figures if fact.value != "0"]
+        if np.isfinite(summary.mean_cost):
+            figures.append(Fact("mean cost", rough_text(summary.mean_cost)))
+            figures.append(Fact("features changed per answer", f"{summary.mean_changes:.2f}"))
+        return batch_card(self, figures)
 
 
 @final

@@ -201,7 +201,7 @@ def prove_rows(
         narrow_to_cost(ways, stated.stretch, low, high, cap, root_low, root_high)
         for q in range(column.size):
             j = column[q]
-            down[q], up[q] = own_ticks(x[j], step[q], parts[q], is_from_input[q])
+            down[q], up[q] = own_ticks(x[j], step[q], parts[q], is_from_input[q], lattice.least[q])
             if root_low[j] > -_INF:
                 root_low[j] = _first_inside(
                     x[j], root_low[j], step[q], parts[q], is_from_input[q], down[q], up[q]

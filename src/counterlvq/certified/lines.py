@@ -60,6 +60,13 @@ class Writer:
     lowered: list[int] = field(default_factory=list)  # lines that claim less than the answer did
     _written: int = 0
 
+    @classmethod
+    def of(cls, explainer: Explains) -> Writer:
+        """Writer of this version of the package."""
+        from counterlvq import __version__
+
+        return cls(explainer, f"counterlvq {__version__}")
+
     @cached_property
     def model(self) -> Values:
         """What the model computes."""
@@ -111,6 +118,13 @@ class Writer:
         if not is_tree and not is_more and view.rules.says is None:
             return out
         return self._proved(out, view)
+
+    def text(self, cf: Counterfactual) -> str | None:
+        """Write one answer as text; None where there is no format for it."""
+        try:
+            return text_of(self.line(cf))
+        except NotSupportedError:
+            return None
 
     def _refuse_gaps(self, cf: Counterfactual) -> None:
         """Refuse inputs of which nothing is claimed."""

@@ -96,9 +96,7 @@ def save_lines(
     vipr: bool = False,
 ) -> None:
     """Write many answers to one file, or to a folder in the format of VIPR."""
-    from counterlvq import __version__
-
-    writer = Writer(explainer.for_files(), f"counterlvq {__version__}")
+    writer = Writer.of(explainer.for_files())
     answers = _filed(answers, explainer)
     if vipr:
         save_folder(writer, answers, path)

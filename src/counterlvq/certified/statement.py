@@ -29,7 +29,7 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.intervals import Interval, LeastChange, ValueRule
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Kind, Scores
+from counterlvq.types import Scores
 
 __all__ = ["model_values", "numbering_of", "question_values"]
 
@@ -136,11 +136,10 @@ def _column(feature: Feature) -> Values:
         return {"name": feature.name, "kind": "levels", "levels": levels}
     out = {"name": feature.name, "kind": "real", **_ends(*feature.range)}
     kind = "grid" if feature.steps == STEPS[0] else "steps"
-    if feature.kind in (Kind.WHOLE, Kind.DATE):
-        return {**out, "kind": kind, "step": float(feature.step), "parts": 1.0}
-    if feature.decimals is not None:
-        return {**out, "kind": kind, "step": 1.0, "parts": 10.0**feature.decimals}
-    return out
+    if feature.lattice is None:
+        return out
+    step, parts = map(float, feature.lattice)
+    return {**out, "kind": kind, "step": step, "parts": parts}
 
 
 def _ends(lower: float, upper: float) -> Values:

@@ -32,6 +32,7 @@ from counterlvq.cli.inspecting import inspect
 from counterlvq.cli.reasoning import reasons
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
+from counterlvq.cli.serving import page, serve
 from counterlvq.cli.streams import replace_closed
 from counterlvq.cli.telling import say, write_whatever_comes
 from counterlvq.cli.train import train
@@ -40,9 +41,11 @@ from counterlvq.visible import visible
 
 __all__ = ["COMMANDS", "app", "run"]
 
-# A new command is a module of its own and a place in this list.
+# A new command is a module of its own and a place in this list. Those that few people need are
+# hidden, so that the list fits a screen.
 COMMANDS: tuple[click.Command, ...] = (
-    columns, train, import_, explain, reasons, verify, report, inspect, reproduce, demo, completion,
+    columns, train, import_, explain, reasons, verify, report, page, serve, inspect, reproduce,
+    demo, completion,
 )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
-from math import inf, isfinite
+from math import gcd, inf, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
@@ -24,6 +24,12 @@ __all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns", "text_dates"]
 MOST_LEVELS = 64
 # Larger files are no list of columns that somebody has edited.
 _MOST_BYTES = 16 << 20
+# What reads a date, or text that is one.
+_DATE = clvq.Feature("", "date")
+# A column of numbers with no more different values may have levels instead.
+_FEW_VALUES = 6
+# Common divisors up to this come by chance.
+_OWN_STEP = 4
 # Parts of a key, between dots; a column and what is said of it are two.
 _MOST_PARTS = 8
 # Text between quotes and words between dots; whatever else there is ends a key. Comments and text
@@ -37,8 +43,6 @@ _TOKENS = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# What reads a date, or text that is one.
-_DATE = clvq.Feature("", "date")
 # The day that dates are counted from, as Python counts days.
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -50,9 +54,10 @@ _HEAD = """\
 #   kind     "real", "whole", "categorical", "boolean" or "date"
 #   label    what people read instead of the name
 #   unit     what is read behind a number; thousands = false for years and the like
-#   decimals of a real number; step = 50 for every so many of a whole one, or days of a date
+#   decimals of a real number; step = 50 for changes to multiples of 50, or of so many days
 #   steps    "of change": from the value of a row, and not from 0
-#   range    the allowed values, [0, inf] for no upper end; without it, those that were seen
+#   range    the allowed values, [0, inf] for no upper end; without it, from the lowest to the
+#            highest value that ten rows of the training table reach
 #   change   "increase", "decrease" or "freeze", where it may not change in any way
 #   levels   in order; ordered = true if each step along the list counts
 #   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions, and
@@ -284,7 +289,9 @@ def _lines(frame: pd.DataFrame, name: str) -> list[str]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of missing values, which are counted below
-            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds)[name]
+            feature = clvq.Features.from_frame(frame, only=[name], kinds=kinds, decimals="seen")[
+                name
+            ]
     except clvq.NotSupportedError:
         return ["# neither numbers nor levels: leave it out of training with --drop"]
     missing = int(frame[name].isna().sum())
@@ -349,13 +356,32 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     lines = [f'kind = "{feature.kind}"']
     values = frame[feature.name].dropna()
     there = [float(value) for value in values if isfinite(value)]
-    if feature.kind == "real" and there and all(value.is_integer() for value in there):
+    is_whole = bool(there) and all(value.is_integer() for value in there)
+    if feature.kind == "real" and is_whole and feature.decimals is None:
         lines[0] += '  # all values are whole numbers: "whole" would keep answers so'
     lines += ['#label = ""', '#unit = ""']
-    lines.append("#step = 1" if feature.kind == "whole" else "#decimals = 2")
-    low, high = (min(there), max(there)) if there else (-inf, inf)
+    if feature.decimals is not None:
+        seen = "as in the table" if feature.decimals else "all values are whole numbers"
+        lines.append(f"decimals = {feature.decimals}  # {seen}")
+    step = gcd(*(int(value) for value in there)) if is_whole else 1
+    if step > _OWN_STEP:
+        lines.append(f"#step = {step}  # all values are multiples of {step}")
+    elif feature.kind == "whole":
+        lines.append("#step = 1")
+    elif feature.decimals is None:
+        lines.append("#decimals = 2")
+    found = sorted(set(there))
+    if 1 < len(found) <= _FEW_VALUES < len(there) and not _are_counted(found):
+        lines.append(f"# {len(found)} different values; to keep answers to them, without a kind:")
+        lines.append(f"#levels = [{', '.join(map(_value, found))}]")
+    low, high = feature.seen or (found[0], found[-1]) if found else (-inf, inf)
     lines.append(f"#range = [{_value(low)}, {_value(high)}]  # as seen in the table")
     return [*lines, '#change = "increase"']
+
+
+def _are_counted(values: list[float]) -> bool:
+    """Whether values are whole numbers without a gap between them, such as counts of something."""
+    return values[0].is_integer() and values[-1] - values[0] == len(values) - 1
 
 
 def _value(value: Any) -> str:

@@ -10,7 +10,7 @@ from counterlvq.cli.conventions import COMPLETE, debug_option
 __all__ = ["completion"]
 
 
-@click.command(short_help="Print the completion script of a shell.")
+@click.command(hidden=True, short_help="Print the completion script of a shell.")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 @click.pass_context
 @debug_option

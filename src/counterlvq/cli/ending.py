@@ -86,6 +86,13 @@ class Ending:
         self.remark, self.stdout_begun, self.stdout_done = None, False, False
         self._unwinds = True
 
+    def stand_aside(self) -> None:
+        """Leave signals to whoever ends by itself, such as a server that finishes its answers."""
+        if os.name == "posix":
+            signal.set_wakeup_fd(-1)
+        for name in _WORDS:
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
+
     def work_is_over(self) -> None:
         """All has been cleared away, and told."""
         self._unwinds = False

@@ -137,7 +137,7 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
-    wish, wording = targets_from(loaded, target), wording_from(loaded)
+    wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     if alternatives is not None:
         return tell_ways(explainer, rows, wish, alternatives, kind, output, wording)
     batch = explainer.explain_batch(
@@ -246,8 +246,10 @@ def _told(
     """
     if kind in ("csv", "parquet"):
         return _columns(batch, kind, escape)
-    found = [_ranges(ranging, cf) for cf in batch]
-    return _texts(batch, wording, found) if kind == "text" else _json(batch, found)
+    # Ranges are about answers with their proofs; sentences need no proof made anew.
+    answers = [batch.sketch(i) for i in range(len(batch))] if ranging is None else list(batch)
+    found = [_ranges(ranging, cf) for cf in answers]
+    return _texts(answers, wording, found) if kind == "text" else _json(answers, found)
 
 
 def _ranges(explainer: clvq.Explainer | None, cf: clvq.Counterfactual) -> clvq.Ranges | None:
@@ -267,16 +269,16 @@ def _put(told: bytes | str, output: str) -> None:
 
 
 def _texts(
-    batch: clvq.CounterfactualBatch, wording: Wording, ranges: list[clvq.Ranges | None]
+    answers: list[clvq.Counterfactual], wording: Wording, ranges: list[clvq.Ranges | None]
 ) -> str:
     """Write a line for each row, or a paragraph where a template has several lines."""
-    pairs = zip(batch, ranges, strict=True)
+    pairs = zip(answers, ranges, strict=True)
     texts = [cf.text(**vars(wording), ranges=found).rstrip("\n") for cf, found in pairs]
     return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
 
 
-def _json(batch: clvq.CounterfactualBatch, ranges: list[clvq.Ranges | None]) -> bytes:
-    told: list[dict[str, Any]] = [{"row": i, **batch[i].to_dict()} for i in range(len(batch))]
+def _json(answers: list[clvq.Counterfactual], ranges: list[clvq.Ranges | None]) -> bytes:
+    told: list[dict[str, Any]] = [{"row": i, **cf.to_dict()} for i, cf in enumerate(answers)]
     for row, found in zip(told, ranges, strict=True):
         if found is not None:
             row["ranges"] = found.to_dict()

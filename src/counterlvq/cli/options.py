@@ -19,6 +19,7 @@ from counterlvq.cli.conventions import Share
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
+from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
 from counterlvq.visible import shown_text
 
 __all__ = [
@@ -28,8 +29,9 @@ __all__ = [
 
 COSTS = ("manhattan", "mad", "euclidean")
 METHODS = ("auto", "ccp", "global")
-_DEVIATIONS = "typical deviations"
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+# Least changes that are listed below a table.
+_TOLD_LEAST = 3
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,8 +63,8 @@ def _end(text: str, open_end: float) -> float | date:
         ) from None
 
 
-def _confidence(text: str) -> clvq.Confidence:
-    """Read how sure the model has to be, as in probability=0.9 or drift=0.1."""
+def _confidence(text: str) -> clvq.Confidence | float:
+    """Read how sure the model has to be, as in probability=0.9 or drift=0.1; or a margin."""
     kind, _, how = text.partition("=")
     number, colon, norm = how.partition(":")
     try:
@@ -74,11 +76,13 @@ def _confidence(text: str) -> clvq.Confidence:
             return clvq.Drift(float(number))
         if kind == "noise":
             return clvq.Noise(float(number), norm or "l2")
+        if kind == "margin" and not colon:
+            return float(number)
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: {error}") from None
     raise click.BadParameter(
-        f"{text!r} is no confidence; expected probability=0.9, similarity=0.3, drift=RADIUS or "
-        f"noise=RADIUS:NORM, such as noise=0.1:linf."
+        f"{text!r} is no confidence; expected probability=0.9, similarity=0.3, drift=RADIUS, "
+        f"noise=RADIUS:NORM, such as noise=0.1:linf, or margin=0.5."
     )
 
 
@@ -113,7 +117,13 @@ _CONFIDENCE = click.option(
     "--confidence",
     type=_confidence,
     metavar="KIND=HOW",
-    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf (l1, l2, linf).",
+    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf, margin=0.5.",
+)
+_LEAST = click.option(
+    "--least",
+    type=click.FloatRange(0),
+    metavar="SHARE",
+    help="Leave out changes below this share of a typical deviation; 0.1 by default, 0 for none.",
 )
 _COSTS_AND_COLUMNS = (
     click.option(
@@ -124,14 +134,18 @@ _COSTS_AND_COLUMNS = (
     click.option(
         "--reference", metavar="TABLE", help="Rows to measure them by, if not the training table."
     ),
-    click.option("--anywhere", is_flag=True, help="Let numbers leave the ranges seen in training."),
+    click.option(
+        "--anywhere",
+        is_flag=True,
+        help="Lift ranges and least changes taken from training.",
+    ),
     click.option("--columns", metavar="FILE", help="What the columns are, in TOML."),
     click.option(
         "--switch",
         multiple=True,
         type=_switch,
         metavar="FEATURE=PRICE",
-        help="What another level costs, 1 by default; repeatable.",
+        help="What another level costs; 2 typical deviations by default.",
     ),
 )
 _RULES_AND_LIMITS = (
@@ -167,6 +181,7 @@ def question_options(command: F) -> F:
             _TARGET,
             _CONFIDENCE,
             *_COSTS_AND_COLUMNS,
+            _LEAST,
             _FREEZE,
             _AT_MOST,
             _PLAUSIBLE,
@@ -200,7 +215,8 @@ def explainer_from(
     time_limit: float | None,
     freeze: tuple[str, ...] = (),
     at_most: int | None = None,
-    confidence: clvq.Confidence | None = None,
+    confidence: clvq.Confidence | float | None = None,
+    least: float | None = 0.0,
     plausible: str | None = None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
@@ -209,33 +225,44 @@ def explainer_from(
     if model.reference is None and reference is None and cost is None:
         say(
             "counterlvq: the model file has no summary of its training table: costs are plain sums "
-            "of changes, and numbers may go anywhere. Train it again to have both.",
+            "of changes, and numbers may go anywhere, by any bit. Train it again to have all.",
             aside=True,
         )
     features = model.features if columns is None else _described(model, columns)
+    if least is None and (anywhere or model.reference is None):
+        least = 0.0
+    trifles = _least_changes(model, features, least)
     by_deviations = cost == "mad" or (
         cost is None and (reference is not None or model.reference is not None)
     )
     weights = _typical(model, features, reference, table) if by_deviations else None
     if model.reference is not None and not anywhere:
-        features = _with_ranges(model.reference.described(features), bounds)
+        features = with_stated_ranges(model.reference.described(features), bounds)
+    if model.reference is not None and trifles:
+        free = {item.feature for item in trifles if features[item.feature].is_real}
+        digits = model.reference.with_digits(clvq.Features(features[name] for name in free))
+        features = clvq.Features(digits[f.name] if f.name in free else f for f in features)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
     likely = [] if plausible is None else [_likely(plausible, model, features)]
     few = [] if at_most is None else [clvq.AtMost(at_most)]
     prices = dict(switch)
     if len(prices) < len(switch):
         raise click.UsageError("--switch prices a feature twice; expected each feature once.")
-    unit = _DEVIATIONS if by_deviations else ""
+    unit = DEVIATIONS if by_deviations else ""
+    stated: list[clvq.Constraint | str] = [
+        *map(clvq.Freeze, freeze), *bounds, *seen, *constraint,
+    ]  # fmt: skip
     return clvq.Explainer(
         model,
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*map(clvq.Freeze, freeze), *bounds, *seen, *constraint, *few, *likely],
+        constraints=[*stated, *few, *trifles, *likely],
         method=method,
         time_limit=time_limit,
         features=features,
-        confidence=confidence,
+        margin=confidence if isinstance(confidence, float) else None,
+        confidence=None if isinstance(confidence, float) else confidence,
     )
 
 
@@ -246,6 +273,28 @@ def _likely(path: str, model: Model, features: clvq.Features) -> clvq.Plausible:
     numbers = [feature.name for feature in features if feature.is_number]
     known = [name for name in numbers if name in table.columns]
     return clvq.Plausible.fit(table[known], labels)
+
+
+def _least_changes(
+    model: Model, features: clvq.Features, share: float | None
+) -> list[clvq.MinChange]:
+    """Leave trifles out; the explainer drops what the user says otherwise."""
+    if share == 0:
+        return []
+    if model.reference is None:
+        raise click.UsageError(
+            "--least is a share of typical deviations, and the model file has no summary of its "
+            "training table. Train it again, or say --constraint 'if a changes then by at least 5'."
+        )
+    found = model.reference.least_changes(features, *([] if share is None else [share]))
+    # Columns that the model sees through a function are changed as it sees them.
+    links = model.table_map.links if isinstance(model, clvq.TableModel) else ()
+    through = {f.name for f, link in zip(features, links, strict=False) if link is not None}
+    return [
+        clvq.MinChange(name, by, is_default=True)
+        for name, by in found.items()
+        if name not in through and features[name].change != "freeze"
+    ]
 
 
 def _known(table: Any, features: clvq.Features) -> Any:
@@ -266,31 +315,46 @@ def _described(model: Model, path: str) -> clvq.Features:
     return read_columns(path).checked(known).of(model.features)
 
 
-def _with_ranges(features: clvq.Features, bounds: tuple[clvq.Bounds, ...]) -> clvq.Features:
-    """Let an end that the user states take the place of the one that was seen."""
-    for stated in bounds:
-        if stated.feature not in features.names:
-            continue  # the explainer says so
-        seen = features[stated.feature].seen
-        if seen is not None:
-            lower = seen[0] if stated.lower == -inf else -inf
-            upper = seen[1] if stated.upper == inf else inf
-            features = features.refined(seen={str(stated.feature): (lower, upper)})
-    return features
-
-
 def defaults_told(explainer: clvq.Explainer) -> list[str]:
     """Say what was taken from the training table, where nobody asked for something else."""
     out = []
     cost = explainer.cost
     if isinstance(cost, clvq.Manhattan) and cost.unit:
         out.append(
-            f"costs are in {cost.unit} of each number, another level costs 1 unless it is priced; "
+            f"costs are in {cost.unit} of each number; {_levels_told(explainer)}"
             f"--cost manhattan counts plain changes"
         )
     if any(feature.seen is not None for feature in explainer.features):
-        out.append("numbers change to values as seen in the data; --anywhere lifts that")
+        out.append("numbers stay in the ranges seen in the data; --anywhere lifts that")
+    least = [
+        f"{_amount(item)} ({shown_text(explainer.features[item.feature].spoken)})"
+        for item in explainer.constraints
+        if isinstance(item, clvq.MinChange) and item.is_default
+    ]
+    if least:
+        more = f" and {len(least) - _TOLD_LEAST} more" if len(least) > _TOLD_LEAST else ""
+        shown = ", ".join(least[:_TOLD_LEAST])
+        out.append(f"changes of less than {shown}{more} are left out; --least 0 lifts that")
     return out
+
+
+def _levels_told(explainer: clvq.Explainer) -> str:
+    """Say what another level costs where nobody has said so."""
+    cost = explainer.cost
+    open_ones = [
+        f for f in explainer.features
+        if not f.is_number and not f.has_numbers and f.price is None and f.name not in cost.switches
+    ]  # fmt: skip
+    if not open_ones:
+        return ""
+    return (
+        "another level costs 2, as much as a number from its lower to its upper quarter, unless "
+        "--switch or --columns price it; "
+    )
+
+
+def _amount(item: clvq.MinChange) -> str:
+    return f"{item.by:,}".removesuffix(".0")
 
 
 def _typical(

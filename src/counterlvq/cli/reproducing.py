@@ -15,7 +15,7 @@ __all__ = ["reproduce"]
 _FOLDER = "reproduction"
 
 
-@click.command(short_help="Run the experiments of the paper again.")
+@click.command(hidden=True, short_help="Run the experiments of the paper again.")
 @click.option("--quick", is_flag=True, help="A few rows of one fold, in about a minute.")
 @click.option("--peers", is_flag=True, help="Also ask ceml 0.7, in an environment of its own.")
 @click.option("--fresh", is_flag=True, help="Start over instead of going on where a run stopped.")

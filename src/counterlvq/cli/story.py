@@ -9,6 +9,7 @@ larger than the first, and its living area is that of both.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +17,10 @@ from numpy.typing import NDArray
 import counterlvq as clvq
 from counterlvq.datasets import AmesHouses, load_ames
 
-__all__ = ["tell"]
+__all__ = ["ABOVE", "house_page", "tell"]
 
 BELOW, ABOVE = "below 160k", "160k or more"
+_HOUSES = 8
 RULES = ("second_floor <= first_floor", "living_area == first_floor + second_floor")
 FROZEN = ("wood_deck", "open_porch", "three_season_porch", "screen_porch", "pool_area")
 
@@ -49,7 +51,26 @@ def tell() -> Iterator[str]:
     yield "And if no area of the house itself may grow:\n"
     shrink = clvq.Decrease(*houses.feature_names[:4])
     stuck = clvq.Explainer(model, cost=cost, constraints=[*constraints, shrink])
-    yield str(stuck.explain(house, target=ABOVE))
+    yield f"{stuck.explain(house, target=ABOVE)}\n"
+    yield "To move the sliders yourself and watch the proof hold: make page"
+
+
+def house_page() -> tuple[clvq.PrototypeModel, list[dict[str, float]], list[str]]:
+    """Return the model of the story with words for its columns, some houses, and their names."""
+    houses = load_ames()
+    plain = _nearest_prototype_model(houses)
+    named: Any = [  # names, and more about each column
+        clvq.Feature(name, unit="sq ft", label=name.replace("_", " ").replace("three", "3"))
+        for name in houses.feature_names
+    ]
+    model = clvq.PrototypeModel(plain.prototypes, plain.labels, plain.omegas, named)
+    labels = model.predict(houses.X)
+    below = np.flatnonzero((labels == BELOW) & (houses.target == BELOW))[:_HOUSES]
+    rows = [
+        dict(zip(houses.feature_names, houses.X[k].tolist(), strict=True)) for k in below.tolist()
+    ]
+    called = [f"a house with {row['living_area']:,.0f} sq ft of living area" for row in rows]
+    return model.with_reference(clvq.Reference.of(houses.X, model.features)), rows, called
 
 
 def _nearest_prototype_model(

@@ -27,7 +27,7 @@ def listing(
     batch: clvq.CounterfactualBatch, notes: Sequence[str] = (), wording: Wording = PLAIN
 ) -> str:
     """List one line per row, notes, and a last line for all; colours are for terminals."""
-    answers = list(batch)
+    answers = [batch.sketch(i) for i in range(len(batch))]
     lines = [_HEAD, *(_line(i, cf, wording) for i, cf in enumerate(answers))]
     widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
     out = []

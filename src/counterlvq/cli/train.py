@@ -162,14 +162,16 @@ def _features(
     written = text_dates(X)
     if columns is None:
         _tell_dates(written, aside)
-        return clvq.Features.from_frame(X, ranges=None, kinds=dict.fromkeys(written, "date"))
+        return clvq.Features.from_frame(
+            X, ranges=None, decimals="seen", kinds=dict.fromkeys(written, "date")
+        )
     said = read_columns(columns).checked([str(name) for name in frame.columns])
     kinds, levels = (said.arguments.get(key, {}) for key in ("kinds", "levels"))
     known = {name: kind for name, kind in kinds.items() if name in X and name not in levels}
     written = [name for name in written if name not in known and name not in levels]
     _tell_dates(written, aside)
     known |= dict.fromkeys(written, "date")
-    features = said.of(clvq.Features.from_frame(X, ranges=None, kinds=known))
+    features = said.of(clvq.Features.from_frame(X, ranges=None, decimals="seen", kinds=known))
     # Say at once which value is no level of its column.
     clvq.Reference.of(X, features)
     return features

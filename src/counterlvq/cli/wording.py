@@ -13,6 +13,7 @@ from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
 from counterlvq.files import read_within
 from counterlvq.presentation.wording import DATES, NUMBERS, Wording
+from counterlvq.visible import shown_text
 
 __all__ = ["sentence_options", "wording_from", "wording_options"]
 
@@ -99,7 +100,24 @@ _LIST = (
         metavar="TEXT",
         callback=_keep,
         expose_value=False,
-        help="Such as 'To be {outcome}: {changes}.'; @FILE for a file.",
+        help="Such as 'To be {outcome}: {list}.'; @FILE for a file.",
+    ),
+    click.option(
+        "--rule",
+        "rules",
+        multiple=True,
+        nargs=2,
+        metavar="RULE WORDS",
+        callback=_keep,
+        expose_value=False,
+        help="What a rule is called, as --constraint or a text says it; repeatable.",
+    ),
+    click.option(
+        "--response/--no-response",
+        default=None,
+        callback=_keep,
+        expose_value=False,
+        help="Say the score or the probability, in percent.",
     ),
 )
 
@@ -118,10 +136,25 @@ def sentence_options(command: F) -> F:
     return command
 
 
-def wording_from(model: Model) -> Wording:
-    """Return the wording that the options ask for."""
-    given = click.get_current_context().meta.get(_KEY, {})
-    said = {name: value for name, value in given.items() if value}
+def wording_from(model: Model, explainer: clvq.Explainer | None = None) -> Wording:
+    """Return the wording that the options ask for; rules are those of the explainer."""
+    given: dict[str, Any] = click.get_current_context().meta.get(_KEY, {})
+    said: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, ())}
     if "outcome" in said:
         said["outcome"] = {label_from(model, text): words for text, words in said["outcome"]}
+    if "rules" in said:
+        said["rules"] = {_rule_from(text, explainer): words for text, words in said["rules"]}
     return Wording(**said)
+
+
+def _rule_from(text: str, explainer: clvq.Explainer | None) -> clvq.Constraint | str:
+    """Find the constraint that was written so, or that texts say so."""
+    known = () if explainer is None else explainer.constraints
+    spoken = () if explainer is None else explainer.spoken_constraints
+    for item, words in zip(known, spoken, strict=True):
+        if text in (str(item), words):
+            return item
+    shown = "; ".join(map(shown_text, spoken)) or "none"
+    raise click.UsageError(
+        f"--rule is about {text!r}, which is no rule of this question; expected one of: {shown}"
+    )

@@ -20,11 +20,15 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.explainer.rows import explain_rows
 from counterlvq.explainer.settings import at_least_zero
+from counterlvq.markup.columns import features_card
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
+from counterlvq.presentation.setting import setting_facts
+from counterlvq.presentation.wording import PLAIN
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.saying import plain_words
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
 from counterlvq.questions.apart import apart_verified
@@ -141,6 +145,11 @@ class Explainer(OneRow):
         return (
             f"Explainer({self.model!r}, cost={self.cost!r}, constraints={list(self.constraints)!r})"
         )
+
+    def _repr_html_(self) -> str:
+        """Show in a notebook what is asked of which model."""
+        facts = setting_facts(self.model, self.features, self.cost, self.constraints)
+        return features_card("Explainer", facts, self.features)
 
     def explain(
         self,
@@ -404,6 +413,19 @@ class Explainer(OneRow):
         with np.errstate(all="ignore"):
             checked = plain_copy(certificate) if tree is None else tree
             return float(checked.lower_bound(question, cost, self.margin or 0.0))
+
+    @property
+    def spoken_constraints(self) -> tuple[str, ...]:
+        """The constraints in words, as texts say them.
+
+        Examples
+        --------
+        >>> import counterlvq as clvq
+        >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["age"])
+        >>> clvq.Explainer(model, constraints=[clvq.Increase("age")]).spoken_constraints
+        ('no decrease of age',)
+        """
+        return tuple(plain_words(c, self.features, PLAIN.value) for c in self.constraints)
 
     def _verified_union(self, cf: Counterfactual) -> float | None:
         """Recompute the bound over all parts of a union; None where there is one question."""

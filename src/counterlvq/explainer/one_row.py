@@ -459,4 +459,5 @@ class OneRow:
             certificate=find.certificate,
             part=self.model.meaning.part,
             scales=self._source.scales,
+            labels=tuple(self.model.classes.tolist()),
         )

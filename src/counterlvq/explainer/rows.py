@@ -19,9 +19,9 @@ from counterlvq.batch.result import CounterfactualBatch, GivenTable
 from counterlvq.certified.saving import save_lines
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.problem.seen import rows_outside, sides_outside
-from counterlvq.problem.targets import RowTargets, targets_per_row, wished_prototypes
+from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
 from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
@@ -215,6 +215,28 @@ class RowAsker:
     def __call__(self, i: int) -> Counterfactual:
         known = self.known.get(i)
         return self._answer(i) if known is None else known
+
+    def outline(
+        self, i: int, *, nearest: int, prototype: int, **found: Any
+    ) -> Counterfactual | None:
+        """Say what a batch has found for a row; None where more has to be known for that."""
+        model, asked = self.asked.model, self.asked
+        if i in self.known or asked.is_sure or asked.margin or not prototype >= 0:
+            return None
+        mask = wished_prototypes(model, self.wish(i), nearest)
+        return Counterfactual(
+            **found,
+            prediction=plain(model.labels[prototype]),
+            original_prediction=plain(model.labels[nearest]),
+            target=labels_of(model, mask),
+            prototype=prototype,
+            features=asked.features,
+            reason="found in a batch",
+            bound_with_margin=found["lower_bound"],
+            part=model.meaning.part,
+            scales=asked._source.scales,
+            labels=tuple(model.classes.tolist()),
+        )
 
     def again(self, i: int, push: float) -> Counterfactual:
         """Answer a row further in, and keep that answer."""

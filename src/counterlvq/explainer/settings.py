@@ -9,6 +9,7 @@ from counterlvq.numeric.arrays import finite_scalar, told
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.expressions import without_overridden
 from counterlvq.problem.seen import constraints_of
 from counterlvq.tables.features import Features
 from counterlvq.types import Method
@@ -71,8 +72,9 @@ def checked_constraints(
 def with_those_of(
     features: Features, given: tuple[Constraint | str, ...]
 ) -> tuple[Constraint | str, ...]:
-    """Add what the columns ask for, unless it has been said."""
-    return given + tuple(item for item in constraints_of(features) if item not in given)
+    """Add what the columns ask for, unless it has been said, and drop defaults that have been."""
+    kept = without_overridden(given)
+    return kept + tuple(item for item in constraints_of(features) if item not in kept)
 
 
 def checked_method(method: str) -> Method:

@@ -52,10 +52,11 @@ from counterlvq.persistence.meanings import (
 )
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.gaps import Fills
 from counterlvq.tables.reference import Reference
-from counterlvq.types import Meaning
+from counterlvq.types import Kind, Meaning
 
 __all__ = ["VERSION", "contents_of", "model_from"]
 
@@ -110,6 +111,8 @@ def contents_of(
         "table": None,
     }
     known = model.features
+    if features is None and reference is not None:
+        features = _as_in(reference, model)
     if isinstance(model, TableModel):
         told = model if features is None else TableModel(model.table_map, inner, features)
         document["table"], known = _put_table(told, arrays), told.features
@@ -132,6 +135,24 @@ def contents_of(
         document["version"] = VERSION
         document["model"]["meaning"] = meaning_document(inner.meaning)
     return Contents(document, arrays)
+
+
+def _as_in(reference: Any, model: PrototypeModel | TableModel) -> Features | None:
+    """Take from a table what nobody has said of columns of numbers: which are whole, or dates.
+
+    Decimals stay open: a model that is loaded in Python may be asked without least changes.
+    """
+    frame = as_frame(settled(reference))
+    if frame is None:
+        return None
+    links = model.table_map.links if isinstance(model, TableModel) else ()
+    # What is seen through a function has no steps of its own.
+    through = {f.name for f, link in zip(model.features, links, strict=False) if link is not None}
+    plain = [f.name for f in model.features if f == Feature(f.name) and f.name in frame.names]
+    names = [name for name in plain if name not in through]
+    found = Features.from_frame(frame, names, ranges=None, decimals="seen")
+    stepped = {f.name: f for f in found if f.kind in (Kind.WHOLE, Kind.DATE)}
+    return Features(stepped.get(feature.name, feature) for feature in model.features)
 
 
 def _fitting(features: Features, model: PrototypeModel) -> Features:

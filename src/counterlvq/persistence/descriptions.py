@@ -39,6 +39,7 @@ def says_more(features: Features) -> bool:
     plain_one = Feature("")
     return any(
         feature.kind is Kind.DATE
+        or (feature.kind is Kind.REAL and feature.step != 1)
         or any(getattr(feature, name) != getattr(plain_one, name) for name in _LATER)
         for feature in features
     )

@@ -45,7 +45,8 @@ def save(
         The training table, of which a summary goes into the file: per column the median, the
         median absolute and the standard deviation, quantiles and the shares of levels. No row of
         it does, and the extreme quantiles are those of at least ten rows. The command
-        `counterlvq explain` takes its cost and its ranges from there.
+        `counterlvq explain` takes its cost, its ranges and its least changes from there. Of columns
+        of numbers of which nothing is said, a DataFrame also says which are whole numbers or dates.
 
     Examples
     --------

@@ -454,14 +454,14 @@ def _told(table_map: TableMap, features: Any) -> TableMap:
     if isinstance(features, Features):
         return table_map.described(features)
     # What an encoder has seen it knows better than the dtype of a column.
-    numeric = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
+    names = [part.column for part in table_map.parts if isinstance(part, NumericPart)]
     table = as_frame(settled(features))
     if table is None:
         raise InvalidInputError(
             f"features is a {type(features).__name__}; expected Features([...]), or a DataFrame "
             f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
         )
-    return table_map.described(Features.from_frame(table, only=numeric))
+    return table_map.described(Features.from_frame(table, names))
 
 
 @final

@@ -97,7 +97,7 @@ class Change:
         >>> Change("cards", 2, 1, was_missing=True).text()
         'cards were 1 instead of 2, which stands in for a missing value'
         """
-        shown = self._digits(wording)
+        shown = self._said(wording)
         if not self.is_number and self._is_phrase:
             instead = f" instead of {shown.before}{self._gap_words}" if self.was_missing else ""
             return f"it were {shown.after}{instead}"
@@ -115,7 +115,7 @@ class Change:
         >>> Change("income", 2400.0, 2900.0, "EUR").brief()
         'income 2,900 instead of 2,400 EUR'
         """
-        shown = self._digits(wording)
+        shown = self._said(wording)
         if not self.is_number and self._is_phrase:
             return shown.after
         instead = f"{shown.after} instead of {shown.before}"
@@ -173,6 +173,13 @@ class Change:
             return ShownChange(before, after, by, self.difference > 0)
         before, after = (self._level(value, wording) for value in (self.before, self.after))
         return ShownChange(before, after, "", True)
+
+    def _said(self, wording: Wording) -> ShownChange:
+        """As `_digits`, in a sentence: nobody says True or False there."""
+        shown = self._digits(wording)
+        words = {"True": "yes", "False": "no"} if isinstance(self.after, bool) else {}
+        before, after = (words.get(text, text) for text in (shown.before, shown.after))
+        return replace(shown, before=before, after=after)
 
     def _level(self, level: Any, wording: Wording) -> str:
         feature = self.described

@@ -86,6 +86,27 @@ class Reply:
         before, after = (number(self._digits(value)) for value in (self.before, self.after))
         return f"{self.name} {before} -> {after}"
 
+    def sentence(self, called: str = "", number: Callable[[str], str] = str) -> str:
+        """Say it in a sentence: probabilities in percent, of what the decision is called.
+
+        Examples
+        --------
+        >>> Reply("score", 612.3, 640.0, threshold=640.0).sentence()
+        'The score would be 640 instead of 612.3.'
+        >>> Reply("probability of good", 1.2e-5, 0.514).sentence("accepted")
+        'The probability of accepted would be 51 % instead of below 1 %.'
+        """
+        if self.threshold is not None or not self.name.startswith("probability"):
+            before, after = (number(self._digits(value)) for value in (self.before, self.after))
+            return f"The {self.name} would be {after} instead of {before}."
+        shares = [
+            tuple(number(_percent(value, digits)) for value in (self.after, self.before))
+            for digits in range(4)
+        ]
+        after, before = next((pair for pair in shares if pair[0] != pair[1]), shares[-1])
+        name = f"probability of {called}" if called else self.name
+        return f"The {name} would be {after} instead of {before}."
+
     def _digits(self, value: float) -> str:
         for digits in range(_REPLY_DIGITS, 17):
             text = f"{value:.{digits}g}"
@@ -96,3 +117,13 @@ class Reply:
             if near:
                 return text
         return repr(value)
+
+
+def _percent(value: float, digits: int) -> str:
+    """Write a probability in percent; none is said to be 0 or 100."""
+    least = 10.0**-digits
+    if 100 * value < least:
+        return f"below {least:.{digits}f} %"
+    if 100 * value > 100 - least:
+        return f"above {100 - least:.{digits}f} %"
+    return f"{100 * value:.{digits}f} %"

@@ -8,11 +8,12 @@ from datetime import date
 from string import Formatter
 from typing import Any, Protocol, final
 
-from counterlvq.errors import InvalidInputError
+from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import exact_text
 from counterlvq.tables.features import Feature
-from counterlvq.visible import shown_text
+from counterlvq.tables.values import closest
+from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Spoken", "Wording", "listed", "plural"]
 
@@ -41,7 +42,10 @@ _MONTHS = (
     "October", "November", "December",
 )  # fmt: skip
 # What a template may have between braces.
-PLACES = ("subject", "outcome", "now", "changes", "others", "missing", "broken", "cost")
+PLACES = (
+    "subject", "outcome", "now", "changes", "list", "others", "missing", "broken", "cost",
+    "response",
+)  # fmt: skip
 
 
 @final
@@ -67,6 +71,7 @@ class Wording:
     template: str | None = None
     dates: str = "2024-05-31"
     rules: Mapping[Any, str] = field(default_factory=dict)  # words for constraints
+    response: bool | None = None  # whether to say the number behind the decision
 
     def __post_init__(self) -> None:
         is_text = isinstance(self.subject, str)
@@ -100,6 +105,19 @@ class Wording:
             )
         if self.template is not None:
             self._parts()
+
+    def checked(self, labels: Sequence[Any]) -> Wording:
+        """Refuse words for a label that the model does not have."""
+        strange = [label for label in self.outcome if label not in labels]
+        if strange and labels:
+            known = ", ".join(map(shown_repr, labels))
+            close = closest(str(strange[0]), [str(label) for label in labels])
+            hint = f" Did you mean {close!r}?" if close is not None else ""
+            raise UnknownLabelError(
+                f"outcome has words for {shown_repr(strange[0])}, which the model never says; "
+                f"expected some of: {known}.{hint}"
+            )
+        return self
 
     def value(self, feature: Feature, value: Any) -> str:
         """Write a number or a date of a feature."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from math import inf
 from typing import Any, final
@@ -296,6 +296,8 @@ class MinChange(Constraint):
         Name or position of a number.
     by : float
         At least 0; in days for a date.
+    is_default : bool, default False
+        Whether it was taken from the summary of a table, and nobody has said so; for texts.
 
     Examples
     --------
@@ -308,6 +310,7 @@ class MinChange(Constraint):
 
     feature: FeatureKey
     by: float
+    is_default: bool = field(default=False, compare=False)
 
     def __post_init__(self) -> None:
         if finite_scalar(f"MinChange of {self.feature!r}: by", self.by) < 0:

@@ -32,7 +32,6 @@ from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.links import Link
-from counterlvq.types import Kind
 
 __all__ = ["Coordinates"]
 
@@ -67,7 +66,8 @@ class Coordinates:
                 raise InvalidInputError(
                     f"feature {feature.name!r} is {feature.kind} with steps of its own, and the "
                     f"pipeline sees {link.words(feature.name)}; expected any real number there. "
-                    f"Describe the column as real."
+                    f"Describe the column as real; Features.from_frame(..., decimals=None) leaves "
+                    f"decimals open."
                 )
         own = self.levels or (0.0,) * len(self.features)
         kept = (0.0 if f.is_number else at for f, at in zip(self.features, own, strict=True))
@@ -142,10 +142,8 @@ class Coordinates:
         for feature, span in self._each:
             if not feature.is_number:
                 step[span] = 1.0
-            elif feature.kind in (Kind.WHOLE, Kind.DATE):
-                step[span] = feature.step
-            elif feature.decimals is not None:
-                step[span], parts[span] = 1.0, 10.0**feature.decimals
+            elif feature.lattice is not None:
+                step[span], parts[span] = feature.lattice
         groups = tuple(span for f, span in self._each if not f.is_number and len(f.levels) > 1)
         from_input = np.zeros(self.width, dtype=bool)
         for feature, span in self._each:

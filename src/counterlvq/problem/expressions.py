@@ -13,14 +13,20 @@ import numpy as np
 from counterlvq.errors import ConstraintSyntaxError, InvalidInputError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, told
 from counterlvq.problem import grammar
-from counterlvq.problem.constraints import Condition, Constraint, comparison, level_rule
+from counterlvq.problem.constraints import (
+    Condition,
+    Constraint,
+    MinChange,
+    comparison,
+    level_rule,
+)
 from counterlvq.problem.numbers import number_test, value_rule
 from counterlvq.programs.conditions import Implication, LevelRule, LinearConditions
 from counterlvq.programs.intervals import LeastChange, ValueRule
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind
 
-__all__ = ["Expression", "as_constraint"]
+__all__ = ["Expression", "as_constraint", "without_overridden"]
 
 _SENSES: Mapping[str, Callable[[Fraction, int], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 
@@ -202,3 +208,32 @@ def as_constraint(item: Constraint | str) -> Constraint:
         f"constraint {told(item)} has type {type(item).__name__}; expected a constraint such as "
         f"Freeze('age') or a string such as 'a <= b'."
     )
+
+
+def without_overridden(given: tuple[Constraint | str, ...]) -> tuple[Constraint | str, ...]:
+    """Drop the default for the least change of a feature where the user says another.
+
+    Examples
+    --------
+    >>> from counterlvq.problem.constraints import MinChange
+    >>> usual = MinChange("a", 5, is_default=True), MinChange("b", 7, is_default=True)
+    >>> without_overridden((*usual, "if a changes then by at least 1"))
+    (MinChange('b', by=7), 'if a changes then by at least 1')
+    """
+    if not any(isinstance(item, MinChange) and item.is_default for item in given):
+        return given
+    said = {_least_of(item) for item in given}
+    return tuple(
+        item
+        for item in given
+        if not (isinstance(item, MinChange) and item.is_default and item.feature in said)
+    )
+
+
+def _least_of(item: Constraint | str) -> FeatureKey | None:
+    """Return the feature that a constraint states a least change of."""
+    if isinstance(item, MinChange):
+        return None if item.is_default else item.feature
+    text = item.text if isinstance(item, Expression) else item
+    parsed = grammar.parse(text) if isinstance(text, str) else None
+    return parsed.feature if isinstance(parsed, grammar.Least) else None

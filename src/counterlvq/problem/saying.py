@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from math import inf
 from typing import Any
 
@@ -13,6 +13,7 @@ from counterlvq.problem.constraints import (
     Decrease,
     Freeze,
     Increase,
+    Linear,
     MaxChange,
     MinChange,
     OneOf,
@@ -25,7 +26,7 @@ from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import Feature, FeatureKey, Features
 from counterlvq.types import Kind
 
-__all__ = ["labelled_words", "rule_words"]
+__all__ = ["plain_words", "rule_words"]
 
 # Writes a number or a date of a feature.
 Write = Callable[[Feature, Any], str]
@@ -35,20 +36,26 @@ _TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
 _WAYS = {Freeze: "no change", Increase: "no decrease", Decrease: "no increase"}
 
 
-def labelled_words(constraint: Constraint | str, features: Features, write: Write) -> str | None:
-    """Say what a constraint asks for; None where no feature of it has a label.
+def plain_words(constraint: Constraint | str, features: Features, write: Write) -> str:
+    """Say what a constraint asks for, to people who have not written it.
 
-    Whoever has written no labels knows constraints best as they were written.
+    A text stays as it was written unless a feature of it has a label: whoever has written no
+    labels knows it best so.
 
     Examples
     --------
     >>> features = Features(["age", Feature("inc", label="net monthly income")])
-    >>> labelled_words(Freeze("inc"), features, str), labelled_words("age <= 3", features, str)
-    ('no change of net monthly income', None)
+    >>> plain_words(Freeze("age"), features, str), plain_words("age <= 3", features, str)
+    ('no change of age', 'age <= 3')
+    >>> plain_words("inc <= original(inc)", features, str)
+    'net monthly income <= original(net monthly income)'
     """
+    if not isinstance(constraint, str | Expression):
+        return rule_words(constraint, features, write)
     named = [features[name] for name in _names(constraint, features)]
-    has_words = any(feature.label or feature.level_labels for feature in named)
-    return rule_words(constraint, features, write) if has_words else None
+    if any(feature.label or feature.level_labels for feature in named):
+        return rule_words(constraint, features, write)
+    return constraint if isinstance(constraint, str) else constraint.text
 
 
 def _names(constraint: Constraint | str, features: Features) -> list[FeatureKey]:
@@ -107,7 +114,28 @@ def rule_words(constraint: Constraint | str, features: Features, write: Write) -
         return f"with {when}, {rule_words(constraint.then, features, write)}"
     if isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         return _about_one(constraint, features, write)
-    return str(constraint)
+    return _about_many(constraint, features)
+
+
+def _about_many(constraint: Constraint, features: Features) -> str:
+    if isinstance(constraint, AtMost):
+        named = _joined([_spoken(key, features) for key in constraint.features], "and")
+        changes = f"at most {constraint.count} change{'' if constraint.count == 1 else 's'}"
+        return f"{changes} of {named}" if named else changes
+    return _sum(constraint, features) if isinstance(constraint, Linear) else str(constraint)
+
+
+def _sum(constraint: Linear, features: Features) -> str:
+    """Write a linear condition as a comparison of features."""
+    given = constraint.coefficients
+    pairs = given.items() if isinstance(given, Mapping) else enumerate(given.tolist())
+    out = ""
+    for key, factor in pairs:
+        if factor:
+            size = "" if abs(factor) == 1 else f"{abs(factor):,} * ".replace(".0 ", " ")
+            sign = ("-" if factor < 0 else "") if not out else (" - " if factor < 0 else " + ")
+            out += f"{sign}{size}{_spoken(key, features)}"
+    return f"{out or 0} {constraint.sense} {constraint.value:,}".removesuffix(".0")
 
 
 def _text(text: str, features: Features, write: Write) -> str:
@@ -169,11 +197,14 @@ def _about_one(
         return f"{feature.spoken} as {_joined(levels, 'or')}"
     if isinstance(constraint, MaxChange | MinChange):
         by = _with_unit(feature, f"{constraint.by:,}".removesuffix(".0"), "days")
+        if isinstance(constraint, MinChange) and constraint.is_default:
+            return f"changes of {feature.spoken} by less than {by} left out"
         least = isinstance(constraint, MinChange)
         amount = f"at least {by}, or none" if least else f"at most {by}"
         return f"a change of {feature.spoken} by {amount}"
     if isinstance(constraint, AsSeen):
-        return f"{_range(feature, constraint.lower, constraint.upper, write)} as seen in the data"
+        words = _range(feature, constraint.lower, constraint.upper, write)
+        return f"{words} {constraint.where}"
     return _range(feature, *constraint.ends, write)
 
 
@@ -214,4 +245,6 @@ def _label(name: str, features: Features) -> str:
 
 
 def _joined(parts: Sequence[str], last: str) -> str:
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {last} {parts[-1]}"
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} {last} {parts[-1]}"

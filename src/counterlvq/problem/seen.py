@@ -18,12 +18,14 @@ from counterlvq.problem.constraints import (
     Decrease,
     Freeze,
     Increase,
+    MinChange,
     shown_call,
 )
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.reference import LEAST_SHARE, Reference
 from counterlvq.tables.values import matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
@@ -31,6 +33,7 @@ __all__ = [
     "AsSeen",
     "Outside",
     "constraints_of",
+    "least_changes",
     "outside_of",
     "rows_outside",
     "stated",
@@ -68,6 +71,7 @@ class AsSeen(Constraint):
     label: str = field(default="", compare=False)  # what people read instead of the name
     kept: str = field(default="", compare=False)  # "below" or "above", for rows that lie there
     is_date: bool = field(default=False, compare=False)
+    where: str = field(default="as seen in the data", compare=False)  # what people read of it
 
     def __repr__(self) -> str:
         ends: dict[str, Any] = {"lower": self.lower, "upper": self.upper}
@@ -85,7 +89,7 @@ class AsSeen(Constraint):
             words = f"from {low} to {high}" if low != high else f"of {low} only"
         is_named = self.label or isinstance(self.feature, str)
         name = self.label or (self.feature if is_named else f"feature {self.feature}")
-        return f"{name} {words} as seen in the data"
+        return f"{name} {words} {self.where}"
 
     def _shown(self, end: float) -> str:
         if self.is_date and abs(end) < inf:
@@ -201,7 +205,7 @@ def within_data(X: Any, quantiles: tuple[float, float] = (0, 1)) -> list[Constra
     >>> table = [[0.0, 0.0], [1.0, 1.0], [2.5, 2.0], [3.0, 8.0]]
     >>> seen = clvq.within_data(table)
     >>> [str(item) for item in seen]
-    ['feature 0 from 0 to 3 as seen in the data', 'feature 1 from 0 to 8 as seen in the data']
+    ['feature 0 from 0 to 3 as in the table', 'feature 1 from 0 to 8 as in the table']
     >>> explainer = clvq.Explainer(model, clvq.Manhattan([1, 2]), constraints=seen)
     >>> explainer.explain([0.0, 0.0]).x.round(3)
     array([3., 1.])
@@ -220,8 +224,47 @@ def within_data(X: Any, quantiles: tuple[float, float] = (0, 1)) -> list[Constra
         there = values[np.isfinite(values)]
         lower = float(np.quantile(there, low, method="lower"))
         upper = float(np.quantile(there, high, method="higher"))
-        found.append(AsSeen(key, lower, upper, is_date=is_date))
+        found.append(AsSeen(key, lower, upper, is_date=is_date, where="as in the table"))
     return found
+
+
+def least_changes(X: Any, share: float = LEAST_SHARE) -> list[Constraint]:
+    """Leave out trifles: a number changes by a share of its typical deviation, or not at all.
+
+    Parameters
+    ----------
+    X : array-like of shape (n, d), DataFrame or Arrow table
+        Typically the training table. Typical deviations are those of `mad_weights`.
+    share : float, default 0.1
+        Each least change is this share, rounded down to a 1, 2 or 5 with zeros. Whole numbers and
+        decimals whose steps are as large as that need none.
+
+    Returns
+    -------
+    list of MinChange
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> least_changes(pd.DataFrame({"income": [900.0, 2100.0, 4000.0], "cards": [1, 2, 4]}))
+    [MinChange('income', by=100)]
+    """
+    number = real_number("share", share)
+    if not 0 <= number < inf:
+        raise InvalidInputError(f"share is {number:g}; expected a number of at least 0.")
+    frame = as_frame(settled(X))
+    if frame is None:
+        rows = matrix_with_gaps("X", X)
+        features = Features.numbered(rows.shape[1])
+        found = Reference.of(rows).least_changes(features, number)
+        return [MinChange(features.position(name), _short(by)) for name, by in found.items()]
+    features = Features.from_frame(X, ranges=None, decimals="seen")
+    found = Reference.of(X, features).least_changes(features, number)
+    return [MinChange(name, _short(by)) for name, by in found.items()]
+
+
+def _short(value: float) -> float:
+    return int(value) if value.is_integer() else value
 
 
 def _checked_shares(quantiles: tuple[float, float]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
-from counterlvq.tables.reference import typical_deviation
+from counterlvq.tables.reference import LEVEL_WEIGHT, typical_deviation
 from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
 from counterlvq.types import Kind
 
@@ -39,8 +39,9 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     Parameters
     ----------
     X : array-like of shape (n, d), or DataFrame
-        Typically the training rows. Columns of a frame that are no numbers get the weight 1,
-        the price of a switch.
+        Typically the training rows. Columns of a frame that are no numbers get the weight 2:
+        another level costs as much as a number that goes from the lower quarter of its column to
+        the upper one, where both halves spread alike.
     constant : float, optional
         Positive weight of features that never vary.
 
@@ -83,7 +84,7 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
 
 
 def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
-    weights = np.ones(len(frame.names))
+    weights = np.full(len(frame.names), LEVEL_WEIGHT)
     numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
     if any(numeric):
         chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]

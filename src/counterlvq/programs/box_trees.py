@@ -26,6 +26,7 @@ class Lattice(NamedTuple):
     step: Floats  # (q,)
     parts: Floats  # (q,)
     is_from_input: NDArray[np.bool_]  # (q,)
+    least: Floats  # (q,) how much a value changes if it does; 0 for any
     place: NDArray[np.int64]  # (all features,) position among these columns; -1 for others
     row_test: NDArray[np.int64]  # (c,)
     present_start: NDArray[np.int64]  # (tests + 1,)
@@ -39,7 +40,8 @@ class Lattice(NamedTuple):
         at = self.column[kept]
         return self._replace(
             column=at, step=self.step[kept], parts=self.parts[kept],
-            is_from_input=self.is_from_input[kept], place=_places(at, self.place.size),
+            is_from_input=self.is_from_input[kept], least=self.least[kept],
+            place=_places(at, self.place.size),
         )  # fmt: skip
 
 
@@ -49,7 +51,7 @@ def lattice_of(template: ProgramTemplate) -> Lattice | None:
     Linear conditions are counted as in `ProgramTemplate.unconditional`.
     """
     grid, tests = template.grid, template.conditionals
-    if template.quadrics or grid.least or grid.rules:
+    if template.quadrics or grid.rules or any(grid.step[j] == 0 for j in grid.least):
         return None
     if any(item.test is not None for item in tests):
         return None
@@ -64,6 +66,7 @@ def lattice_of(template: ProgramTemplate) -> Lattice | None:
         step=grid.step[at],
         parts=grid.parts[at],
         is_from_input=np.array(from_input),
+        least=np.array([grid.least.get(j, 0.0) for j in at.tolist()]),
         place=_places(at, template.w.size),
         row_test=np.repeat([-1, *range(len(tests)), -1], sizes).astype(np.int64),
         present_start=_starts(present),

@@ -1,7 +1,8 @@
 """Values of a lattice seen from an input, by position: 0 is no change, 1 the next value above.
 
 Compiled, for searches and for proofs. An input between two values of the lattice may stay there:
-position 0 is then a value of its own. Importing this module imports Numba.
+position 0 is then a value of its own. Positions pass over values that are too near to the input
+where a change has to be of some size. Importing this module imports Numba.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from counterlvq.numeric.jit import jit
-from counterlvq.numeric.tolerances import GRID_ROUNDING, SHARE_OF_STEP, UNIT
+from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD, SHARE_OF_STEP, UNIT
 
 __all__ = ["own_ticks", "tick_below", "tick_span", "tick_value"]
 
@@ -17,18 +18,31 @@ _INF = np.inf
 
 
 @jit
-def own_ticks(x, step, parts, is_from_input):
-    """Numbers of the lattice that positions below and above 0 count from."""
-    if is_from_input:
-        return 0.0, 0.0
-    number = x * parts / step
-    own = np.rint(number)
-    apart = step / parts
-    slack = min(GRID_ROUNDING * max(abs(x), apart), SHARE_OF_STEP * apart)
-    if abs(x - own * step / parts) <= slack:
-        return own, own
-    low = np.floor(number)
-    return low + 1.0, low
+def own_ticks(x, step, parts, is_from_input, least):
+    """Numbers of the lattice that positions below and above 0 count from.
+
+    `least` is how much a value changes if it does; what only rounding keeps from that is taken in.
+    """
+    down, up, start = 0.0, 0.0, 0.0
+    if not is_from_input:
+        number = x * parts / step
+        down = up = np.rint(number)
+        if not _is_near(x, down * step / parts, step / parts):
+            up = np.floor(number)
+            down = up + 1.0
+        start = x
+    if least > 0.0:
+        room = 4.0 * max(GRID_ROUNDING * (abs(x) + least), LEAST_THRESHOLD)
+        by = max(least - room, 0.0)
+        up = max(up, np.ceil((start + by) * parts / step) - 1.0)
+        down = min(down, np.floor((start - by) * parts / step) + 1.0)
+    return down, up
+
+
+@jit
+def _is_near(x, value, size):
+    """Whether an input is a value of the lattice, but for rounding."""
+    return abs(x - value) <= min(GRID_ROUNDING * max(abs(x), size), SHARE_OF_STEP * size)
 
 
 @jit
@@ -38,10 +52,8 @@ def tick_value(x, position, step, parts, is_from_input, down, up):
         return x
     if abs(position) == _INF:
         return position
-    if is_from_input:
-        return x + position * step / parts
     number = (up if position > 0.0 else down) + position
-    return number * step / parts
+    return x + number * step / parts if is_from_input else number * step / parts
 
 
 @jit
@@ -49,9 +61,7 @@ def tick_below(x, change, step, parts, is_from_input, down, up):
     """Largest position whose change is at most `change`, up to the rounding of values."""
     if abs(change) == _INF:
         return change
-    if is_from_input:
-        return np.floor(change * parts / step)
-    number = np.floor((x + change) * parts / step)
+    number = np.floor((change if is_from_input else x + change) * parts / step)
     return max(0.0, number - up) if change >= 0.0 else min(-1.0, number - down)
 
 
@@ -64,10 +74,9 @@ def tick_span(x, position, step, parts, is_from_input, down, up):
     if abs(position) == _INF:
         return position, position
     if position == 0.0:
-        if is_from_input or down != up:
-            return 0.0, 0.0
-        off = down * step / parts - x
-        if off == 0.0:
+        value = np.rint(x * parts / step) * step / parts
+        off = value - x
+        if is_from_input or off == 0.0 or not _is_near(x, value, step / parts):
             return 0.0, 0.0
         low, high = min(off, 0.0), max(off, 0.0)
         return np.nextafter(low, -_INF), np.nextafter(high, _INF)

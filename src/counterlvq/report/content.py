@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import date
-from typing import final
+from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
+from counterlvq.markup.parts import Fact, FeatureValue
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY
 from counterlvq.plots.plane_geometry import change_weights
 from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.presentation.proved import shown_proof
+from counterlvq.presentation.rows import feature_values
+from counterlvq.presentation.setting import words_of
 from counterlvq.presentation.wording import PLAIN, Wording
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Manhattan
 from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
@@ -25,36 +27,12 @@ from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr, shown_text, visible
+from counterlvq.visible import shown_repr, shown_text
 
-__all__ = ["LONGEST", "Answer", "Fact", "Pressure", "Value", "read_answer", "words_of"]
+__all__ = ["Answer", "Pressure", "read_answer"]
 
-# Letters of one constraint or one cost.
-LONGEST = 1000
 # Seconds that asking again without one constraint may take under local metrics.
 _PATIENCE = 5.0
-
-
-@final
-@dataclass(frozen=True)
-class Fact:
-    """One figure with its name."""
-
-    name: str
-    value: str
-
-
-@final
-@dataclass(frozen=True)
-class Value:
-    """One feature before and after; `weight` is the change as a share of the largest one."""
-
-    feature: str
-    before: str
-    after: str
-    change: str
-    weight: float
-    changed: bool
 
 
 @final
@@ -77,7 +55,7 @@ class Answer:
     after: str  # label, or those that were wished for
     sentence: str
     facts: tuple[Fact, ...]
-    values: tuple[Value, ...]
+    values: tuple[FeatureValue, ...]
     proof: tuple[str, ...]
     rivals: tuple[Rival, ...]
     part: str  # what the rivals are: prototypes, clusters, classes
@@ -87,9 +65,9 @@ class Answer:
     conflict_is_irreducible: bool
 
 
-def words_of(constraint: Constraint | str) -> str:
-    """Say a constraint as the user gave it."""
-    return visible(str(constraint), LONGEST)
+def _called(label: Any, wording: Wording) -> str:
+    """Name a class as the user calls it; as it is, between quotes, without a name."""
+    return wording.called(label) if label in wording.outcome else shown_repr(label)
 
 
 def read_answer(
@@ -114,22 +92,22 @@ def read_answer(
             conflict_is_irreducible=True,
         )
     proof, rivals = proof_words(explainer, cf, wording)
-    wish = " or ".join(map(shown_repr, cf.target))
-    to = shown_repr(cf.prediction) if cf.status.has_answer else wish
+    wish = " or ".join(_called(label, wording) for label in cf.target)
+    to = _called(cf.prediction, wording) if cf.status.has_answer else wish
     return Answer(
         name=shown_text(name),
         status=cf.status,
-        before=shown_repr(cf.original_prediction),
+        before=_called(cf.original_prediction, wording),
         after=to,
         sentence=cf.text(**vars(wording)),
         facts=_facts(explainer, cf, wording),
-        values=_values(explainer, cf, wording),
+        values=feature_values(cf, change_weights(explainer, cf), wording),
         proof=proof,
         rivals=rivals,
         part=cf.part,
         pressures=_pressures(explainer, cf, wording),
         check=check_words(explainer, cf),
-        conflict=tuple(words_of(item) for item in cf.conflict),
+        conflict=tuple(words_of(item, cf.features, wording) for item in cf.conflict),
         conflict_is_irreducible=cf.conflict_is_irreducible,
     )
 
@@ -147,36 +125,6 @@ def _facts(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[
     return tuple(Fact(name, wording.number(text)) for name, text in texts)
 
 
-def _values(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Value, ...]:
-    """Every feature; those that change first, by what the change weighs."""
-    weights = change_weights(explainer, cf)
-    most = max(map(abs, weights.values()), default=0.0) or 1.0
-    out = []
-    for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
-        behind = f" {shown_text(change.unit)}" if change.unit else ""
-        _, before, after, by = change.cells(wording)
-        values = (before, after, "")
-        if change.is_number:
-            values = (before + behind, after + behind, by.replace("-", "−", 1) + behind)
-        elif change.is_date:
-            values = (before, after, by.replace("-", "−", 1))
-        weight = weights[change.feature] / most
-        out.append(Value(change.spoken, *values, weight=weight, changed=True))
-    rows = zip(cf.features, cf.original.tolist(), cf.missing, strict=True)
-    for feature, value, is_missing in rows:
-        if feature.name not in weights and is_missing:
-            spoken = shown_text(feature.spoken)
-            out.append(Value(spoken, "missing", "missing", "", 0.0, changed=False))
-        elif feature.name not in weights:
-            same = shown_text(feature.words(value))
-            if feature.is_number:
-                is_amount = feature.unit and not isinstance(value, date)
-                unit = f" {shown_text(feature.unit)}" if is_amount else ""
-                same = wording.value(feature, value) + unit
-            out.append(Value(shown_text(feature.spoken), same, same, "", 0.0, changed=False))
-    return tuple(out)
-
-
 def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[Pressure, ...]:
     """Say what lifting each constraint that the answer leans on would save, asked anew.
 
@@ -186,19 +134,22 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
         return ()
     out = []
     for k, item in enumerate(explainer.constraints):
-        if not _leans(explainer, item, cf):
+        # That trifles are left out is nobody's wish, and saves a trifle each.
+        is_usual = isinstance(item, MinChange) and item.is_default
+        if is_usual or not _leans(explainer, item, cf):
             continue
         whole = replace(cf, gaps=None).original.tolist()
         row = dict(zip(cf.feature_names, whole, strict=True))
+        said = words_of(item, cf.features, wording)
         try:
             other = _without(explainer, k)
         except InvalidInputError:  # it alone keeps answers to changes of level that have a price
-            out.append(Pressure(words_of(item), "excludes changes of level that have no price"))
+            out.append(Pressure(said, "excludes changes of level that have no price"))
             continue
         freed = other.explain(row, target=set(cf.target))
         words = _saving(cf, freed, wording)
         if words:
-            out.append(Pressure(words_of(item), words))
+            out.append(Pressure(said, words))
     return tuple(out)
 
 

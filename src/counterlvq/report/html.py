@@ -1,36 +1,26 @@
-"""The page: what `content` says, set in HTML. The looks are in `page.css`, and go inside it.
-
-Text is escaped unless it was made by `tag`. That goes for what HTML would read as markup, and
-for what nobody would see or no file could hold.
-"""
+"""The page: what `content` says, set in HTML, with the looks inside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from importlib.resources import files
-from typing import final
+from typing import Any, final
 
-from counterlvq.report.content import Answer, Fact, Value
-from counterlvq.report.summary import FeatureCount, Summary
+from counterlvq.markup.counts import count_table
+from counterlvq.markup.parts import badge, class_change, fact_list, looks, table, value_tables
+from counterlvq.markup.tags import Safe, tag
+from counterlvq.page.offering import controls, report_script, stored
+from counterlvq.report.content import Answer
+from counterlvq.report.summary import Summary
 from counterlvq.types import Status
-from counterlvq.visible import visible
 
-__all__ = ["Picture", "Safe", "Section", "page", "tag"]
+__all__ = ["Picture", "Section", "page"]
 
-# Nothing may be loaded and nothing may run, whatever ends up on the page.
+# Nothing may be loaded, and nothing may run but our own script, whatever ends up on the page.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
-_STATUS_WORDS = {
-    Status.OPTIMAL: "proved closest",
-    Status.FEASIBLE: "valid, gap open",
-    Status.INFEASIBLE: "proved: none exists",
-    Status.UNKNOWN: "none found",
-    Status.INVALID: "cannot be read",
-}
-_SHOWN_FEATURES = 12
-# Letters of a value.
-_ONE_LINE = 24
+# Rows from which on there is something to find among them.
+_MANY = 8
 
 
 @final
@@ -49,39 +39,52 @@ class Section:
 
     answer: Answer
     picture: Picture | None
+    line: str | None  # of its certificate
 
 
-def page(title: str, summary: Summary, sections: Sequence[Section]) -> str:
-    """Set the whole page."""
+def page(
+    title: str, summary: Summary, sections: Sequence[Section], header: str | None = None
+) -> str:
+    """Set the whole page; with the header of certificates, their proofs can be checked on it."""
+    script, policy = None, _POLICY
+    if header or len(sections) >= _MANY:
+        script, digest = report_script()
+        policy = f"{_POLICY}; script-src '{digest}'"
     css = files("counterlvq.report").joinpath("page.css").read_text(encoding="utf-8")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", content=_POLICY, attributes={"http-equiv": "Content-Security-Policy"}),
+        tag("meta", content=policy, attributes={"http-equiv": "Content-Security-Policy"}),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
         tag("title", title),
-        tag("style", Safe(css)),
+        tag("style", looks(), controls(), Safe(css)),
     )
     body = tag(
         "body",
         tag("a", "Skip to the answers", class_="skip", href="#answers"),
-        tag("header", tag("h1", title), _facts(summary.facts, "figures")),
+        tag("header", tag("h1", title), fact_list(summary.facts, "figures")),
         tag(
             "main",
             _overview(summary, sections),
             tag("div", *(_section(k, part) for k, part in enumerate(sections)), id_="answers"),
         ),
         _footer(),
+        stored({"header": header, "answers": _lines(sections) if header else []})
+        if script
+        else None,
+        script,
+        class_="clvq",
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
 
 
-def _facts(facts: Sequence[Fact], kind: str) -> Safe | None:
-    if not facts:
-        return None
-    pairs = (tag("div", tag("dt", fact.name), tag("dd", fact.value)) for fact in facts)
-    return tag("dl", *pairs, class_=kind)
+def _lines(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    return [
+        {"row": k, "status": str(part.answer.status), "line": part.line}
+        for k, part in enumerate(sections)
+        if part.answer.proof
+    ]
 
 
 def _overview(summary: Summary, sections: Sequence[Section]) -> Safe:
@@ -91,38 +94,13 @@ def _overview(summary: Summary, sections: Sequence[Section]) -> Safe:
     return tag(
         "section",
         tag("h2", "What was asked", id_="asked"),
-        _facts(summary.setting, "setting"),
-        _feature_table(summary) if many and summary.features else None,
+        fact_list(summary.setting, "setting"),
+        count_table(summary.features, summary.answers) if many and summary.features else None,
         _contents(sections) if many else None,
         tag("p", f"{left_out:,} more rows are counted above and not shown below.", class_="note")
         if left_out
         else None,
         attributes={"aria-labelledby": "asked"},
-    )
-
-
-def _feature_table(summary: Summary) -> Safe:
-    shown = summary.features[:_SHOWN_FEATURES]
-    rest = len(summary.features) - len(shown)
-    caption = "How often each feature changes" + (f"; {rest} more change less often" * bool(rest))
-    lowered = max(use.lowered for use in shown) / summary.answers
-    raised = max(use.raised + use.other for use in shown) / summary.answers
-    return _table(
-        caption,
-        ("feature", "lowered", "raised or new", "share of answers"),
-        [_feature_row(use, summary.answers, (-lowered, raised)) for use in shown],
-        "counts",
-    )
-
-
-def _feature_row(use: FeatureCount, answers: int, ends: tuple[float, float]) -> Safe:
-    bar = _bar(-use.lowered / answers, (use.raised + use.other) / answers, ends)
-    return tag(
-        "tr",
-        tag("th", use.feature, scope="row"),
-        tag("td", f"{use.lowered:,}", class_="num"),
-        tag("td", f"{use.raised + use.other:,}", class_="num"),
-        tag("td", bar, class_="bar"),
     )
 
 
@@ -139,38 +117,27 @@ def _contents(sections: Sequence[Section]) -> Safe:
                 tag("td", *_labels(answer)),
                 tag("td", cost, class_="num"),
                 tag("td", str(changed) if answer.status.has_answer else "–", class_="num"),
-                tag("td", _badge(answer.status)),
+                tag("td", badge(answer.status)),
             )
         )
-    return _table("The rows", ("row", "class", "cost", "changes", "proof"), lines, "contents")
+    return table("The rows", ("row", "class", "cost", "changes", "proof"), lines, "contents")
 
 
 def _labels(answer: Answer) -> Sequence[str]:
-    """Both labels, kept apart: those that are read from right to left do not change places."""
     if answer.status is Status.INVALID:
         return ("–",)
-    return tag("bdi", answer.before), " → ", tag("bdi", answer.after)
-
-
-def _table(caption: str, heads: Sequence[str], rows: Sequence[Safe], kind: str) -> Safe:
-    top = tag("thead", tag("tr", *(tag("th", head, scope="col") for head in heads)))
-    inside = tag("table", tag("caption", caption), top, tag("tbody", *rows), class_=kind)
-    return tag("div", inside, class_="wide")
-
-
-def _badge(status: Status) -> Safe:
-    return tag("span", _STATUS_WORDS[status], class_=f"badge {status}")
+    return class_change(answer.before, answer.after)
 
 
 def _section(k: int, part: Section) -> Safe:
     answer = part.answer
     return tag(
         "section",
-        tag("h2", answer.name, " ", _badge(answer.status), id_=f"row-{k}"),
+        tag("h2", answer.name, " ", badge(answer.status), id_=f"row-{k}"),
         tag("p", answer.sentence, class_="sentence"),
-        _facts(answer.facts, "figures small"),
+        fact_list(answer.facts, "figures small"),
         _conflict(answer),
-        _values(answer),
+        value_tables(answer.values),
         _figure(part.picture),
         _certificate(answer),
         class_="row",
@@ -199,78 +166,6 @@ def _clash(answer: Answer) -> str:
     return "These constraints leave no room together; fewer of them may clash as well."
 
 
-def _values(answer: Answer) -> Safe | None:
-    changed = [value for value in answer.values if value.changed]
-    kept = [value for value in answer.values if not value.changed]
-    table = None
-    if changed:
-        weights = [value.weight for value in changed]
-        ends = min(0.0, *weights), max(0.0, *weights)
-        table = _table(
-            "Before and after",
-            ("feature", "before", "after", "change", "weight in the cost"),
-            [_value_row(value, ends) for value in changed],
-            "values",
-        )
-    rest = None
-    if kept:
-        words = f"{len(kept)} feature{'s' if len(kept) != 1 else ''} unchanged"
-        listed = _table(
-            "Unchanged",
-            ("feature", "value"),
-            [tag("tr", tag("th", v.feature, scope="row"), _cell(v.before)) for v in kept],
-            "kept",
-        )
-        rest = tag("details", tag("summary", words), listed)
-    return tag("div", table, rest)
-
-
-def _value_row(value: Value, ends: tuple[float, float]) -> Safe:
-    low, high = min(value.weight, 0.0), max(value.weight, 0.0)
-    return tag(
-        "tr",
-        tag("th", value.feature, scope="row"),
-        _cell(value.before),
-        _cell(value.after),
-        tag("td", value.change or "→ new level", class_="num"),
-        tag("td", _bar(low, high, ends), class_="bar"),
-    )
-
-
-def _cell(text: str) -> Safe:
-    """Set a value in one line, unless it is a level that takes more."""
-    return tag("td", text, class_="num" if len(text) <= _ONE_LINE else "num long")
-
-
-def _bar(low: float, high: float, ends: tuple[float, float]) -> Safe:
-    """Draw bars from `low` to 0 and from 0 to `high`, in a cell that reaches from end to end."""
-    span = (ends[1] - ends[0]) or 1.0
-
-    def place(value: float) -> float:
-        return 2.0 + 196.0 * (value - ends[0]) / span
-
-    def rect(start: float, stop: float, kind: str) -> Safe | None:
-        width = place(stop) - place(start)
-        if width <= 0:
-            return None
-        x, size = f"{place(start):.2f}", f"{width:.2f}"
-        return tag("rect", x=x, y="2", width=size, height="10", class_=kind)
-
-    zero = f"{place(0.0):.2f}"
-    return tag(
-        "svg",
-        rect(low, 0.0, "down"),
-        rect(0.0, high, "up"),
-        tag("line", x1=zero, x2=zero, y1="0", y2="14"),
-        attributes={
-            "viewBox": "0 0 200 14",
-            "preserveAspectRatio": "none",
-            "aria-hidden": "true",
-            "focusable": "false",
-        },
-    )
-
-
 def _figure(picture: Picture | None) -> Safe | None:
     if picture is None:
         return None
@@ -292,7 +187,7 @@ def _certificate(answer: Answer) -> Safe | None:
     rivals = pressures = None
     if answer.rivals:
         near = "ahead at" if answer.part in ("class", "component") else "nearer to"
-        rivals = _table(
+        rivals = table(
             "Rivals that are charged for",
             (answer.part, f"{near} the input by", "price"),
             [
@@ -334,35 +229,3 @@ def _footer() -> Safe:
             ". Made by counterlvq; the page holds all it needs and loads nothing.",
         ),
     )
-
-
-_VOID = frozenset({"br", "hr", "img", "link", "meta"})
-
-
-@final
-class Safe(str):
-    """Finished markup."""
-
-    __slots__ = ()
-
-
-def tag(
-    name: str, *children: str | None, attributes: dict[str, str] | None = None, **more: str
-) -> Safe:
-    """Build one element; None among the children is left out.
-
-    Attributes with other letters than Python's go into `attributes`; a trailing underscore
-    keeps ``class_`` from being a keyword.
-    """
-    given = {key.rstrip("_"): value for key, value in more.items()} | (attributes or {})
-    opened = "".join(
-        f' {key}="{escape(visible(value), quote=True)}"' for key, value in given.items()
-    )
-    if name in _VOID:
-        return Safe(f"<{name}{opened}>")
-    inside = "".join(
-        child if isinstance(child, Safe) else escape(visible(child), quote=False)
-        for child in children
-        if child is not None
-    )
-    return Safe(f"<{name}{opened}>{inside}</{name}>")

@@ -154,7 +154,7 @@ def _is_text(given: Any) -> bool:
 
 def _number_type(feature: Feature, given: Any) -> Any:
     pa = arrow()
-    is_whole = feature.kind is not Kind.REAL or feature.decimals == 0
+    is_whole = feature.lattice is not None and feature.lattice[1] == 1
     if pa.types.is_integer(given):
         if not is_whole:
             return pa.float64()
@@ -182,7 +182,7 @@ def _ends(feature: Feature) -> tuple[float, float]:
 def _decimal_type(feature: Feature, given: Any) -> Any:
     """Keep decimals on a grid that their scale has room for; answers elsewhere are doubles."""
     pa = arrow()
-    digits = feature.decimals if feature.kind is Kind.REAL else 0
+    digits = None if feature.is_real else feature.decimals or 0
     steady = feature.steps == STEPS[0] or feature.kind is not Kind.REAL
     scale = given.scale
     if digits is None or not steady or not digits <= scale <= _MOST_SCALE:

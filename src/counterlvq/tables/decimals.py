@@ -1,4 +1,4 @@
-"""Decimals of Arrow as floats, each as the float next to it."""
+"""Decimals: of Arrow as floats, each as the float next to it, and those that floats have."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats
 
-__all__ = ["nearest_floats"]
+__all__ = ["found_decimals", "nearest_floats"]
 
 # Powers of ten, and whole numbers, that floats hold exactly: their quotient is rounded once.
 _MOST_SCALE, _MOST_EXACT = 22, 1 << 53
+# Decimals that are told of a column of floats, and the rows with a value that it takes.
+_MOST_FOUND, _FEWEST = 6, 20
 _BYTES = 16  # of a decimal of 128 bits, in two words
 
 
@@ -34,6 +36,25 @@ def nearest_floats(column: Any) -> Floats:
     array([  0.1 ,    nan, -12.34])
     """
     return np.concatenate([np.empty(0), *map(_floats, column.chunks)])
+
+
+def found_decimals(values: Floats) -> int | None:
+    """Count the decimals that suffice for every value of a column; None for many, or few rows.
+
+    Examples
+    --------
+    >>> cents = np.arange(30.0) / 100
+    >>> found_decimals(cents), found_decimals(np.sqrt(cents)), found_decimals(cents[:3])
+    (2, None, None)
+    """
+    there = values[np.isfinite(values)]
+    if len(there) < _FEWEST or np.abs(there).max() * 10**_MOST_FOUND >= _MOST_EXACT:
+        return None
+    for decimals in range(_MOST_FOUND + 1):
+        # A whole number over a power of ten, rounded once: the float that is written so.
+        if (np.rint(there * 10**decimals) / 10**decimals == there).all():
+            return decimals
+    return None
 
 
 def _floats(chunk: Any) -> Floats:

@@ -84,18 +84,18 @@ def checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tuple
 
 
 def checked_step(name: str, kind: Kind, step: int | None) -> int:
-    """Read the step of whole numbers."""
+    """Read the step of numbers."""
     if step is None:
         return 1
-    if kind not in (Kind.WHOLE, Kind.DATE):
+    if kind not in (Kind.WHOLE, Kind.REAL, Kind.DATE):
         raise InvalidInputError(
-            f"feature {name!r} is {kind} and has a step; expected one for the kind 'whole' only. "
-            f"Real numbers are put on a grid with decimals=..."
+            f"feature {name!r} is {kind} and has a step; expected one for numbers and dates only."
         )
     number = real_number(f"feature {name!r}: step", step)
     if number < 1 or number != int(number):
         raise InvalidInputError(
-            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1."
+            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1. "
+            f"Parts of 1 are said with decimals=..."
         )
     return int(number)
 
@@ -107,10 +107,17 @@ def checked_unit(name: str, unit: str) -> str:
     return unit
 
 
-def checked_decimals(name: str, kind: Kind, decimals: int | None) -> int | None:
-    """Read how many decimals a real number has, None for any."""
+def checked_decimals(
+    name: str, kind: Kind, decimals: int | None, step: int | None = None
+) -> int | None:
+    """Read how many decimals a real number has, None for any; a step of 1 leaves it none."""
     if decimals is None:
-        return None
+        return 0 if kind is Kind.REAL and step == 1 else None
+    if step is not None:
+        raise InvalidInputError(
+            f"feature {name!r} has the step {told(step)} and decimals={told(decimals)}; expected "
+            f"one of them."
+        )
     if kind is not Kind.REAL:
         raise InvalidInputError(
             f"feature {name!r} is {kind} and has decimals; expected them for the kind 'real' only."

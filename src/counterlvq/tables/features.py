@@ -18,6 +18,7 @@ from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatu
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.tables.dates import FIRST_DAY, LAST_DAY, date_of, days_of, is_date
+from counterlvq.tables.decimals import found_decimals
 from counterlvq.tables.declarations import (
     Pairs,
     checked_change,
@@ -43,6 +44,7 @@ from counterlvq.tables.feature_checks import (
     checked_unit,
 )
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.quantiles import seen_range
 from counterlvq.tables.values import closest, warn_of_gaps
 from counterlvq.types import Kind
 from counterlvq.visible import shown_repr, shown_text
@@ -70,8 +72,8 @@ class Feature:
         What a categorical feature may be: distinct strings, numbers or other values that hash.
         Another level costs the difference of the two times the weight where all are numbers.
     step : int, optional
-        A whole number that changes becomes a multiple of this; 1 by default. What stays as it is
-        may lie anywhere.
+        A number that changes becomes a multiple of this, a whole number of at least 1. What stays
+        as it is may lie anywhere; where that has decimals, say ``kind="real"`` too.
     unit : str, optional
         As it is to be read behind a number, such as "EUR".
     lower, upper : float or date, optional
@@ -169,7 +171,7 @@ class Feature:
         object.__setattr__(self, "unit", checked_unit(name, unit))
         object.__setattr__(self, "lower", checked_end(name, known, "lower", lower, -inf))
         object.__setattr__(self, "upper", checked_end(name, known, "upper", upper, inf))
-        object.__setattr__(self, "decimals", checked_decimals(name, known, decimals))
+        object.__setattr__(self, "decimals", checked_decimals(name, known, decimals, step))
         object.__setattr__(self, "steps", checked_steps(name, known, self.grid, steps))
         object.__setattr__(self, "ordered", checked_order(name, known, ordered))
         self._check_range()
@@ -245,14 +247,19 @@ class Feature:
     @property
     def is_real(self) -> bool:
         """Whether any number will do."""
-        return self.kind is Kind.REAL and self.decimals is None
+        return self.kind is Kind.REAL and self.lattice is None
+
+    @property
+    def lattice(self) -> tuple[int, int] | None:
+        """Whole numbers s and p of a number whose values are multiples of s / p; None for any."""
+        if not self.is_number or (self.kind is Kind.REAL and self.step == 1):
+            return None if self.decimals is None else (1, 10**self.decimals)
+        return self.step, 1
 
     @property
     def grid(self) -> float | None:
         """Distance of neighbouring values, all of them multiples of it; None without a grid."""
-        if self.kind in (Kind.WHOLE, Kind.DATE):
-            return float(self.step)
-        return None if self.decimals is None else 10.0**-self.decimals
+        return None if self.lattice is None else self.lattice[0] / self.lattice[1]
 
     @property
     def range(self) -> tuple[float, float]:
@@ -290,7 +297,10 @@ class Feature:
 
     def __repr__(self) -> str:
         shown = [repr(self.name)]
-        is_bare = self.kind is Kind.WHOLE and self.step == 1
+        # A step alone stands for whole numbers.
+        is_bare = self.kind in (Kind.WHOLE, Kind.REAL) and (self.kind is Kind.REAL) == (
+            self.step != 1
+        )
         if self.kind in (Kind.BOOLEAN, Kind.DATE) or is_bare:
             shown.append(repr(str(self.kind)))
         if self.kind is Kind.CATEGORICAL:
@@ -432,7 +442,7 @@ class Features:
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
         ranges: Mapping[str, tuple[Any, Any]] | str | None = "seen",
-        decimals: Mapping[str, int] | None = None,
+        decimals: Mapping[str, int] | str | None = None,
         labels: Mapping[str, str] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
@@ -442,16 +452,23 @@ class Features:
         Floats are real numbers, integers whole ones, booleans boolean; categories and text are
         categorical, with the levels of the dtype where it has its own and the distinct values
         of the column otherwise. The range of a column of numbers is the one that is seen in it,
-        if it holds different values; missing ones are passed over, and a warning says how many.
-        Whatever a table does not say can be added.
+        if it holds different values: from the lowest to the highest value that ten rows reach, or
+        the least to the largest in a table of fewer than twenty. Missing values are passed over;
+        a warning says how many. Whatever a table does not say can be added.
 
         Parameters
         ----------
         frame : DataFrame of pandas or polars, or Arrow table
         only : sequence of str, optional
             The columns to describe; all of them by default.
-        kinds, levels, steps, units, decimals, labels : mapping from name to value, optional
+        kinds, levels, steps, units, labels : mapping from name to value, optional
             As the arguments of `Feature`.
+        decimals : None, "seen", or mapping from name to number
+            None (the default), those that are seen in the table, or those that are listed. Seen
+            they are in columns of which neither the kind nor the step is given, where twenty rows
+            or more have a float and none has more than six decimals; whole ones among gaps are
+            whole numbers. They go well with `least_changes`: what a grid leaves over is made up
+            for by small changes of other columns.
         ranges : "seen", None, or mapping from name to pair (lower, upper)
             The ranges that are seen in the table (the default), none, or those that are listed
             and no others; None in a pair is an open end.
@@ -492,8 +509,17 @@ class Features:
             raise InvalidInputError(
                 f"ranges is {ranges!r}; expected 'seen', None, or a mapping from name to pair."
             )
+        if isinstance(decimals, str) and decimals != "seen":
+            raise InvalidInputError(
+                f"decimals is {decimals!r}; expected 'seen', None, or a mapping from name to "
+                f"number."
+            )
         stated = None if isinstance(ranges, str) else ranges
         found = cls(_read_column(table, name, wished.get(name)) for name in names.names)
+        if isinstance(decimals, str):
+            said = {*wished, *(steps or {})}
+            found = cls(f if f.name in said else _with_decimals(table, f) for f in found)
+            decimals = None
         refined = found.refined(
             levels=levels,
             steps=steps,
@@ -510,7 +536,7 @@ class Features:
         for name, kind in ((f.name, f.kind) for f in refined if f.is_number):
             values = numbers_or_days(table, name, kind)
             gaps[f"column {name!r}"] = int(np.isnan(values).sum())
-            pairs.append((name, _seen(values)))
+            pairs.append((name, seen_range(values)))
         warn_of_gaps("Features.from_frame", gaps, len(table))
         return refined.refined(seen={name: pair for name, pair in pairs if pair is not None})
 
@@ -533,6 +559,8 @@ class Features:
         ordered: Iterable[str] = (),
     ) -> Features:
         """Return the same columns with more said about some of them.
+
+        A real number that is given steps stays one, off its steps too.
 
         Parameters
         ----------
@@ -704,12 +732,17 @@ def _read_column(table: FrameView, name: str, wished: Kind | str | None) -> Feat
     return Feature(name, kind, levels=table.levels(name))
 
 
-def _seen(values: Floats) -> tuple[float, float] | None:
-    """Range of the numbers of a column; None if they are all the same, as in a table of one row."""
-    there = values[np.isfinite(values)]
-    if not there.size or there.min() == there.max():
-        return None
-    return float(there.min()), float(there.max())
+def _with_decimals(table: FrameView, feature: Feature) -> Feature:
+    """Add the decimals that the floats of a column have."""
+    if not feature.is_real:
+        return feature
+    values = table.numbers(feature.name)
+    found = found_decimals(values)
+    if found is None:
+        return feature
+    # Of whole numbers among which some are missing, tables make floats.
+    is_whole = found == 0 and bool(np.isnan(values).any())
+    return Feature(feature.name, Kind.WHOLE) if is_whole else Feature(feature.name, decimals=found)
 
 
 def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
@@ -719,7 +752,7 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
     kind = change.get("kind", feature.kind)
     if "kind" not in change and "levels" in change:
         kind = Kind.CATEGORICAL
-    if "kind" not in change and "step" in change and feature.kind is not Kind.DATE:
+    if "kind" not in change and "step" in change and not feature.is_number:
         kind = Kind.WHOLE
     known = checked_kind(feature.name, kind)
     kept: dict[str, Any] = {"kind": known, "unit": feature.unit, "label": feature.label}
@@ -728,8 +761,11 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
         kept |= {"lower": feature.lower, "upper": feature.upper, "seen": feature.seen}
         kept["change"] = feature.change
     if known is feature.kind:
-        kept |= {"decimals": feature.decimals, "steps": feature.steps, "ordered": feature.ordered}
-        kept |= {"step": feature.step} if known in (Kind.WHOLE, Kind.DATE) else {}
+        kept |= {"steps": feature.steps, "ordered": feature.ordered}
+        # Of a real number either is said, and what is said last counts.
+        kept |= {"decimals": feature.decimals} if "step" not in change else {}
+        has_step = feature.step != 1 and "decimals" not in change
+        kept |= {"step": feature.step} if has_step else {}
         kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}
     if known is feature.kind and not feature.is_number and "levels" not in change:
         named = zip(feature.levels, feature.level_labels, strict=False)

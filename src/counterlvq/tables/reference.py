@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import ceil, floor, inf, isfinite
+from math import floor, inf, isfinite, log10
 from typing import Any, final
 
 import numpy as np
@@ -18,17 +18,29 @@ import numpy as np
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.tables.feature_checks import MOST_DECIMALS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.quantiles import PROBABILITIES, inner_quantiles
 from counterlvq.tables.values import is_missing, matrix_with_gaps
 from counterlvq.types import Kind
 
-__all__ = ["PROBABILITIES", "ColumnSummary", "Reference", "typical_deviation"]
+__all__ = [
+    "LEAST_SHARE",
+    "LEVEL_WEIGHT",
+    "PROBABILITIES",
+    "ColumnSummary",
+    "Reference",
+    "typical_deviation",
+]
 
-# Of the quantiles that are kept; the ends stand for the lowest and the highest that may be told.
-PROBABILITIES = (0.0, 0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 1.0)
-# Rows that lie at or beyond each quantile, at the least.
-FEWEST = 10
+# What another level costs, in typical deviations: as much as a number that goes from the lower
+# quarter of its column to the upper one, which is two of them where both halves spread alike.
+LEVEL_WEIGHT = 2.0
+# The least change that people are told of, as a share of the typical deviation.
+LEAST_SHARE = 0.1
+# How often the last decimal of a number goes into the same, at the least.
+_FINEST = 10_000
 
 
 @final
@@ -142,20 +154,69 @@ class Reference:
         return self._places[name]
 
     def weights(self, features: Features) -> Floats:
-        """Weight of each feature: one over its typical deviation; 1 for levels.
+        """Weight of each feature: one over its typical deviation, and 2 for levels.
 
-        A number that never varies, or that the summary does not know, weighs 1 as well.
+        Another level costs as much as a number that goes from its lower to its upper quarter.
+        Levels that are numbers have a typical deviation. A number that never varies, or that the
+        summary does not know, weighs 1.
 
         Examples
         --------
         >>> Reference.of([[1.0], [2.0], [4.0]]).weights(Features(["x0"]))
         array([1.])
         """
-        units = [
-            self[f.name].unit if f.is_number and f.name in self and self[f.name].is_number else 0.0
+        return read_only(np.array([self._weight(feature) for feature in features]))
+
+    def _weight(self, feature: Feature) -> float:
+        column = self._places.get(feature.name)
+        if not feature.is_number and not feature.has_numbers:
+            return LEVEL_WEIGHT
+        if column is None or column.is_number != feature.is_number:
+            return 1.0
+        unit = column.unit if column.is_number else _deviation_of_levels(column.shares)
+        return 1.0 / unit if unit > 0 else 1.0
+
+    def least_changes(self, features: Features, share: float = LEAST_SHARE) -> dict[str, float]:
+        """By how much numbers change at the least, if they are not to change by trifles.
+
+        A share of the typical deviation, rounded down to a 1, 2 or 5 with zeros. Numbers whose
+        steps are as large as that are left out.
+
+        Examples
+        --------
+        >>> reference = Reference.of([[0.0], [1234.0], [3000.0]])
+        >>> reference.least_changes(Features(["x0"]))
+        {'x0': 100.0}
+        """
+        found = {
+            f.name: _round_number(share * self[f.name].unit)
             for f in features
-        ]
-        return read_only(np.array([1.0 / unit if unit > 0 else 1.0 for unit in units]))
+            if f.is_number and f.name in self and self[f.name].is_number
+        }
+        return {name: by for name, by in found.items() if by > (features[name].grid or 0.0)}
+
+    def with_digits(self, features: Features) -> Features:
+        """Give numbers that may be any as many decimals as a change of theirs is looked at by.
+
+        The last of them is worth a ten-thousandth of the typical deviation at most.
+
+        Examples
+        --------
+        >>> reference = Reference.of([[0.0], [1234.0], [3000.0]])
+        >>> reference.with_digits(Features(["x0"]))["x0"]
+        Feature('x0', decimals=1)
+        """
+        units = {
+            f.name: self[f.name].unit
+            for f in features
+            if f.is_real and f.name in self and self[f.name].is_number
+        }
+        found = {
+            name: max(0, -floor(log10(unit / _FINEST))) for name, unit in units.items() if unit > 0
+        }
+        return features.refined(
+            decimals={name: count for name, count in found.items() if count <= MOST_DECIMALS}
+        )
 
     def described(self, features: Features) -> Features:
         """Return the same features with the ranges that were seen."""
@@ -198,7 +259,7 @@ def _of_numbers(feature: Feature, values: Floats) -> ColumnSummary:
             f"expected numbers below 1e150. Scale the column."
         )
     return ColumnSummary(
-        name, kind, count, len(values) - count, median, mad, deviation, _quantiles(there)
+        name, kind, count, len(values) - count, median, mad, deviation, inner_quantiles(there)
     )
 
 
@@ -207,6 +268,40 @@ def _figures(values: Floats) -> tuple[float, float, float]:
     with np.errstate(over="ignore", invalid="ignore"):
         median = float(np.median(values))
         return median, float(np.median(np.abs(values - median))), float(values.std())
+
+
+def _deviation_of_levels(shares: tuple[tuple[Any, float], ...]) -> float:
+    """By how much levels that are numbers usually vary, from the share of rows that have each."""
+    values = np.array([float(level) for level, _ in shares])
+    counts = np.array([share for _, share in shares])
+    if not counts.sum() > 0:
+        return 0.0
+    median = _weighted_median(values, counts)
+    mad = _weighted_median(np.abs(values - median), counts)
+    mean = float(np.average(values, weights=counts))
+    deviation = float(np.average((values - mean) ** 2, weights=counts)) ** 0.5
+    return _first_above_zero(mad, deviation, float(values.max() - values.min()))
+
+
+def _weighted_median(values: Floats, counts: Floats) -> float:
+    order = np.argsort(values)
+    reached = np.cumsum(counts[order])
+    return float(values[order][np.searchsorted(reached, reached[-1] / 2)])
+
+
+def _round_number(value: float) -> float:
+    """Round down to 1, 2 or 5 times a power of ten; 0 where there is none.
+
+    Examples
+    --------
+    >>> [_round_number(value) for value in (1234.0, 0.0499, 5.0, 0.0)]
+    [1000.0, 0.02, 5.0, 0.0]
+    """
+    if not 0 < value < inf:
+        return 0.0
+    power = floor(log10(value))
+    sizes = (float(f"{digit}e{power + up}") for up in (1, 0, -1) for digit in (5, 2, 1))
+    return next((size for size in sizes if size <= value), 0.0)
 
 
 def _first_above_zero(*units: float | None) -> float:
@@ -228,13 +323,3 @@ def typical_deviation(values: Floats) -> float:
     # In order, so that sums do not depend on that of the rows.
     _, mad, deviation = _figures(np.sort(values))
     return _first_above_zero(mad, deviation, float(values.max()) - float(values.min()))
-
-
-def _quantiles(ordered: Floats) -> tuple[float, ...]:
-    """Values of rows: of the lower half rounded up, of the upper half down, ten rows inwards."""
-    last = len(ordered) - 1
-    if last + 1 < 2 * FEWEST:
-        return ()
-    places = [ceil(p * last) if p <= 0.5 else floor(p * last) for p in PROBABILITIES]
-    kept = [min(max(place, FEWEST - 1), last + 1 - FEWEST) for place in places]
-    return tuple(float(ordered[place]) for place in kept)

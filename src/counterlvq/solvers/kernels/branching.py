@@ -252,7 +252,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
             for q in range(at.size):
                 j = at[q]
                 here = x[columns[j]]
-                down[q], up[q] = own_ticks(here, step[q], parts[q], is_from_input[q])
+                down[q], up[q] = own_ticks(
+                    here, step[q], parts[q], is_from_input[q], lattice.least[q]
+                )
                 root_low[q], root_high[q] = _lattice_ends(
                     here, lower[j], upper[j], step[q], parts[q], is_from_input[q], down[q], up[q]
                 )

@@ -1,0 +1,1 @@
+"""The page where people move sliders and watch the proof hold: static files, one template."""

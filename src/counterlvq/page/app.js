@@ -1,0 +1,284 @@
+// The page: what the person does becomes a question, and the answer is drawn while they do it.
+
+import { badge, changes, conflict, label, proof } from "./answer.js";
+import { digits, el, fill, seen } from "./dom.js";
+import { line } from "./form.js";
+import { empty, fromLink, request, toLink } from "./state.js";
+import { TEXTS, say } from "./texts.js";
+
+const config = JSON.parse(document.getElementById("config").textContent);
+const places = Object.fromEntries(
+  ["features", "rows", "target", "now", "answer", "others", "rules", "problem", "jump", "footer", "tools"]
+    .map((name) => [name, document.getElementById(name)]));
+let model, state, token = /[#&]token=([^&]+)/.exec(location.hash)?.[1] ?? null;
+let asking = false, again = false, latest = null, turn = 0, waitForOthers;
+
+async function ask(body) {
+  const headers = { "content-type": "application/json" };
+  if (token) headers.authorization = `Bearer ${token}`;
+  const came = await fetch(body ? "explain" : "model", body
+    ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
+  return { ok: came.ok, status: came.status, told: await came.json() };
+}
+
+// Ask for what is on the page now; while an answer is on its way, once more behind it.
+async function refresh() {
+  if (config.answers) return showOffline();
+  if (asking) {
+    again = true;
+    return;
+  }
+  asking = true;
+  clearTimeout(waitForOthers);
+  history.replaceState(null, "", token ? `${toLink(state)}&token=${token}` : toLink(state));
+  try {
+    const { ok, told } = await ask(request(state));
+    if (ok) show(told.answers[0]);
+    else showProblem(told);
+  } catch {
+    fill(places.problem, say("offlineError"));
+  }
+  asking = false;
+  if (again) {
+    again = false;
+    refresh();
+  }
+}
+
+function show(answer) {
+  latest = answer;
+  turn += 1;
+  fill(places.problem);
+  document.querySelectorAll(".feature .error").forEach((place) => fill(place));
+  fill(places.now, label(answer.original_prediction));
+  const top = el("p", { class: "top" }, el("strong", {},
+    el("bdi", {}, label(answer.original_prediction)), " → ",
+    el("bdi", {}, label(answer.prediction ?? answer.target.join(" / ")))), " ", badge(answer.status));
+  const isListed = answer.status === "infeasible" && answer.conflict_fields?.length;
+  fill(places.answer, top, isListed ? null : el("p", { class: "sentence" }, answer.text),
+    changes(answer, model), conflict(answer, model, config.answers ? null : lift), proof(answer));
+  places.answer.setAttribute("aria-busy", "false");
+  fill(places.jump, el("a", { href: "#answer-title" }, say("jump"), " "), badge(answer.status));
+  fill(places.others);
+  if (!config.answers && answer.status === "optimal" && answer.changes.length)
+    waitForOthers = setTimeout(() => showOthers(answer, turn), 500);
+}
+
+function showProblem(problem) {
+  const field = problem.field ?? "";
+  const rule = /^constraints\[(\d+)\]/.exec(field);
+  const feature = /^bounds\.(.*)/.exec(field)?.[1];
+  const at = model.features.findIndex((one) => one.name === feature);
+  if (rule) showRules(Number(rule[1]), problem.detail);
+  else if (at >= 0) fill(document.getElementById(`f${at}-error`), seen(problem.detail));
+  else fill(places.problem, seen(say("problem", { detail: problem.detail })));
+}
+
+// The closest ways that leave something as it is that each way before them changes.
+async function showOthers(answer, asked) {
+  const { ok, told } = await ask(request(state, { alternatives: 4, certificate: false }));
+  if (turn !== asked || !ok) return;
+  const { ways, is_complete: isComplete } = told.answers[0].alternatives;
+  const changed = ways.map((one) => one.changes.map((change) => change.feature));
+  const drawn = ways.slice(1).map((one, k) => {
+    const before = new Set(changed.slice(0, k + 1).flat());
+    return way(one, [...before].filter((name) => !changed[k + 1].includes(name)), answer);
+  });
+  if (!drawn.length && !isComplete) return;
+  const last = drawn.length ? say("othersAll") : say("otherNone", { names: spoken(changed[0] ?? []) });
+  fill(places.others, el("h3", {}, say("othersTitle")), el("div", { class: "ways" }, drawn),
+    isComplete ? el("p", { class: "note" }, last) : null);
+}
+
+const spoken = (names) =>
+  names.map((name) => seen(model.features.find((feature) => feature.name === name).label)).join(", ");
+
+// Nothing cheaper leaves all of `kept` as it is, so that locking them leads to this way.
+function way(other, kept, answer) {
+  const names = spoken(kept);
+  const times = digits(Number((other.cost / answer.cost).toPrecision(3)));
+  return el("div", { class: "way" },
+    el("p", { class: "wayname" }, say("otherWay", { names })),
+    el("ul", {}, other.shown.changes.map((change) => el("li", {}, change.text))),
+    el("p", { class: "note" }, say("otherCost", { times }), " · ", say(other.status)),
+    el("button", {
+      type: "button", class: "plain",
+      click: () => { kept.forEach((name) => setLock(name, true)); draw(); refresh(); },
+    }, say("useOther", { names })));
+}
+
+function setLock(name, on) {
+  state.freeze = state.freeze.filter((other) => other !== name);
+  if (on) state.freeze.push(name);
+}
+
+function lift(field) {
+  const [kind, ...rest] = field.split(":");
+  const name = rest.join(":");
+  if (kind === "freeze") setLock(name, false);
+  else if (kind === "bounds") delete state.bounds[name];
+  else if (kind === "seen") state.anywhere = true;
+  else if (kind === "rule") state.rules.splice(Number(name), 1);
+  draw();
+  refresh();
+}
+
+function draw() {
+  const others = (name) => config.rows.map((row) => row[name]);
+  fill(places.features, model.features.map((feature, k) =>
+    line(feature, k, state, others(feature.name), (part, value) => {
+      if (part === "lock") {
+        setLock(feature.name, value);
+        draw();
+        places.features.children[k].querySelector(".lock").focus();
+      } else if (part === "bounds") {
+        if (value.every((end) => end === null)) delete state.bounds[feature.name];
+        else state.bounds[feature.name] = value;
+      } else {
+        state.values[feature.name] = value;
+        if (feature.kind === "boolean") draw();
+      }
+      refresh();
+    })));
+  drawChoices();
+  showRules();
+  if (config.answers) places.features.querySelectorAll("input, select, button").forEach((one) => (one.disabled = true));
+}
+
+function drawChoices() {
+  const names = config.rows.map((_, k) => config.names?.[k] ?? `${k + 1}`);
+  const rows = el("select", { id: "rows-list", input: (event) => chooseRow(Number(event.target.value)) },
+    config.answers ? null : el("option", { value: "-1" }, say("ownValues")),
+    names.map((name, k) => el("option", { value: String(k) }, name)));
+  rows.value = String(state.row ?? -1);
+  fill(places.rows, config.rows.length ? [el("label", { for: "rows-list" }, say("chooseRow")), rows] : []);
+  const wishes = [null, ...model.classes];
+  const target = el("select", {
+    id: "target-list", disabled: Boolean(config.answers),
+    input: (event) => { state.target = wishes[Number(event.target.value)]; refresh(); },
+  }, wishes.map((wish, k) => el("option", { value: String(k) }, wish === null ? say("anyOther") : label(wish))));
+  target.value = String(Math.max(0, wishes.indexOf(state.target)));
+  fill(places.target, el("label", { for: "target-list" }, say("wish")), target);
+}
+
+function chooseRow(k) {
+  state.row = k >= 0 ? k : null;
+  if (k >= 0) state.values = start(config.rows[k]);
+  draw();
+  refresh();
+}
+
+// Values for all features: those of a row, typical ones where it has none.
+function start(row = {}) {
+  return Object.fromEntries(model.features.map((feature) => {
+    const middle = feature.seen ?? feature.range ?? [0, 0];
+    const usual = feature.levels ? feature.levels[0] : feature.typical ?? ((middle[0] ?? 0) + (middle[1] ?? 0)) / 2;
+    return [feature.name, row[feature.name] === undefined ? usual : row[feature.name]];
+  }));
+}
+
+function showRules(bad = -1, detail = "") {
+  if (config.answers) return;
+  const items = state.rules.map((rule, k) => el("li", {}, el("code", {}, rule), " ",
+    el("button", { type: "button", class: "plain", "aria-label": say("removeRule", { rule: seen(rule) }),
+      click: () => { state.rules.splice(k, 1); showRules(); refresh(); } }, "×"),
+    k === bad ? el("p", { class: "error", role: "alert" }, detail) : null));
+  const typed = el("input", { id: "rule", type: "text", autocomplete: "off", spellcheck: "false", input: () => tryRule(typed, told) });
+  const told = el("p", { class: "hint", role: "status" });
+  const add = (event) => {
+    event.preventDefault();
+    if (!typed.value.trim()) return;
+    state.rules.push(typed.value.trim());
+    showRules();
+    document.getElementById("rule").focus();
+    refresh();
+  };
+  const numbers = model.features.filter((feature) => !feature.levels);
+  const usual = Number((numbers[0]?.typical ?? 3).toPrecision?.(2) ?? 3);
+  const example = numbers.length ? `${quoted(numbers[0].name)} <= ${usual}` : "…";
+  const anywhere = el("label", { class: "anywhere" }, el("input", {
+    type: "checkbox", checked: state.anywhere, input: (event) => { state.anywhere = event.target.checked; refresh(); },
+  }), " ", say("anywhere"));
+  fill(places.rules, el("h2", {}, say("rulesTitle")), el("p", { class: "note" }, say("rulesHelp", { example })),
+    el("ul", { class: "rulelist" }, items),
+    el("form", { submit: add }, el("label", { for: "rule" }, say("newRule")), typed, el("button", { type: "submit" }, say("addRule"))),
+    told, model.features.some((feature) => feature.seen) ? anywhere : null);
+}
+
+const quoted = (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : `\`${name}\``);
+
+let draft = 0;
+function tryRule(typed, told) {
+  const mine = (draft += 1), rule = typed.value.trim();
+  told.className = "hint";
+  fill(told);
+  if (!rule) return;
+  setTimeout(async () => {
+    if (mine !== draft) return;
+    const { ok, told: answer } = await ask(request(state, { constraints: [...state.rules, rule], text: false, certificate: false }));
+    if (mine !== draft) return;
+    told.className = ok ? "hint good" : "hint error";
+    fill(told, ok ? say("ruleFits") : seen(answer.detail));
+  }, 250);
+}
+
+function showOffline() {
+  history.replaceState(null, "", toLink({ ...empty(), row: state.row }));
+  show(config.answers[state.row]);
+}
+
+function tools() {
+  const link = el("button", {
+    type: "button", class: "plain",
+    click: async () => {
+      const clean = new URL(location.href);
+      clean.hash = config.answers ? toLink({ ...empty(), row: state.row }) : toLink(state);
+      await navigator.clipboard?.writeText(clean.href);
+      link.textContent = say("copied");
+      setTimeout(() => (link.textContent = say("link")), 1500);
+    },
+  }, say("link"));
+  fill(places.tools, link, el("button", { type: "button", class: "plain", click: () => print() }, say("print")));
+}
+
+function askForToken() {
+  const typed = el("input", { id: "token", type: "password", autocomplete: "off" });
+  fill(places.problem, el("form", { submit: (event) => { event.preventDefault(); token = typed.value; begin(); } },
+    el("label", { for: "token" }, say("token")), " ", typed, " ", el("button", { type: "submit" }, "OK")));
+  typed.focus();
+}
+
+async function begin() {
+  if (config.model) model = config.model;
+  else {
+    let came;
+    try {
+      came = await ask();
+    } catch {
+      return fill(places.problem, say("offlineError"));
+    }
+    if (came.status === 401) return askForToken();
+    model = came.told;
+  }
+  fill(places.problem);
+  state = fromLink(location.hash, model) ?? empty();
+  if (config.answers && !(state.row >= 0 && state.row < config.answers.length)) state.row = 0;
+  if (state.row === null && !Object.keys(state.values).length && config.rows.length) state.row = 0;
+  const row = state.row !== null ? config.rows[state.row] : undefined;
+  state.values = { ...start(row), ...(config.answers ? {} : state.values) };
+  if (config.answers) state.target = config.target ?? null;
+  else if (state.target === null && config.target !== undefined && !location.hash.includes("s=")) state.target = config.target;
+  document.documentElement.lang = TEXTS.language;
+  const unit = say(model.cost === "mad" ? "deviations" : "plainUnits");
+  fill(places.footer, el("p", {}, config.answers ? say("offline") : say("costOf", { unit })), el("p", {}, say("footer")));
+  document.body.classList.toggle("is-offline", Boolean(config.answers));
+  tools();
+  draw();
+  await refresh();
+}
+
+document.getElementById("case-title").textContent = say("caseTitle");
+document.getElementById("now-title").textContent = say("now");
+document.getElementById("answer-title").textContent = say("answerTitle");
+document.querySelector(".skip").textContent = say("jump");
+begin();

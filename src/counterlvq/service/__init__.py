@@ -1,0 +1,1 @@
+"""`counterlvq serve`: answers over HTTP. Only `app` and `run` need the extra `serve`."""

@@ -1,0 +1,269 @@
+"""Answers to requests, as plain values: the same in a thread and in a worker process."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import Lock
+from time import monotonic
+from typing import Any, final
+
+import counterlvq as clvq
+from counterlvq.certified.lines import Writer, text_of
+from counterlvq.presentation.proved import shown_proof
+from counterlvq.presentation.setting import words_of
+from counterlvq.problem.seen import AsSeen
+from counterlvq.service.describing import Model, described
+from counterlvq.service.problems import Problem, problem_of
+from counterlvq.service.questions import Question, explainer_for, target_for
+
+__all__ = ["Answering"]
+
+# Explainers that are kept, for people who go on asking.
+_KEPT = 32
+# What takes a search of its own.
+_SLOW = ("confidence", "reasons", "ranges", "alternatives")
+
+Values = dict[str, Any]
+
+
+@final
+@dataclass(eq=False)
+class Answering:
+    """Answers requests about one model.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    >>> told = Answering(model).explain({"rows": [{"income": 1.0}], "target": "yes"}, seconds=5.0)
+    >>> told["answers"][0]["status"]
+    'optimal'
+    """
+
+    model: Model
+    features: clvq.Features | None = None  # as the model says by default
+    _explainers: OrderedDict[Question, clvq.Explainer] = field(default_factory=OrderedDict)
+    _lock: Any = field(default_factory=Lock)
+
+    def describe(self) -> Values:
+        """Say what the model takes and says."""
+        return described(self.model, self._features)
+
+    @property
+    def _features(self) -> clvq.Features:
+        return self.model.features if self.features is None else self.features
+
+    def warm_up(self) -> None:
+        """Answer something, so that the first to ask does not wait for what is loaded once."""
+        row = {
+            told["name"]: told["levels"][0] if "levels" in told else told.get("typical", 0.0)
+            for told in self.describe()["features"]
+        }
+        with suppress(clvq.CounterlvqError, Problem):  # a row that nobody has asked for
+            self.explain({"rows": [row], "text": True, "time_limit": 1.0}, seconds=1.0)
+
+    def is_quick(self, request: Mapping[str, Any]) -> bool:
+        """Whether answers come at once: one metric for all, real numbers, plain rules."""
+        inner = self.model.model if isinstance(self.model, clvq.TableModel) else self.model
+        plain = not inner.is_local and all(feature.is_real for feature in self._features)
+        wants_more = any(request.get(key) for key in _SLOW)
+        rules = request.get("constraints") or ()
+        return plain and not wants_more and not any(" if " in f" {rule} " for rule in rules)
+
+    def is_prepared(self, request: Mapping[str, Any]) -> bool:
+        """Whether somebody has asked the same of other rows, and nothing more."""
+        return not request.get("certificate") and _question(request) in self._explainers
+
+    def explain(self, request: Mapping[str, Any], seconds: float) -> Values:
+        """Answer the rows of a request, in their order, within so many seconds."""
+        rows, question = request["rows"], _question(request)
+        begun, limit = monotonic(), seconds / max(len(rows), 1)
+        if not self.is_quick(request):
+            limit /= 2 if request.get("alternatives") else 1
+            asked = question.time_limit
+            limit = limit if asked is None else min(limit, asked)
+            question = replace(question, time_limit=limit)
+        explainer = self._explainer(question)
+        target = target_for(self.model, request.get("target"))
+        answers = self._answered(explainer, rows, target, request.get("bad_rows", "raise"))
+        writer = Writer.of(explainer)
+        told = [_told(explainer, writer, cf, request) for cf in answers]
+        if request.get("alternatives"):
+            # Each way is a search, and all of them share what is left of the time.
+            left = max(seconds - (monotonic() - begun), 0.0)
+            each = min(left / (len(rows) * request["alternatives"]), limit)
+            other = explainer_for(self.model, self._features, replace(question, time_limit=each))
+            for cf, answer in zip(answers, told, strict=True):
+                if cf.status is not clvq.Status.INVALID:
+                    answer["alternatives"] = _ways(other, cf, request)
+        return {"answers": told}
+
+    def _answered(
+        self, explainer: clvq.Explainer, rows: list[Any], target: Any, bad_rows: str
+    ) -> list[clvq.Counterfactual]:
+        try:
+            if bad_rows == "raise" and len(rows) == 1:
+                return [explainer.explain(rows[0], target)]
+            return list(explainer.explain_batch(rows, target, on_bad_rows=bad_rows))
+        except clvq.InvalidInputError as error:
+            raise problem_of(error, _bad_row(explainer, rows, target)) from None
+        except clvq.CounterlvqError as error:
+            raise problem_of(error, "rows") from None
+
+    def _explainer(self, question: Question) -> clvq.Explainer:
+        with self._lock:
+            if question in self._explainers:
+                self._explainers.move_to_end(question)
+                return self._explainers[question]
+        made = explainer_for(self.model, self._features, question)
+        with self._lock:
+            self._explainers[question] = made
+            while len(self._explainers) > _KEPT:
+                self._explainers.popitem(last=False)
+        return made
+
+    def verify(self, request: Mapping[str, Any]) -> Values:
+        """Check the lines of a certificate file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "certificate.jsonl"
+            path.write_text(request["certificate"], encoding="utf-8")
+            apart = None
+            if request.get("model") is not None:
+                apart = Path(folder) / "model.json"
+                apart.write_text(request["model"], encoding="utf-8")
+            verdicts = clvq.verify_certificates(path, apart)
+        lines = [
+            {
+                "line": verdict.line,
+                "verified": verdict.verified,
+                "cost": _finite(verdict.cost),
+                "lower_bound": _finite(verdict.bound),
+                "reason": verdict.reason,
+            }
+            for verdict in verdicts
+        ]
+        return {"verified": all(line["verified"] for line in lines), "lines": lines}
+
+
+def _finite(value: float) -> float | None:
+    return value if abs(value) < float("inf") else None
+
+
+def _bad_row(explainer: clvq.Explainer, rows: list[Any], target: Any) -> str:
+    """Find the first row that cannot be read by itself."""
+    for k, row in enumerate(rows):
+        try:
+            explainer.explain_batch([row], target)
+        except clvq.CounterlvqError:
+            return f"rows[{k}]"
+    return "rows"
+
+
+def _question(request: Mapping[str, Any]) -> Question:
+    confidence = request.get("confidence") or {}
+    return Question(
+        cost=request.get("cost"),
+        constraints=tuple(request.get("constraints") or ()),
+        freeze=tuple(request.get("freeze") or ()),
+        bounds=tuple((name, *ends) for name, ends in (request.get("bounds") or {}).items()),
+        switches=tuple((request.get("switches") or {}).items()),
+        anywhere=bool(request.get("anywhere")),
+        method=request.get("method") or "auto",
+        time_limit=request.get("time_limit"),
+        probability=confidence.get("probability"),
+        noise=confidence.get("noise"),
+        norm=confidence.get("norm") or "l2",
+    )
+
+
+def _told(
+    explainer: clvq.Explainer,
+    writer: Writer,
+    cf: clvq.Counterfactual,
+    request: Mapping[str, Any],
+) -> Values:
+    """Say an answer as `to_dict` does, and what else was asked for."""
+    told = cf.to_dict()
+    is_read = cf.status is not clvq.Status.INVALID
+    if request.get("text"):
+        told |= _worded(cf) | {"conflict_fields": _fields(explainer, cf, request)}
+    if request.get("ranges") and cf.status.has_answer and cf.changes:
+        told["ranges"] = explainer.ranges(cf).to_dict()
+    if request.get("reasons") and is_read:
+        told["reasons"] = explainer.reasons(dict(told["original"])).to_dict()
+    if request.get("certificate") and is_read:
+        told["certificate"] = _certificate(writer, cf)
+    return told
+
+
+def _ways(explainer: clvq.Explainer, cf: clvq.Counterfactual, request: Mapping[str, Any]) -> Values:
+    """Find ways that differ, the answer first, and say whether it is proved that these are all."""
+    row, count = cf.to_dict()["original"], request["alternatives"]
+    try:
+        found = explainer.alternatives(row, set(cf.target), count)
+    except clvq.InvalidInputError as error:
+        raise problem_of(error, "alternatives") from None
+    told = found.to_dict()
+    if request.get("text"):
+        told["ways"] = [way | _worded(one) for way, one in zip(told["ways"], found, strict=True)]
+    return told
+
+
+def _worded(cf: clvq.Counterfactual) -> Values:
+    """Say an answer for people: the sentence, and the row whose numbers it names."""
+    changes = [
+        {
+            "feature": change.feature,
+            "label": change.spoken,
+            "text": change.brief(),
+            "before": change.cells()[1],
+            "after": change.cells()[2],
+            "by": change.cells()[3],
+            "saves": cf.savings.get(change.feature),
+        }
+        for change in cf.shown_changes
+    ]
+    shown: Values = {"cost": _finite(cf.shown.cost), "changes": changes}
+    if cf.status.has_answer:
+        printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
+        shown["proof"] = {"cost": printed.cost, "bound": printed.bound, "gap": printed.gap}
+    return {"text": cf.text(), "shown": shown}
+
+
+def _fields(
+    explainer: clvq.Explainer, cf: clvq.Counterfactual, request: Mapping[str, Any]
+) -> list[Values]:
+    """Say of each constraint that clashes where in the request, or in the model, it stands."""
+    places = [f"freeze:{name}" for name in request.get("freeze") or ()]
+    places += [f"bounds:{name}" for name in request.get("bounds") or {}]
+    places += [f"rule:{k}" for k in range(len(request.get("constraints") or ()))]
+    own = explainer.constraints[len(places) :]
+    places += [f"seen:{item.feature}" if isinstance(item, AsSeen) else "own:" for item in own]
+    out = []
+    for item in cf.conflict:
+        at = next(k for k, known in enumerate(explainer.constraints) if known is item)
+        out.append({"field": places[at], "rule": words_of(item, cf.features)})
+    return out
+
+
+def _certificate(writer: Writer, cf: clvq.Counterfactual) -> str | None:
+    """Write the proof as a certificate file of two lines; None where there is no format for it."""
+    line = writer.text(cf)
+    return None if line is None else f"{text_of(writer.header(apart=False))}\n{line}\n"
+
+
+def answered(answering: Answering, kind: str, request: Values, seconds: float) -> Values:
+    """Answer a request of one kind; what is wrong comes back as a value too."""
+    try:
+        if kind == "verify":
+            return {"told": answering.verify(request)}
+        return {"told": answering.explain(request, seconds)}
+    except Problem as problem:
+        return {"problem": problem.to_dict()}
+    except clvq.CounterlvqError as error:
+        return {"problem": problem_of(error).to_dict()}

@@ -1,0 +1,163 @@
+"""Long searches in processes of their own, one at a time in each.
+
+A worker is a plain interpreter that reads requests from its standard input and writes answers to
+its standard output, a line each. It leaves when its input ends, however this process ends. A
+search that nobody waits for any more ends with its worker, and another one takes its place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any, final
+
+from counterlvq.service.answering import Answering, answered
+from counterlvq.service.limits import Limits
+from counterlvq.service.problems import Problem
+
+__all__ = ["Workers", "work"]
+
+_BOOT = (
+    "import json, sys; asked = json.loads(sys.stdin.readline()); sys.path[:] = asked['path']; "
+    "from counterlvq.service.workers import work; work(asked['model'], sys.stdin, sys.stdout)"
+)
+# Bytes of one line of a worker.
+_LINE = 1 << 28
+# Seconds beyond the limit of a request, for what looks at no clock.
+_GRACE = 5.0
+# Seconds for a worker to load what it needs, before the time of a request begins.
+_START = 120.0
+# Libraries that start threads of their own in each worker would fight for the cores.
+_THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")
+
+
+@final
+@dataclass(eq=False)
+class Workers:
+    """As many workers as `limits` allow, started when they are first needed."""
+
+    model: Path
+    limits: Limits
+    _free: list[asyncio.subprocess.Process] = field(default_factory=list)
+    _busy: int = 0
+    _waiting: int = 0
+    _turn: asyncio.Condition = field(default_factory=asyncio.Condition)
+
+    async def ask(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Let a worker answer; cancelling this ends the search."""
+        async with self._place():
+            worker = self._free.pop() if self._free else await self._started()
+            try:
+                told = await self._exchanged(worker, kind, request)
+            except BaseException:
+                await _ended(worker)
+                raise
+            self._free.append(worker)
+        if "problem" in told:
+            raise Problem.from_dict(told["problem"])
+        answer: dict[str, Any] = told["told"]
+        return answer
+
+    @contextlib.asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        if self._waiting >= self.limits.waiting:
+            raise Problem(
+                503,
+                "busy",
+                f"{self.limits.searches} searches are running and {self._waiting} wait already; "
+                f"try again later.",
+                retry_after=max(1, round(self.limits.seconds / 4)),
+            )
+        async with self._turn:
+            self._waiting += 1
+            try:
+                await self._turn.wait_for(lambda: self._busy < self.limits.searches)
+            finally:
+                self._waiting -= 1
+            self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+            async with self._turn:
+                self._turn.notify()
+
+    async def _exchanged(
+        self, worker: asyncio.subprocess.Process, kind: str, request: dict[str, Any]
+    ) -> dict[str, Any]:
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        asked = {"kind": kind, "request": request, "seconds": self.limits.seconds}
+        worker.stdin.write(json.dumps(asked).encode() + b"\n")
+        try:
+            async with asyncio.timeout(self.limits.seconds + _GRACE):
+                await worker.stdin.drain()
+                line = await worker.stdout.readline()
+        except TimeoutError:
+            raise Problem(
+                504, "out of time", f"no answer came within {self.limits.seconds:g} seconds."
+            ) from None
+        if not line:
+            raise Problem(500, "worker lost", "the process that searched was ended from outside.")
+        told: dict[str, Any] = json.loads(line)
+        return told
+
+    async def _started(self) -> asyncio.subprocess.Process:
+        single = {f"{name}_NUM_THREADS": "1" for name in _THREADS}
+        worker = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-c",
+            _BOOT,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            limit=_LINE,
+            env={**os.environ, **single},
+            start_new_session=True,  # Ctrl-C is for the server, which ends its workers
+        )
+        assert worker.stdin is not None
+        assert worker.stdout is not None
+        boot = {"path": sys.path, "model": str(self.model)}
+        worker.stdin.write(json.dumps(boot).encode() + b"\n")
+        try:
+            async with asyncio.timeout(_START):
+                is_ready = bool(await worker.stdout.readline())
+        except TimeoutError:
+            is_ready = False
+        except asyncio.CancelledError:
+            await _ended(worker)
+            raise
+        if not is_ready:
+            await _ended(worker)
+            raise Problem(500, "worker lost", "a process for searches could not be started.")
+        return worker
+
+    async def close(self) -> None:
+        """End all workers."""
+        while self._free:
+            await _ended(self._free.pop())
+
+
+async def _ended(worker: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        worker.kill()
+    await asyncio.shield(worker.wait())
+
+
+def work(model: str, asked: IO[str], told: IO[str]) -> None:
+    """Say that it is ready, then answer requests, a line each: the whole life of a worker."""
+    import counterlvq as clvq
+
+    answering = Answering(clvq.load(model))
+    told.write("{}\n")
+    told.flush()
+    for line in asked:
+        request = json.loads(line)
+        answer = answered(answering, request["kind"], request["request"], request["seconds"])
+        told.write(json.dumps(answer, allow_nan=False) + "\n")
+        told.flush()

@@ -1,0 +1,322 @@
+"""The page in a real browser: typing, dragging, locking, proofs, a phone, hostile names."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from html import unescape
+
+import numpy as np
+import pytest
+
+import counterlvq as clvq
+from counterlvq.page.offering import offline_page, page_file, served_page
+from counterlvq.report import report_html
+from counterlvq.service.answering import Answering
+from tests.support.browser import CHROMIUM, Browser
+from tests.support.serving import serving
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+
+EVIL = "<img src=x onerror=\"document.title='owned'\">'\"</script><script>document.title='owned'//"
+ROWS = [{"income": 1100.0, "savings": 600.0, "age": 40.0}, {"income": 900, "savings": 0, "age": 30}]
+
+
+def loan_model(names=("income", "savings", "age"), labels=("no", "yes"), unit="EUR"):
+    features = [clvq.Feature(names[0], unit=unit), clvq.Feature(names[1], unit=unit), names[2]]
+    return clvq.PrototypeModel(
+        [[1000, 500, 30], [1500, 900, 50], [3000, 2000, 35], [2600, 3000, 60]],
+        [labels[0], labels[0], labels[1], labels[1]],
+        omegas=np.diag([1e-3, 1e-3, 1e-2]),
+        feature_names=features,
+    )
+
+
+def offline(model=None, rows=ROWS, target="yes", **more) -> str:
+    answering = Answering(model or loan_model())
+    asked = {"rows": rows, "target": target, "text": True, "certificate": True, **more}
+    answers = answering.explain(asked, seconds=60.0)["answers"]
+    return offline_page(answering.describe(), rows, answers, "Loans", ["Ada", "Ben"], target)
+
+
+def told(page: str) -> dict:
+    return json.loads(re.search(r'id="config">(.*?)</script>', page, re.DOTALL)[1])
+
+
+def put(page: str, config: dict) -> str:
+    """The page with other data in it, as somebody might hand it on."""
+    text = json.dumps(config).replace("<", "\\u003c")
+    return page.replace(re.search(r'id="config">(.*?)</script>', page, re.DOTALL)[1], text)
+
+
+@pytest.fixture
+def browser():
+    found = Browser()
+    yield found
+    found.close()
+    assert found.console == []
+    inside = ("data:", "file:", "about:", "blob:", "http://127.0.0.1:")
+    assert [url for url in found.requests if not url.startswith(inside)] == []
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory):
+    pytest.importorskip("fastapi")
+    folder = tmp_path_factory.mktemp("page")
+    table = np.array([[1000.0, 0.0, 20.0], [3500.0, 4000.0, 70.0]] * 20)
+    clvq.save(loan_model(), folder / "loans.clvq", reference=table)
+    (folder / "rows.json").write_text(json.dumps(ROWS))
+    with serving(
+        folder / "loans.clvq", "--rows", str(folder / "rows.json"), "--target", "yes"
+    ) as s:
+        yield s
+
+
+# --- without a browser ----------------------------------------------------------------------------
+
+
+def test_hostile_names_stay_inside_their_strings() -> None:
+    labels = (EVIL, f"{EVIL}2")
+    model = loan_model((EVIL, "b", "c"), labels, unit=EVIL)
+    rows = [{EVIL: 1100.0, "b": 600.0, "c": 40.0}]
+    page = offline(model, rows, labels[1], constraints=[f"`{EVIL}` <= 9000"])
+    assert page.count("</script>") == 2
+    assert page.count("<script") == 2
+    assert "<img" not in page
+    assert told(page)["rows"] == rows
+    assert "<img" not in served_page(rows, EVIL)[0]
+
+
+def test_files_of_the_page_are_listed_and_no_other_is_handed_out() -> None:
+    assert page_file("app.js")[1].startswith("text/javascript")
+    assert page_file("page.css")[1].startswith("text/css")
+    for name in ("offering.py", "../model.py", "frame.html", ""):
+        assert page_file(name) is None
+    for name in ("app.js", "form.js", "answer.js", "dom.js", "proof.js"):
+        text = page_file(name)[0]
+        assert not re.search(r"innerHTML|outerHTML|insertAdjacent|document\.write|eval\(", text)
+        assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def test_one_file_holds_all_modules_once() -> None:
+    page = offline()
+    assert "import {" not in page
+    assert "\nexport " not in page
+    assert page.count("function checkCertificate") == 1
+    digest = re.search(r"script-src '(sha256-[^']+)'", unescape(page))[1]
+    assert len(base64.b64decode(digest.removeprefix("sha256-"))) == 32
+    assert "connect-src" not in page
+
+
+# --- offline --------------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_offline_page_shows_answers_and_checks_their_proofs(browser, tmp_path) -> None:
+    page = offline()
+    path = tmp_path / "page.html"
+    path.write_text(page, encoding="utf-8")
+    browser.open(path.as_uri())
+    answers = told(page)["answers"]
+    assert browser.text("#answer .sentence") == answers[0]["text"]
+    browser.click(".check")
+    browser.until("document.querySelector('.verdict.verified')")
+    assert "The proof holds" in browser.text(".verdict")
+    browser.enter("#rows-list", "1")
+    assert browser.text("#answer .sentence") == answers[1]["text"]
+    link = browser.run("location.href")
+    browser.open(link)
+    assert browser.text("#answer .sentence") == answers[1]["text"]
+
+
+@needs_browser
+def test_tampered_proofs_are_refused(browser, tmp_path) -> None:
+    page = offline()
+    path = tmp_path / "page.html"
+
+    def changed(change) -> str:
+        config = told(page)
+        header, line = map(json.loads, config["answers"][0]["certificate"].splitlines())
+        change(header, line)
+        config["answers"][0]["certificate"] = f"{json.dumps(header)}\n{json.dumps(line)}\n"
+        path.write_text(put(page, config), encoding="utf-8")
+        browser.open(path.as_uri())
+        browser.click(".check")
+        browser.until("document.querySelector('.verdict.refuted, .verdict.verified')")
+        return browser.text(".verdict")
+
+    assert "The proof holds" in changed(lambda header, line: None)
+    cost = 1.01
+    for change, words in (
+        (lambda h, a: a["answer"].update(lower_bound=a["answer"]["lower_bound"] * cost), "follow"),
+        (lambda h, a: a["answer"].update(cost=a["answer"]["cost"] / cost), "costs"),
+        (lambda h, a: h["model"]["prototypes"][0].__setitem__(0, 1.0), "hash"),
+        (lambda h, a: a["proof"].update(cells=[]), "follow"),
+        (lambda h, a: a["input"].__setitem__(0, 1000.0), "costs"),
+        (lambda h, a: a.update(surprise=1), "not known"),
+    ):
+        text = changed(change)
+        assert "does not hold" in text
+        assert words in text
+
+
+@needs_browser
+def test_no_way_is_proved_in_the_browser_too(browser, tmp_path) -> None:
+    path = tmp_path / "page.html"
+    path.write_text(offline(freeze=["age"], constraints=["income <= 1200", "savings <= 700"]))
+    browser.open(path.as_uri())
+    assert "There is no way, because of this together" in browser.text(".stuck")
+    browser.click(".check")
+    browser.until("document.querySelector('.verdict.verified, .verdict.beyond')")
+
+
+@needs_browser
+def test_nothing_of_a_hostile_model_runs(browser, tmp_path) -> None:
+    names = (EVIL, "\u202eright to left", "a`b</script>")
+    labels = (EVIL, f"{EVIL}2")
+    model = loan_model(names, labels, unit="</style><script>document.title='owned'</script>")
+    rows = [dict(zip(names, (1100.0, 600.0, 40.0), strict=True))]
+    path = tmp_path / "page.html"
+    path.write_text(offline(model, rows, labels[1]), encoding="utf-8")
+    browser.open(path.as_uri())
+    browser.click(".check")
+    browser.until("document.querySelector('.verdict.verified')")
+    assert browser.run("document.title") == "Loans"
+    assert browser.run("document.querySelectorAll('img, iframe, script[src]').length") == 0
+    assert "\\u202e" in browser.text("#features")
+    assert EVIL.split("'", maxsplit=1)[0] in browser.text("#now")
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+def report(explainer: clvq.Explainer, rows: int, **more) -> str:
+    table = [[900 + 20 * k, 50 * k, 30 + k] for k in range(rows)]
+    return report_html(explainer, table, target="yes", pictures=False, **more)
+
+
+@needs_browser
+def test_report_checks_its_proofs_and_finds_rows(browser, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    page = report(clvq.Explainer(loan_model()), 12)
+    path.write_text(page, encoding="utf-8")
+    browser.open(path.as_uri(), "document.querySelector('.check')")
+    browser.click("section:has(#row-3) .check")
+    browser.until("document.querySelector('section:has(#row-3) .verdict.verified')")
+    browser.enter("#filter", "row 1")
+    assert browser.text(".filter [role=status]") == "3 of 12 rows"
+    seen = "[...document.querySelectorAll('.contents tbody tr')].filter(row => !row.hidden).length"
+    assert browser.run(seen) == 3
+    assert browser.findings() == []
+
+    config = told(page)
+    line = json.loads(config["answers"][3]["line"])
+    line["answer"]["lower_bound"] *= 1.01
+    config["answers"][3]["line"] = json.dumps(line)
+    path.write_text(put(page, config), encoding="utf-8")
+    browser.open(path.as_uri(), "document.querySelector('.check')")
+    browser.click("section:has(#row-3) .check")
+    browser.until("document.querySelector('section:has(#row-3) .verdict.refuted')")
+    assert browser.findings() == []
+
+
+def test_report_holds_the_model_only_if_asked_to() -> None:
+    explainer = clvq.Explainer(loan_model())
+    assert told(report(explainer, 2))["header"].startswith('{"format":"counterlvq certificate"')
+    assert "<script" not in report(explainer, 2, certificates=False)
+    assert told(report(explainer, 8, certificates=False)) == {"header": None, "answers": []}
+
+
+# --- live -----------------------------------------------------------------------------------------
+
+
+@needs_browser
+def test_person_types_drags_locks_and_lifts(browser, service) -> None:
+    browser.open(service.address)
+    assert browser.text("#now") == "no"
+    first = browser.text("#answer .sentence")
+    browser.enter("[data-feature=income] .control input[type=range]", "1500")
+    browser.until(f"document.querySelector('#answer .sentence').innerText !== {json.dumps(first)}")
+    assert browser.run("document.querySelector('[data-feature=income] .box').value") == "1500"
+    second = browser.text("#answer .sentence")
+    browser.enter("[data-feature=savings] .box", "1200")
+    browser.until(f"document.querySelector('#answer .sentence').innerText !== {json.dumps(second)}")
+    browser.until("document.querySelector('.way')")
+    changed = browser.run("document.querySelector('#answer tbody th').innerText.split(' ')[0]")
+    browser.click(f"[data-feature={changed}] .lock")
+    browser.until(f"!document.querySelector('#answer tbody').innerText.includes('{changed}')")
+    for name in ("income", "savings", "age"):
+        if (
+            browser.run(f"document.querySelector('[data-feature={name}] .lock').ariaPressed")
+            != "true"
+        ):
+            browser.click(f"[data-feature={name}] .lock")
+    browser.until("document.querySelectorAll('.stuck .lift').length === 3")
+    link = browser.run("location.href")
+    browser.click(".stuck .lift")
+    browser.until("!document.querySelector('.stuck')")
+    browser.open(link)
+    browser.until("document.querySelectorAll('.stuck .lift').length === 3")
+
+
+@needs_browser
+def test_rules_are_understood_or_told_what_is_wrong_at_once(browser, service) -> None:
+    browser.open(service.address)
+    browser.enter("#rule", "income <= ")
+    browser.until("document.querySelector('.hint.error')")
+    assert "expected a number" in browser.text(".hint")
+    refused = [line for line in browser.console if "422" in line]
+    assert browser.console == refused  # the browser says so itself
+    browser.console.clear()
+    browser.enter("#rule", "income <= 1300")
+    browser.until("document.querySelector('.hint.good')")
+    browser.run("document.querySelector('#rules form').requestSubmit()")
+    browser.until("document.querySelector('.rulelist code')")
+    browser.until("!document.querySelector('#answer tbody').innerText.includes('income')")
+
+
+@needs_browser
+def test_keyboard_is_enough(browser, service) -> None:
+    browser.open(service.address)
+    before = browser.text("#answer .sentence")
+    browser.run("document.querySelector('[data-feature=income] input[type=range]').focus()")
+    for _ in range(5):
+        browser.press("ArrowRight")
+    browser.until(f"document.querySelector('#answer .sentence').innerText !== {json.dumps(before)}")
+    browser.run("document.querySelector('[data-feature=income] .lock').focus()")
+    browser.press(" ")
+    browser.until("document.querySelector('[data-feature=income] .lock').ariaPressed === 'true'")
+    assert browser.run("document.activeElement.className") == "lock"
+
+
+@needs_browser
+def test_axe_finds_nothing(browser, service) -> None:
+    browser.open(service.address)
+    browser.until("document.querySelector('.way')")
+    browser.click(".check")
+    browser.until("document.querySelector('.verdict.verified')")
+    assert browser.findings() == []
+    browser.darken()
+    assert browser.findings() == []
+    for name in ("income", "savings", "age"):
+        browser.click(f"[data-feature={name}] .lock")
+    browser.until("document.querySelectorAll('.stuck .lift').length === 3")
+    assert browser.findings() == []
+
+
+@needs_browser
+def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
+    phone = Browser(360, 800)
+    try:
+        phone.open(service.address)
+        assert phone.run("document.documentElement.scrollWidth") <= 360
+        nameless = phone.run("""[...document.querySelectorAll('input, select, button')].filter(
+            one => !(one.ariaLabel || one.labels?.length || one.innerText.trim())).length""")
+        assert nameless == 0
+        assert phone.run("document.querySelectorAll('h1').length") == 1
+        assert "See the answer" in phone.text("#jump")
+        assert phone.findings() == []
+        assert phone.console == []
+    finally:
+        phone.close()
