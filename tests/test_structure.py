@@ -278,6 +278,10 @@ def test_tests_mirror_the_rooms() -> None:
 PUBLIC = {
     "Alternatives",
     "AtMost",
+    "Chebyshev",
+    "Drift",
+    "Plausible",
+    "RelativeSimilarity",
     "BatchSummary",
     "Bounds",
     "Change",
@@ -458,6 +462,7 @@ NO_ROUNDING = {
     ("lvq/glvq.py", "1e-4"): "a default of the user's",
     ("lvq/rslvq.py", "1e-3"): "a default of the user's",
     ("lvq/objective.py", "1e-3"): "when an optimiser stops, in units of the user's `tol`",
+    ("problem/plausibility.py", "1e-3"): "how thin a fitted ellipsoid may be",
     ("pipelines/affine.py", "np.finfo(spread.dtype).eps"): "what `transform` itself does",
     ("plots/slices.py", "1e-3"): "a gap that is wide enough to be drawn",
     ("plots/slices.py", "1e-12"): "the first length of a ray, which is doubled",

@@ -48,8 +48,11 @@ if TYPE_CHECKING:
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
     from counterlvq.problem.counting import AtMost
     from counterlvq.problem.implications import If
+    from counterlvq.problem.largest import Chebyshev
+    from counterlvq.problem.plausibility import Plausible
     from counterlvq.problem.quadratic import Quadratic
     from counterlvq.problem.seen import least_changes, within_data
+    from counterlvq.problem.similarity import Drift, RelativeSimilarity
     from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.alternatives import Alternatives
     from counterlvq.questions.ranges import Ranges
@@ -76,6 +79,7 @@ __all__ = [
     "BatchSummary",
     "Bounds",
     "Change",
+    "Chebyshev",
     "Confidence",
     "Constraint",
     "ConstraintSyntaxError",
@@ -85,6 +89,7 @@ __all__ = [
     "CounterlvqError",
     "DatasetSummary",
     "Decrease",
+    "Drift",
     "Euclidean",
     "Explainer",
     "Feature",
@@ -103,6 +108,7 @@ __all__ = [
     "Noise",
     "NotSupportedError",
     "OneOf",
+    "Plausible",
     "Probability",
     "Progress",
     "PrototypeModel",
@@ -110,6 +116,7 @@ __all__ = [
     "Ranges",
     "Reasons",
     "Reference",
+    "RelativeSimilarity",
     "Robustness",
     "Status",
     "TableModel",
@@ -164,10 +171,13 @@ _HOMES = {
         "MinChange", "OneOf",
     ),
     "problem.counting": ("AtMost",),
+    "problem.largest": ("Chebyshev",),
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
+    "problem.plausibility": ("Plausible",),
     "problem.quadratic": ("Quadratic",),
     "problem.seen": ("least_changes", "within_data"),
+    "problem.similarity": ("Drift", "RelativeSimilarity"),
     "problem.weights": ("mad_weights",),
     "questions.alternatives": ("Alternatives",),
     "questions.ranges": ("Ranges",),

@@ -287,6 +287,22 @@ class PrototypeModel:
         object.__setattr__(out, "_referee", by)
         return out
 
+    def widened(self, name: str) -> PrototypeModel:
+        """Put a column behind all others that no distance depends on."""
+        blank = np.zeros((self.n_prototypes, 1))
+        omegas: Any = np.ones(self.n_features) if self.omegas is None else self.omegas
+        if isinstance(omegas, tuple):
+            omegas = [np.hstack([F, np.zeros((len(F), 1))]) for F in omegas]
+        elif omegas.ndim == 1:
+            omegas = np.append(omegas, 0.0)
+        else:
+            omegas = np.hstack([omegas, np.zeros((len(omegas), 1))])
+        names = (*self.features.names, name)
+        return PrototypeModel(
+            np.hstack([self.prototypes, blank]), self.labels, omegas, names, self.offsets,
+            self.meaning,
+        )  # fmt: skip
+
     def with_reference(self, reference: Reference | None) -> PrototypeModel:
         """Return the same model with a summary of its training table."""
         out = copy.copy(self)

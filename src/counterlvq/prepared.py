@@ -23,6 +23,7 @@ from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import (
     Implication,
+    LargestChange,
     LevelRule,
     LinearConditions,
     QuadraticCondition,
@@ -38,7 +39,13 @@ __all__ = ["FeatureCondition", "Prepared"]
 
 
 FeatureCondition = (
-    LinearConditions | QuadraticCondition | LevelRule | Implication | LeastChange | ValueRule
+    LinearConditions
+    | QuadraticCondition
+    | LevelRule
+    | Implication
+    | LeastChange
+    | LargestChange
+    | ValueRule
 )
 
 
@@ -146,8 +153,8 @@ class Prepared:
         """State the cost and the listed constraints in numbers."""
         asked, coordinates = self.asked, self.source.coordinates
         conditions = [*self._conditions_of(kept), *coordinates.own_conditions]
-        w, L, form, ways = asked.prices.over(coordinates)
-        return ProgramTemplate.of(w, L, conditions, coordinates.grid, form, ways)
+        w, L, form, ways, least = asked.prices.over(coordinates)
+        return ProgramTemplate.of(w, L, conditions, coordinates.grid, form, ways, least)
 
     def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
         parts = [part for k in kept for part in self._read(k)]
@@ -189,7 +196,7 @@ class Prepared:
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]
-        w, L, _, _ = asked.prices.over(coordinates)
+        w, L, *_ = asked.prices.over(coordinates)
         broken = []
         for k, item in enumerate(asked.constraints):
             # Values that stay lie where they lie: no step and no grid is broken by an input.

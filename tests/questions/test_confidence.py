@@ -321,10 +321,11 @@ def test_bound_without_an_answer_is_that_of_all_parts(monkeypatch: pytest.Monkey
 
 def test_label_whose_prototypes_are_copies_of_others_is_never_said() -> None:
     model = clvq.PrototypeModel([[0.0], [4.0], [0.0]], ["a", "b", "c"])
-    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5))
-    cf = explainer.explain([1.0], target="c")
-    assert (cf.status, cf.conflict) == ("infeasible", ())
-    assert explainer.verify(cf) == np.inf
+    for confidence in (clvq.Noise(0.5), clvq.RelativeSimilarity(0.2), clvq.Drift(0.1)):
+        explainer = clvq.Explainer(model, confidence=confidence)
+        cf = explainer.explain([1.0], target="c")
+        assert (cf.status, cf.conflict) == ("infeasible", ())
+        assert explainer.verify(cf) == np.inf
 
 
 def test_noise_beyond_floats_is_refused() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from scipy.optimize import linprog
@@ -21,9 +23,11 @@ def drawn(seed: int, kind: str) -> tuple[clvq.PrototypeModel, np.ndarray]:
 
 
 @pytest.mark.parametrize("kind", ["plain", "diagonal", "full"])
-def test_l1_distances_are_those_of_plain_programs(kind: str) -> None:
+@pytest.mark.parametrize("norm", ["l1", "linf"])
+def test_distances_are_those_of_plain_programs(kind: str, norm: str) -> None:
     model, rows = drawn(3, kind)
-    found = clvq.robustness(clvq.Explainer(model, margin=1.0, constraints=["x0 <= 0"]), rows)
+    asked = clvq.Explainer(model, margin=1.0, constraints=["x0 <= 0"])
+    found = clvq.robustness(asked, rows, norms=[norm])
     F = np.eye(3) if model.omegas is None else np.asarray(model.omegas)
     F = np.diag(F) if F.ndim == 1 else F
     Z = model.prototypes @ F.T
@@ -33,11 +37,18 @@ def test_l1_distances_are_those_of_plain_programs(kind: str) -> None:
             rivals = np.flatnonzero(model.labels == now)
             A = 2 * (Z[rivals] - Z[i]) @ F
             b = (Z[rivals] ** 2).sum(1) - (Z[i] ** 2).sum() - A @ row
-            told = linprog(np.ones(6), np.c_[A, -A], b)
+            if norm == "l1":
+                told = linprog(np.ones(6), np.c_[A, -A], b)
+            else:
+                below = np.r_[np.c_[np.eye(3), -np.ones(3)], np.c_[-np.eye(3), -np.ones(3)]]
+                above = np.c_[A, np.zeros(len(A))]
+                told = linprog(
+                    [0, 0, 0, 1], np.r_[above, below], np.r_[b, np.zeros(6)], bounds=(None, None)
+                )
             best = min(best, told.fun if told.status == 0 else np.inf)
-        assert found.distance["l1"][n] == pytest.approx(best, rel=1e-6)
-        assert found.certified["l1"][n] == pytest.approx(best, rel=1e-6)
-        assert found.certified["l1"][n] <= best * (1 + 1e-9)
+        assert found.distance[norm][n] == pytest.approx(best, rel=1e-6)
+        assert found.certified[norm][n] == pytest.approx(best, rel=1e-6)
+        assert found.certified[norm][n] <= best * (1 + 1e-9)
 
 
 def test_l2_distance_of_two_prototypes_is_that_to_their_plane() -> None:
@@ -52,13 +63,14 @@ def test_l2_distance_of_two_prototypes_is_that_to_their_plane() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "diagonal", "full", "local"])
-@pytest.mark.parametrize("norm", ["l1", "l2"])
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_nothing_within_a_certified_radius_has_another_label(kind: str, norm: str) -> None:
     model, rows = drawn(8, kind)
-    found = clvq.robustness(clvq.Explainer(model), rows)
+    found = clvq.robustness(clvq.Explainer(model), rows, norms=[norm])
     rng = np.random.default_rng(0)
-    order = {"l1": 1, "l2": 2}[norm]
-    moves = np.r_[rng.normal(size=(3000, 3)), np.eye(3), -np.eye(3)]
+    order = {"l1": 1, "l2": 2, "linf": np.inf}[norm]
+    corners = np.array(list(product([-1.0, 1.0], repeat=3)))
+    moves = np.r_[rng.normal(size=(3000, 3)), np.eye(3), -np.eye(3), corners]
     moves /= np.linalg.norm(moves, ord=order, axis=1, keepdims=True)
     quick, proved = found.hypothesis_margin[norm], found.certified[norm]
     assert (quick <= proved * (1 + 1e-9) + 1e-9).all() or kind == "local"
@@ -76,8 +88,12 @@ def test_what_cannot_be_had_is_said() -> None:
     with pytest.raises(clvq.InvalidInputError, match=r"y has shape \(1,\); expected \(6,\)"):
         clvq.robustness(clvq.Explainer(model), rows, ["a"])
     found = clvq.robustness(clvq.Explainer(model), rows)
-    with pytest.raises(clvq.InvalidInputError, match="norm is 'linf'; expected one of: 'l1', 'l2'"):
-        found.share(0.1, "linf")
+    with pytest.raises(clvq.InvalidInputError, match="norm is 'l3'; expected one of: 'l1', 'l2'"):
+        found.share(0.1, "l3")
+    with pytest.raises(clvq.InvalidInputError, match="norms has 'l3'; expected some of: 'l1'"):
+        clvq.robustness(clvq.Explainer(model), rows, norms=["l1", "l3"])
+    with pytest.raises(clvq.InvalidInputError, match="norms is 'l1'; expected a list"):
+        clvq.robustness(clvq.Explainer(model), rows, norms="l1")
     with pytest.raises(clvq.InvalidInputError, match="by is 'guess'"):
         found.curve([0.1], by="guess")
 

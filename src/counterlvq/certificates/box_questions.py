@@ -206,7 +206,7 @@ class BoxQuestion:
 
     def _root(self, cap: float) -> Box:
         program = self.convex
-        up, down = cost_limits(program.both_ways, program.L, cap)
+        up, down = cost_limits(program.limiting_ways, program.L, cap)
         box = Box(np.maximum(program.lower, -down), np.minimum(program.upper, up))
         for quadric in program.quadrics:
             box = box.within(around(quadric))

@@ -6,9 +6,9 @@ that lies below the cost of every change of the cell; `duality_kernel` computes 
 over a box with its rounding accounted for. Wrong multipliers give a weak bound, never a wrong one.
 
 The box: the user's own bounds on single features, and the cost of the best known answer
-(``|delta_j| <= cost / w_j`` for absolute costs, a multiple of its root for definite quadratic
-ones). Nothing else limits a change. Where neither does, the charged conditions have to cancel
-exactly, and `exact_duality` makes them.
+(``|delta_j| <= cost / w_j`` for absolute costs and for the largest change, a multiple of its root
+for definite quadratic ones). Nothing else limits a change. Where neither does, the charged
+conditions have to cancel exactly, and `exact_duality` makes them.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Grounds:
         low, high = self.limits
         data = self.stated
         reach = CostReach(data.stretch, data.inverse, data.inverse_blur)
-        up, down = cost_limits(data.ways, data.L, cap, reach)
+        up, down = cost_limits(data.least_ways, data.L, cap, reach)
         return np.maximum(low, -down), np.minimum(high, up)
 
     def lower_bound(self, proof: Proof, cap: float, margin: float = 0.0) -> float:

@@ -42,6 +42,12 @@ class Explains(Protocol):
     ) -> Question | BoxQuestion | CountedQuestion:
         """State what is asked about a row."""
 
+    def for_files(self) -> Explains:
+        """Return the explainer whose question a file can state."""
+
+    def as_filed(self, cf: Counterfactual) -> Counterfactual:
+        """Return an answer as an answer to that question."""
+
 
 @final
 @dataclass(eq=False)

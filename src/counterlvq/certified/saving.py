@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from counterlvq.certified.lines import Explains, Writer, text_of
 from counterlvq.certified.vipr_folder import save_folder
@@ -76,6 +77,16 @@ def _refuse_swapped(counterfactual: object, path: object, explainer: object) -> 
             )
 
 
+def _filed(answers: Iterable[Any], explainer: Explains) -> Iterator[Counterfactual]:
+    """Answers as answers to the question that a file states."""
+    for answer in answers:
+        if not isinstance(answer, Counterfactual):
+            raise InvalidInputError(
+                f"an answer is {told(answer)}; expected a Counterfactual as `explain` returns it."
+            )
+        yield explainer.as_filed(answer)
+
+
 def save_lines(
     answers: Iterable[Counterfactual],
     path: Path,
@@ -85,7 +96,8 @@ def save_lines(
     vipr: bool = False,
 ) -> None:
     """Write many answers to one file, or to a folder in the format of VIPR."""
-    writer = Writer.of(explainer)
+    writer = Writer.of(explainer.for_files())
+    answers = _filed(answers, explainer)
     if vipr:
         save_folder(writer, answers, path)
         return
@@ -101,11 +113,6 @@ def save_lines(
     with whole_file(path) as file:
         file.write(f"{text_of(writer.header(apart=aside is not False))}\n".encode())
         for answer in answers:
-            if not isinstance(answer, Counterfactual):
-                raise InvalidInputError(
-                    f"an answer is {told(answer)}; expected a Counterfactual as `explain` returns "
-                    f"it."
-                )
             file.write(f"{text_of(writer.line(answer))}\n".encode())
     if writer.lowered:
         warnings.warn(

@@ -21,11 +21,12 @@ from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import (
     Conditional,
     Implication,
+    LargestChange,
     LevelRule,
     LinearConditions,
     QuadraticCondition,
 )
-from counterlvq.programs.intervals import Interval, ValueRule
+from counterlvq.programs.intervals import Interval, LeastChange, ValueRule
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Scores
@@ -183,6 +184,23 @@ def _conditions(condition: Condition, features: Features) -> list[Values]:
         return [{"kind": "implies", "when": _rule(condition.when), "then": stated}]
     if isinstance(condition, QuadraticCondition):
         return [_quadratic(condition)]
+    if isinstance(condition, LargestChange):
+        return _heights(condition, features)
+    return _least(condition, features)
+
+
+def _heights(condition: LargestChange, features: Features) -> list[Values]:
+    if condition.switches:
+        raise NotSupportedError(
+            "certificate files have no kind for the largest change where features have levels. "
+            "Verify such answers with `explainer.verify`."
+        )
+    width = len(features)
+    others = (j for j in range(width) if j != condition.column)
+    return _rows(condition.as_rows(width, others), features)
+
+
+def _least(condition: LeastChange, features: Features) -> list[Values]:
     if condition.by == 0:
         return []
     # Changes are values counted from the input: by so much less, by nothing, or by so much more.

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 import counterlvq as clvq
 from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.conventions import Share
+from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.telling import say
 from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
@@ -63,12 +64,16 @@ def _end(text: str, open_end: float) -> float | date:
 
 
 def _confidence(text: str) -> clvq.Confidence | float:
-    """Read how sure the model has to be, as in probability=0.9 or noise=0.1:linf; or a margin."""
+    """Read how sure the model has to be, as in probability=0.9 or drift=0.1; or a margin."""
     kind, _, how = text.partition("=")
     number, colon, norm = how.partition(":")
     try:
         if kind == "probability" and not colon:
             return clvq.Probability(float(number))
+        if kind == "similarity" and not colon:
+            return clvq.RelativeSimilarity(float(number))
+        if kind == "drift" and not colon:
+            return clvq.Drift(float(number))
         if kind == "noise":
             return clvq.Noise(float(number), norm or "l2")
         if kind == "margin" and not colon:
@@ -76,8 +81,8 @@ def _confidence(text: str) -> clvq.Confidence | float:
     except ValueError as error:
         raise click.BadParameter(f"{text!r}: {error}") from None
     raise click.BadParameter(
-        f"{text!r} is no confidence; expected probability=0.9, noise=RADIUS:NORM, such as "
-        f"noise=0.1:linf, or margin=0.5."
+        f"{text!r} is no confidence; expected probability=0.9, similarity=0.3, drift=RADIUS, "
+        f"noise=RADIUS:NORM, such as noise=0.1:linf, or margin=0.5."
     )
 
 
@@ -105,11 +110,14 @@ _FREEZE = click.option(
 _AT_MOST = click.option(
     "--at-most", type=click.IntRange(0), metavar="N", help="Change no more than N features."
 )
+_PLAUSIBLE = click.option(
+    "--plausible", metavar="TABLE", help="Answer within what these rows of a class look like."
+)
 _CONFIDENCE = click.option(
     "--confidence",
     type=_confidence,
     metavar="KIND=HOW",
-    help="Be sure: probability=0.9, noise=0.1:linf (l1, l2), margin=0.5.",
+    help="Be sure: probability=0.9, similarity=0.3, drift=0.1, noise=0.1:linf, margin=0.5.",
 )
 _LEAST = click.option(
     "--least",
@@ -169,7 +177,16 @@ bad_rows_option = click.option(
 def question_options(command: F) -> F:
     """Add the options by which a question is asked."""
     for option in reversed(
-        (_TARGET, _CONFIDENCE, *_COSTS_AND_COLUMNS, _LEAST, _FREEZE, _AT_MOST, *_RULES_AND_LIMITS)
+        (
+            _TARGET,
+            _CONFIDENCE,
+            *_COSTS_AND_COLUMNS,
+            _LEAST,
+            _FREEZE,
+            _AT_MOST,
+            _PLAUSIBLE,
+            *_RULES_AND_LIMITS,
+        )
     ):
         command = option(command)
     return command
@@ -200,6 +217,7 @@ def explainer_from(
     at_most: int | None = None,
     confidence: clvq.Confidence | float | None = None,
     least: float | None = 0.0,
+    plausible: str | None = None,
 ) -> clvq.Explainer:
     """Make the explainer that the options describe."""
     if reference is not None and cost not in (None, "mad"):
@@ -225,6 +243,7 @@ def explainer_from(
         digits = model.reference.with_digits(clvq.Features(features[name] for name in free))
         features = clvq.Features(digits[f.name] if f.name in free else f for f in features)
     seen = [] if within is None else clvq.within_data(_known(read_table(within), features))
+    likely = [] if plausible is None else [_likely(plausible, model, features)]
     few = [] if at_most is None else [clvq.AtMost(at_most)]
     prices = dict(switch)
     if len(prices) < len(switch):
@@ -238,13 +257,22 @@ def explainer_from(
         cost=clvq.Euclidean(prices)
         if cost == "euclidean"
         else clvq.Manhattan(weights, prices, unit=unit),
-        constraints=[*stated, *few, *trifles],
+        constraints=[*stated, *few, *trifles, *likely],
         method=method,
         time_limit=time_limit,
         features=features,
         margin=confidence if isinstance(confidence, float) else None,
         confidence=None if isinstance(confidence, float) else confidence,
     )
+
+
+def _likely(path: str, model: Model, features: clvq.Features) -> clvq.Plausible:
+    """Fit where rows of each class lie, by what the model says of them."""
+    table = with_typed_cells(read_table(path), model.features)
+    labels = np.asarray(model.predict(table))
+    numbers = [feature.name for feature in features if feature.is_number]
+    known = [name for name in numbers if name in table.columns]
+    return clvq.Plausible.fit(table[known], labels)
 
 
 def _least_changes(

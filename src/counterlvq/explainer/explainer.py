@@ -29,10 +29,13 @@ from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
 from counterlvq.problem.saying import plain_words
+from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
-from counterlvq.questions.confident import verified
+from counterlvq.questions.apart import apart_verified
+from counterlvq.questions.plausible import plausible_in
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
+from counterlvq.questions.unions import verified
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
@@ -90,7 +93,8 @@ class Explainer(OneRow):
         which takes the label, the names of the sides and the points of a scorecard as well.
 
     confidence : Confidence, optional
-        How sure the model has to be of an answer: `Probability`, `Noise`. Rivals are then the
+        How sure the model has to be of an answer: `Probability`, `Noise`,
+        `RelativeSimilarity`, `Drift`. Rivals are then the
         prototypes of any other label, wished for or not, and an input that has a wished-for label
         without the confidence is not returned as it is. OPTIMAL means that no answer with the
         confidence is closer.
@@ -394,8 +398,9 @@ class Explainer(OneRow):
             )
         if counterfactual.status is Status.INVALID:
             return 0.0
-        if self.confidence is not None:
-            return verified(self.parts_for(counterfactual.target), counterfactual)
+        union = self._verified_union(counterfactual)
+        if union is not None:
+            return union
         row = counterfactual.original_values
         certificate, cost = counterfactual.certificate, counterfactual.cost
         if not self._source.coordinates.holds(row) or not isinstance(cost, float):
@@ -421,6 +426,20 @@ class Explainer(OneRow):
         ('no decrease of age',)
         """
         return tuple(plain_words(c, self.features, PLAIN.value) for c in self.constraints)
+
+    def _verified_union(self, cf: Counterfactual) -> float | None:
+        """Recompute the bound over all parts of a union; None where there is one question."""
+        if isinstance(self.confidence, KeptApart):
+            return apart_verified(self, self.confidence, cf)
+        if self.confidence is not None:
+            return verified(self.parts_for(cf.target), cf)
+        plausible = plausible_in(self.constraints)
+        if plausible is None:
+            return None
+        if not self._source.coordinates.holds(cf.original_values):
+            return 0.0
+        parts = self.components_for(plausible, cf.original_values, list(cf.target))
+        return verified(parts, cf) if parts else np.inf
 
     def without(self, constraint: int, time_limit: float | None = None) -> Explainer:
         """Return an explainer that asks the same but for one constraint, to see what it costs.

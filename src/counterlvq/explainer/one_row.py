@@ -35,19 +35,26 @@ from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.level_prices import refuse_unpriced
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import outside_of
+from counterlvq.problem.similarity import KeptApart
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.programs.counts import CountLimit, within_limits
-from counterlvq.questions.confident import (
-    Part,
-    confident_answer,
-    confirmed_by,
-    margin_of,
-    parts_of,
-)
+from counterlvq.questions.apart import is_apart
+from counterlvq.questions.confident import confident_answer, margin_of, parts_of
 from counterlvq.questions.counted import counted_answer, counted_question
+from counterlvq.questions.largest import (
+    exact_height,
+    heightened,
+    largest_change,
+    narrowed,
+    widened,
+)
+from counterlvq.questions.plausible import components_of, plausible_answer, plausible_in
+from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
@@ -82,6 +89,7 @@ class OneRow:
     _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
     _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
+    _wide: Kept[str, Any]  # the explainer with one more column, for the largest change
 
     def _make_sure(self, confidence: Confidence | None, margin: float | None) -> None:
         """Keep how sure the model has to be of an answer."""
@@ -103,7 +111,7 @@ class OneRow:
         put = partial(object.__setattr__, self)
         put("cost", checked_cost(cost))
         put("_source", source_of(model, features, self.cost, threshold))
-        if isinstance(self.cost, Manhattan):
+        if isinstance(self.cost, Manhattan | Chebyshev):
             put("cost", self.cost.for_columns(self._source.columns))
         put("model", self._source.model)
         put("features", self._source.features)
@@ -118,6 +126,7 @@ class OneRow:
         put("_views", Kept(_MOST_VIEWS))
         put("_parts", Kept(_MOST_VIEWS))
         put("_held", Kept(_MOST_VIEWS))
+        put("_wide", Kept(1))
         put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
@@ -147,6 +156,15 @@ class OneRow:
             whole: Any = self  # an Explainer, of which this class is a part
             if self.confidence is not None:
                 return confident_answer(whole, self.confidence, row, target)
+            plausible = plausible_in(self.constraints)
+            if plausible is not None:
+                parts = self.components_for(plausible, row, target)
+                return plausible_answer(whole, plausible, parts, row, target)
+            if self.prices.takes_largest:
+                wide = self.with_height
+                wider = np.append(row, 0.0)
+                found = wide._answer(wider, target, push, progress, find_clash=find_clash)
+                return narrowed(whole, wide, found)
             if self.limits:
                 return counted_answer(whole, row, target, find_clash=find_clash)
             return self._searched(row, target, push, progress, find_clash)
@@ -197,7 +215,31 @@ class OneRow:
     @property
     def is_ordinary(self) -> bool:
         """Whether one search answers, and no union or tree of them."""
-        return self.confidence is None and not self.limits
+        is_union = self.confidence is not None or plausible_in(self.constraints) is not None
+        return not (is_union or self.limits or self.prices.takes_largest)
+
+    def for_files(self) -> OneRow:
+        """Return the explainer whose question a file can state."""
+        wide: OneRow = self.with_height if self.prices.takes_largest else self
+        return wide
+
+    def as_filed(self, cf: Counterfactual) -> Counterfactual:
+        """Return an answer as an answer to that question."""
+        if not self.prices.takes_largest or cf.status is Status.INVALID:
+            return cf
+        height = exact_height(self.prices, cf) if cf.status.has_answer else np.nan
+        filed = widened(cf, cf.original_values, height)
+        return (
+            replace(filed, cost=height, features=self.with_height.features)
+            if cf.status.has_answer
+            else filed
+        )
+
+    @property
+    def with_height(self) -> Any:
+        """The explainer that asks for the least of largest changes, with one more column."""
+        whole: Any = self
+        return self._wide.get("", lambda: (heightened(whole), 1))
 
     def holding(self, held: frozenset[int], time_limit: float | None) -> Self:
         """Return an explainer without limits on how many features change, but with some held."""
@@ -217,6 +259,10 @@ class OneRow:
         self, row: Floats, target: tuple[Any, ...]
     ) -> Question | BoxQuestion | CountedQuestion:
         """State what is asked about a row, for whoever checks its answer."""
+        if self.prices.takes_largest:
+            asked: Question | BoxQuestion | CountedQuestion
+            asked = self.with_height.question_for(np.append(row, 0.0), target)
+            return asked
         if self.limits:
             whole: Any = self
             return counted_question(whole, row, target)
@@ -231,6 +277,12 @@ class OneRow:
         whole: Any = self  # an Explainer, of which this class is a part
         return self._parts.get(key, lambda: (parts_of(whole, confidence, key), 1))
 
+    def components_for(self, plausible: Plausible, row: Floats, target: Any) -> list[Part]:
+        """Divide a question about plausible answers into ordinary ones, once for each wish."""
+        whole: Any = self
+        key = wish_of(whole, row, target).labels
+        return self._parts.get(key, lambda: (components_of(whole, plausible, key), 1))
+
     def asking_for(self, **changes: Any) -> Self:
         """Return an explainer with other constraints, margin or time limit, of the same model."""
         other = self._asking(**changes)
@@ -241,7 +293,7 @@ class OneRow:
         """Return an explainer that asks something else."""
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
-        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS)}
+        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
@@ -253,8 +305,13 @@ class OneRow:
 
         The constraints have to hold to the last digit, and the user's own model is asked.
         """
+        if isinstance(self.confidence, KeptApart):
+            return self._check_apart(self.confidence, row, target, shown, most)
         if self.confidence is not None:
             return confirmed_by(self.parts_for(target), row, shown, most)
+        plausible = plausible_in(self.constraints)
+        if plausible is not None:
+            return confirmed_by(self.components_for(plausible, row, target), row, shown, most)
         changed = frozenset(np.flatnonzero(shown != row).tolist())
         if not within_limits(changed, self.limits):
             return False, np.inf
@@ -263,12 +320,24 @@ class OneRow:
             x, y = view.inner(row), view.inner(shown)
             judged = view.rules.judged(y[None, :], x[None, :])
             cost = float(judged.cost[0])
+            if self.prices.takes_largest:
+                cost = largest_change(view, row, shown)[0]
             if not cost <= most:
                 return False, cost
             target_mask = wished_prototypes(view.model, target, -1)
             answer = view.rules.accepts(y, x, target_mask, judged=judged)
             confirms = view.rules.confirms
             return answer is not None and confirms(answer, target_mask) is not None, cost
+
+    def _check_apart(
+        self, rule: KeptApart, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
+    ) -> tuple[bool, float]:
+        """As `_check`, with a rule that is judged in rational numbers."""
+        bare = self._asking(confidence=None, is_sure=False, margin=None)
+        good, cost = bare._check(row, target, shown, most)
+        y = self.prepared_for(row).inner(shown)
+        wished = np.flatnonzero(wished_prototypes(self.model, target, -1)).tolist()
+        return good and any(is_apart(rule, self.model, i, y) for i in wished), cost
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Return what does not depend on a row beyond its levels, prepared once."""

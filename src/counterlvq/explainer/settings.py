@@ -30,8 +30,8 @@ def checked_cost(cost: Cost | None) -> Cost:
         return Manhattan()
     if not isinstance(cost, Cost):
         raise InvalidInputError(
-            f"cost is {cost!r}; expected a cost such as Manhattan(), Euclidean() or "
-            f"Mahalanobis(matrix)."
+            f"cost is {cost!r}; expected a cost such as Manhattan(), Euclidean(), "
+            f"Chebyshev() or Mahalanobis(matrix)."
         )
     return cost
 

@@ -234,6 +234,13 @@ BROKEN_RIVAL = 1e-6
 SLIGHTLY_LESS = 1.0 - 2.0**-30
 # A relaxed value this near to the grid, in steps, counts as on it.
 ON_GRID = 1e-6
+# How much more than what was asked for is looked for, as a share of it, so that an answer keeps a
+# confidence that bends the border of a cell when that is checked exactly. Bounds are about what was
+# asked for.
+RIVAL_CUSHION = 2.0**-26
+# By which share a rival that such a confidence implies is put farther off than it could be, so that
+# rounding leaves it implied. That it is, is checked exactly.
+RIVAL_SLACK = 2.0**-34
 # This near, in steps, it is on the grid but for the rounding of a solver.
 HELD = 1e-12
 # A box that costs this share of the best answer is not worth searching. No bound rests on it.
@@ -244,6 +251,9 @@ AT_THRESHOLD = 1e-5
 BROKEN_SHARE = 1e-9
 # What counts as dependent when a point is pulled into a cell, and when conditions are met.
 PULL_RANK = 1e-9
+# Columns, and directions of columns in units of their deviation, that vary by no more than this
+# share are taken to be fixed where ellipsoids are fitted: what is stated then is what holds.
+FLAT_DIRECTION = 1e-9
 REPAIR_RANK = 1e-12
 
 # --- Words and pictures: a sentence or a line becomes another one; numbers stay -------------------

@@ -34,7 +34,7 @@ from counterlvq.problem.coordinates import Coordinates
 from counterlvq.problem.costs import Cost
 from counterlvq.problem.prices import tied_columns
 from counterlvq.tables.encoding import as_table, like
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, as_frame, settled
 from counterlvq.tables.gaps import Fills
 from counterlvq.tables.reading import Reading, read_rows
@@ -58,6 +58,11 @@ class _Behind(NamedTuple):
             return out
         return out.refereed(_After(self.model.nearest, _After(self.images, coordinates.outer)))
 
+    def widened(self, feature: Feature, known: _First) -> _Behind:
+        """Put a column behind all others that contributes nothing."""
+        wider = self.table_map.widened(feature)
+        return _Behind(wider, self.model, _After(self.images, known))
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -72,6 +77,7 @@ class Doubt:
     table_map: TableMap | None = None
     slip: Slip | None = None  # of the steps before the model
     inner: Coordinates | None = None  # where rows are points in coordinates
+    columns: int | None = None  # how many columns of rows the model knows; all by default
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,).
@@ -88,10 +94,9 @@ class Doubt:
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
+        outer, farther = self._outer(rows), self._outer_reach(reach)
         if self.table_map is None:
-            return self.arithmetic.blur_within(rows, reach, np.zeros(rows.shape))
-        outer = self._outer(rows)
-        farther = self._outer_reach(reach)
+            return self.arithmetic.blur_within(outer, farther, np.zeros(outer.shape))
         slip = 0.0 if self.slip is None else self.slip.of(self._sizes(outer, farther))
         images, apart = self.images(rows), self.table_map.image_reach(farther)
         return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
@@ -111,7 +116,8 @@ class Doubt:
 
     def _outer_reach(self, reach: Floats) -> Floats:
         """How far the columns of the table may change; of levels it counts that they may."""
-        return reach if self.inner is None else self.inner.outer_reach(reach)
+        outer = reach if self.inner is None else self.inner.outer_reach(reach)
+        return outer[:, : self.columns]
 
     def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
@@ -128,7 +134,8 @@ class Doubt:
         return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
 
     def _outer(self, rows: Floats) -> Floats:
-        return rows if self.inner is None else self.inner.outer(rows)
+        outer = rows if self.inner is None else self.inner.outer(rows)
+        return outer[:, : self.columns]
 
     def images(self, rows: Floats) -> Floats:
         """Take rows to the space of the model, (n, k)."""
@@ -145,7 +152,7 @@ class ExplainedModel:
     says: Predictor | None  # the user's own `predict`, if it is another than the model's
     columns: tuple[str, ...]  # of the user's table, whether the model sees them or not
     coordinates: Coordinates  # of those that it sees
-    behind: _Behind | None = None  # where there are levels: what the model was stated from
+    behind: _Behind | None = None  # what the model was stated from, if that is another
     rounding: Doubt | None = None  # of `says`, for rows of the user's columns
     responds: Responses | None = None  # the number behind a decision, at such a row
     fills: Fills = field(default_factory=Fills)  # what stands in for missing values
@@ -302,10 +309,29 @@ class ExplainedModel:
 
     def seen_from(self, row: Floats) -> ExplainedModel:
         """State the model in the coordinates of rows that have the levels of this one."""
-        if self.behind is None:
+        if self.behind is None or not self.coordinates.has_levels:
             return self
         coordinates = self.coordinates.seen_from(row)
         return replace(self, model=self.behind.stated(coordinates), coordinates=coordinates)
+
+    def widened(self, feature: Feature) -> ExplainedModel:
+        """Put a column of numbers behind all others that the model knows nothing of."""
+        here = self.coordinates
+        links = (*here.links, None) if here.links else ()
+        features = Features([*here.features, feature])
+        coordinates = Coordinates(features, (*here.levels, 0.0), links)
+        known = _First(len(here.features))
+        behind = None if self.behind is None else self.behind.widened(feature, known)
+        model = behind.stated(coordinates) if behind else self.model.widened(feature.name)
+        doubt = self.rounding
+        return ExplainedModel(
+            model,
+            None if self.says is None else _After(self.says, known),
+            (*self.columns, feature.name),
+            coordinates,
+            behind,
+            None if doubt is None else replace(doubt, columns=known.count),
+        )
 
     def predictor(self) -> Predictor | None:
         """Return the user's own `predict`, for points in coordinates."""
@@ -407,7 +433,7 @@ def _behind(
         says,
         table_map.columns,
         coordinates,
-        behind if table_map.has_levels else None,
+        behind,
         rounding,
         fills=table_map.fills,
     )
@@ -437,6 +463,17 @@ def _told(table_map: TableMap, features: Any) -> TableMap:
             f"of pandas or polars or an Arrow table, whose dtypes say what the columns are."
         )
     return table_map.described(Features.from_frame(table, names))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _First:
+    """The first so many columns of rows."""
+
+    count: int
+
+    def __call__(self, rows: Floats) -> Floats:
+        return np.ascontiguousarray(rows[:, : self.count])
 
 
 @final

@@ -230,6 +230,12 @@ class TableMap:
         said.sort(key=lambda feature: place[feature.name])
         return replace(out, described_as=Features(said))
 
+    def widened(self, feature: Feature) -> TableMap:
+        """Put a column of numbers behind all others that contributes nothing."""
+        said = Features([*self.features, feature])
+        wider = replace(self, columns=(*self.columns, feature.name))
+        return replace(wider.showing([feature.name]), described_as=said)
+
     @property
     def takes_numbers_only(self) -> bool:
         """Whether its tables are arrays of numbers: no names, and no column that holds text."""

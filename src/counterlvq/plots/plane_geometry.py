@@ -21,6 +21,7 @@ from counterlvq.numeric.tolerances import IN_PLANE, LEAST_LENGTH
 from counterlvq.problem.constraints import Bounds
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
 from counterlvq.tables.features import FeatureKey
@@ -278,7 +279,7 @@ def feature_scale(explainer: Explainer) -> dict[str, float]:
     """Weigh one unit of each feature that is a number, by its name."""
     features, cost = explainer.features, explainer.cost
     numbers = [j for j, feature in enumerate(features) if feature.is_number]
-    if isinstance(cost, Manhattan):
+    if isinstance(cost, Manhattan | Chebyshev):
         scale = cost_scale(cost, len(features))[numbers]
     else:
         scale = cost_scale(cost, len(numbers))
@@ -299,7 +300,9 @@ def change_weights(explainer: Explainer, cf: Counterfactual) -> dict[str, float]
             continue
         price = float(switches[j][int(cf.original_values[j]), int(cf.values[j])])
         # Beside squared distances a price is the square of a length.
-        out[change.feature] = price if isinstance(explainer.cost, Manhattan) else price**0.5
+        out[change.feature] = (
+            price if isinstance(explainer.cost, Manhattan | Chebyshev) else price**0.5
+        )
     return out
 
 

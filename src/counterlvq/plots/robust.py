@@ -23,7 +23,7 @@ def plot_robustness(robustness: Robustness, ax: Axes | None = None, norm: str = 
     robustness : Robustness
     ax : matplotlib Axes, optional
         Where to draw; a new figure by default.
-    norm : {"l1", "l2"}
+    norm : {"l1", "l2", "linf"}
 
     Returns
     -------

@@ -8,9 +8,9 @@ no wished-for point that obeys the constraints. Nothing here draws.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.explainer import Explainer
-from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.numeric.tolerances import DRAWN_ROUNDING
 from counterlvq.plots.plane_geometry import (
     Plane,
@@ -28,6 +28,7 @@ from counterlvq.plots.plane_geometry import (
     plane_of,
 )
 from counterlvq.problem.costs import Cost
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.results import Counterfactual
 
@@ -90,7 +91,7 @@ def slice_of(explainer: Explainer, cf: Counterfactual, features: PlaneAxes = Non
     points = plane.points(np.stack([across.ravel(), up.ravel()], axis=1))
     shape = across.shape
     target = set(cf.target)
-    over, lines = excess(explainer, cf.original_values, points)
+    over, lines = excess(explainer, cf.original_values, points, cf.target)
     return Slice(
         plane=plane,
         u=u,
@@ -109,11 +110,15 @@ def costs_of(cost: Cost, deltas: Floats) -> Floats:
     width = deltas.shape[1]
     lifted = deltas @ cost.l2_factor(width).T
     up, down = cost.l1_ways(width)
+    if cost.takes_largest:
+        return np.asarray((np.abs(deltas) * up).max(axis=1))
     flat = np.maximum(deltas, 0.0) @ up + np.maximum(-deltas, 0.0) @ down
     return np.asarray(flat + np.einsum("ij,ij->i", lifted, lifted))
 
 
-def excess(explainer: Explainer, x: Floats, points: Floats) -> tuple[Floats, list[Floats]]:
+def excess(
+    explainer: Explainer, x: Floats, points: Floats, target: Collection[Any] = ()
+) -> tuple[Floats, list[Floats]]:
     """By how much each point (n, d) breaks the worst constraint, if it does, (n,).
 
     With it the misses of equalities that hold somewhere among the points and not elsewhere.
@@ -135,7 +140,24 @@ def excess(explainer: Explainer, x: Floats, points: Floats) -> tuple[Floats, lis
         if condition.equality:
             lines += list(signed[:, crossed].T)
         worst = np.maximum(worst, (share - DRAWN_ROUNDING)[:, crossed].max(axis=1, initial=-1.0))
+    for item in explainer.constraints:
+        if isinstance(item, Plausible):
+            worst = np.maximum(worst, _implausible(item, explainer, target, points))
     return worst, lines
+
+
+def _implausible(
+    plausible: Plausible, explainer: Explainer, target: Collection[Any], points: Floats
+) -> Floats:
+    """By how much points (n, d) lie outside of all ellipsoids of the wished-for labels, (n,)."""
+    at = [explainer.features.number(key, "Plausible") for key in plausible.features]
+    out = np.full(len(points), 1.0)
+    for item in plausible.ellipsoids:
+        if plain(item.label) in target and len(item.factor):
+            lifted = (points[:, at] - item.center) @ item.factor.T
+            far = np.einsum("ij,ij->i", lifted, lifted) / item.value - 1.0
+            out = np.minimum(out, np.clip(far, -1.0, 1.0) - DRAWN_ROUNDING)
+    return out
 
 
 def _outline(plane: Plane, cost: Cost, x: Floats, limit: float, place: Floats) -> Floats:

@@ -12,6 +12,7 @@ from counterlvq.presentation.numbers import exact_text, rough_text
 from counterlvq.presentation.wording import PLAIN, Wording, plural
 from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.saying import plain_words
 from counterlvq.problem.seen import AsSeen
 from counterlvq.tables.features import Features
@@ -96,5 +97,7 @@ def _distance_words(cost: Cost) -> str:
         return f"Manhattan distance, weighted by feature (from {low} to {high} per unit)"
     if isinstance(cost, Mahalanobis):
         return f"squared generalised distance, by a matrix of {len(cost.matrix)} features"
+    if isinstance(cost, Chebyshev):
+        return "largest of all changes" + (f", in {shown_text(cost.unit)}" if cost.unit else "")
     known = {Manhattan: "Manhattan distance", Euclidean: "squared Euclidean distance"}
     return known.get(type(cost)) or shown_repr(cost, _LONGEST)

@@ -29,6 +29,7 @@ from counterlvq.numeric.arrays import (
 from counterlvq.problem.numbers import value_rule
 from counterlvq.programs.conditions import (
     Implication,
+    LargestChange,
     LevelRule,
     LinearConditions,
     QuadraticCondition,
@@ -52,7 +53,13 @@ __all__ = [
 ]
 
 Condition = (
-    LinearConditions | QuadraticCondition | LevelRule | Implication | LeastChange | ValueRule
+    LinearConditions
+    | QuadraticCondition
+    | LevelRule
+    | Implication
+    | LeastChange
+    | LargestChange
+    | ValueRule
 )
 
 

@@ -22,6 +22,7 @@ from counterlvq.numeric.tolerances import LIMIT_ROUNDING
 from counterlvq.programs.conditions import (
     Conditional,
     Implication,
+    LargestChange,
     LevelRule,
     LinearConditions,
     QuadraticCondition,
@@ -301,11 +302,14 @@ class Coordinates:
         | LevelRule
         | Implication
         | LeastChange
+        | LargestChange
         | ValueRule,
     ) -> tuple[Stated, ...]:
         """State a condition on features for the coordinates."""
         if isinstance(condition, Implication):
             return self._implied(condition)
+        if isinstance(condition, LargestChange):
+            return (self._largest(condition),)
         return (self._spread_one(condition),)
 
     def _spread_one(
@@ -362,6 +366,23 @@ class Coordinates:
             read_only(np.concatenate([rows.v, total.v])),
             equality=True,
         )
+
+    def _largest(self, condition: LargestChange) -> LinearConditions:
+        """State that no weighted change of coordinates is above the value of a column.
+
+        What is seen through a function changes on the scale of that, as costs have it.
+        """
+        ways = np.zeros((2, self.width))
+        for j, (feature, span) in enumerate(self._each):
+            if j == condition.column:
+                continue
+            if feature.is_number:
+                ways[:, span.start] = condition.weights[:, j]
+            else:
+                ways[:, span] = condition.switches[j][int(self.levels[j])][self.others(j)]
+        at = self.spans[condition.column].start
+        inner = LargestChange(at, ways, {})
+        return inner.as_rows(self.width, (c for c in range(self.width) if c != at))
 
     def _value_rule(self, rule: ValueRule) -> ValueRule:
         """State which values a number has; what it counts from are numbers too."""

@@ -25,10 +25,13 @@ from counterlvq.tables.features import Features
 
 __all__ = [
     "Cost",
+    "Default",
     "Euclidean",
     "Mahalanobis",
     "Manhattan",
     "Switches",
+    "set_switches",
+    "shown_switches",
     "stated_form",
     "stated_weights",
 ]
@@ -118,6 +121,14 @@ class Cost:
         name = f"{type(self).__name__}.l2_factor({width})"
         return QuadraticForm.of_factor(name, self.l2_factor(width), width)
 
+    @property
+    def takes_largest(self) -> bool:
+        """Whether the largest of the weighted changes counts, and not their sum; see `Chebyshev`.
+
+        It stays as it is in costs of your own.
+        """
+        return False
+
     @final
     def value(self, delta: ArrayLike) -> float:
         """Cost of the change `delta`: its two parts, each exact and rounded once.
@@ -194,6 +205,8 @@ def _refuse_other_factor(cost: Cost, form: QuadraticForm, width: int) -> None:
 def _value_of_parts(cost: Cost, change: Floats) -> float:
     width = change.shape[0]
     up, down = stated_weights(cost, width)
+    if cost.takes_largest:
+        return float((up * np.abs(change)).max(initial=0.0))
     flat = rounded_dot(np.where(change > 0, up, down), np.abs(change))
     return flat + _form_of(cost, width).value(change)
 
@@ -284,7 +297,7 @@ class Manhattan(Cost):
         increase: ArrayLike | Mapping[str, float] | None = None,
         decrease: ArrayLike | Mapping[str, float] | None = None,
     ) -> None:
-        _set_switches(self, switches, default)
+        set_switches(self, switches, default)
         object.__setattr__(self, "unit", unit)
         given = {"weights": weights, "increase": increase, "decrease": decrease}
         for name, values in given.items():
@@ -292,7 +305,7 @@ class Manhattan(Cost):
 
     def __repr__(self) -> str:
         shown = [] if self.weights is None else [shown_weights(self.weights)]
-        shown += _shown_switches(self)
+        shown += shown_switches(self)
         shown += [f"unit={self.unit!r}"] if self.unit else []
         ways = {"increase": self.increase, "decrease": self.decrease}
         shown += [f"{name}={shown_weights(way)}" for name, way in ways.items() if way is not None]
@@ -371,10 +384,10 @@ class Euclidean(Cost):
     default: Default
 
     def __init__(self, switches: Switches | None = None, default: Default = None) -> None:
-        _set_switches(self, switches, default)
+        set_switches(self, switches, default)
 
     def __repr__(self) -> str:
-        return f"Euclidean({', '.join(_shown_switches(self))})"
+        return f"Euclidean({', '.join(shown_switches(self))})"
 
     def l1_weights(self, width: int) -> Floats:
         """No absolute part, (d,)."""
@@ -421,7 +434,7 @@ class Mahalanobis(Cost):
         self, matrix: ArrayLike, switches: Switches | None = None, default: Default = None
     ) -> None:
         object.__setattr__(self, "form", QuadraticForm.of_matrix("matrix", matrix))
-        _set_switches(self, switches, default)
+        set_switches(self, switches, default)
 
     @classmethod
     def from_factor(
@@ -448,7 +461,7 @@ class Mahalanobis(Cost):
         made = cls.__new__(cls)
         form = QuadraticForm.of_factor("factor", given, given.shape[1])
         object.__setattr__(made, "form", form)
-        _set_switches(made, switches, default)
+        set_switches(made, switches, default)
         return made
 
     @property
@@ -466,7 +479,7 @@ class Mahalanobis(Cost):
     def __repr__(self) -> str:
         by_factor = self.form.matrix is None
         given = self.form.root if by_factor else self.matrix
-        shown = ", ".join([str(given.tolist()), *_shown_switches(self)])
+        shown = ", ".join([str(given.tolist()), *shown_switches(self)])
         return f"Mahalanobis{'.from_factor' * by_factor}({shown})"
 
     def l1_weights(self, width: int) -> Floats:
@@ -513,7 +526,8 @@ def _checked_switches(switches: Switches | None) -> Switches:
     return dict(switches)
 
 
-def _set_switches(cost: Cost, switches: Switches | None, default: Default) -> None:
+def set_switches(cost: Cost, switches: Switches | None, default: Default) -> None:
+    """Keep what other levels cost, once it is checked."""
     object.__setattr__(cost, "switches", _checked_switches(switches))
     prices = default.items() if isinstance(default, Mapping) else [(None, default)]
     for feature, price in prices if default is not None else []:
@@ -523,6 +537,7 @@ def _set_switches(cost: Cost, switches: Switches | None, default: Default) -> No
     object.__setattr__(cost, "default", default)
 
 
-def _shown_switches(cost: Cost) -> list[str]:
+def shown_switches(cost: Cost) -> list[str]:
+    """Write what other levels cost as it was given."""
     shown = [f"switches={dict(cost.switches)!r}"] if cost.switches else []
     return shown if cost.default is None else [*shown, f"default={cost.default!r}"]

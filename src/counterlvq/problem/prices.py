@@ -27,6 +27,8 @@ class Priced(NamedTuple):
     L: Factor  # (s, width)
     form: QuadraticForm
     ways: Floats | None  # (2, width) where up and down have prices of their own
+    # (2, width) what a unit makes the whole cost at the least, where conditions say more than w
+    least_ways: Floats | None = None
 
 
 @final
@@ -38,6 +40,9 @@ class Prices:
     form: QuadraticForm  # of the features that are numbers
     switches: Mapping[int, Floats]  # by column: prices from level to level, (levels, levels)
     missing: Mapping[int, NDArray[np.bool_]]  # by column: pairs without a price, if there are any
+    takes_largest: bool = False  # whether the largest of these prices counts, and not their sum
+    # Prices of which each is below the whole cost, where conditions say more than these.
+    floor: Prices | None = None
 
     @classmethod
     def of(cls, cost: Cost, features: Features, columns: Sequence[str]) -> Prices:
@@ -58,18 +63,33 @@ class Prices:
         missing = {j: np.isnan(table) for j, table in usual.items() if np.isnan(table).any()}
         # Of pairs that cannot come up nobody asks the price.
         switches = {j: np.where(np.isnan(table), 1.0, table) for j, table in usual.items()}
-        return cls(weights, form, switches, missing)
+        return cls(weights, form, switches, missing, cost.takes_largest)
+
+    def of_height(self) -> Prices:
+        """Price one more column with 1, and all others with nothing; see `Height`."""
+        numbers = self.form.width + 1
+        form = QuadraticForm.of_factor("the cost", np.zeros((0, numbers)), numbers)
+        one = np.ones((2, 1))
+        blank = {j: np.zeros_like(table) for j, table in self.switches.items()}
+        floor = Prices(np.hstack([self.weights, one]), form, self.switches, {})
+        nothing = np.hstack([np.zeros_like(self.weights), one])
+        return Prices(nothing, form, blank, {}, floor=floor)
 
     def over(self, coordinates: Coordinates) -> Priced:
         """State the cost for the changes of coordinates."""
-        ways = np.zeros((2, coordinates.width))
-        ways[:, coordinates.numbers] = self.weights[:, coordinates.is_number]
-        form = self.form_over(coordinates)
-        for j, table in self.switches.items():
-            ways[:, coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
+        ways, form = self._ways_over(coordinates), self.form_over(coordinates)
         w = ways.min(axis=0)
         same = bool((ways[0] == ways[1]).all())
-        return Priced(w, form.working_root.copy(), form, None if same else ways)
+        least = None if self.floor is None else self.floor._ways_over(coordinates)
+        return Priced(w, form.working_root.copy(), form, None if same else ways, least)
+
+    def _ways_over(self, coordinates: Coordinates) -> Floats:
+        """Prices upwards and downwards of the changes of coordinates, (2, width)."""
+        ways = np.zeros((2, coordinates.width))
+        ways[:, coordinates.numbers] = self.weights[:, coordinates.is_number]
+        for j, table in self.switches.items():
+            ways[:, coordinates.spans[j]] = table[int(coordinates.levels[j])][coordinates.others(j)]
+        return ways
 
     def form_over(self, coordinates: Coordinates) -> QuadraticForm:
         """Quadratic part for the changes of coordinates: the truth that (w, L) stand for."""

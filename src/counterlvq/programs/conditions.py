@@ -6,6 +6,7 @@ are fixed, and only right-hand sides will, once a factual input is known.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import final
@@ -23,6 +24,7 @@ from counterlvq.programs.intervals import ValueRule
 __all__ = [
     "Conditional",
     "Implication",
+    "LargestChange",
     "LevelRule",
     "LinearConditions",
     "QuadraticCondition",
@@ -224,6 +226,27 @@ class LevelRule:
 
     column: int
     codes: frozenset[int]
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class LargestChange:
+    """No weighted change of the columns before it is above the value of a column."""
+
+    column: int
+    weights: Floats  # (2, d) upwards and downwards, of the columns before it
+    switches: Mapping[int, Floats]  # by column: prices from level to level
+
+    def as_rows(self, width: int, columns: Iterable[int]) -> LinearConditions:
+        """State it of columns that are numbers, two rows for each."""
+        at = list(columns)
+        A, R = np.zeros((2, 2 * len(at), width))
+        for n, j in enumerate(at):
+            up, down = self.weights[:, j]
+            A[2 * n, j], A[2 * n + 1, j] = up, -down
+        R[:] = -A
+        A[:, self.column] = -1.0
+        return LinearConditions(read_only(A), read_only(R), read_only(np.zeros(len(A))))
 
 
 @final

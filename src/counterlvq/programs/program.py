@@ -42,6 +42,13 @@ class Program:
     blur: Floats  # (m + k,), rounding of b and e themselves
     deadline: float = np.inf  # by the monotonic clock; a solver that has nothing by then, fails
     ways: Floats | None = None  # (2, d) prices up and down, where they are not w both ways
+    # (2, d) what a unit makes the whole cost at the least, where conditions say more than w
+    least_ways: Floats | None = None
+
+    @property
+    def limiting_ways(self) -> Floats:
+        """What one unit up, and one down, makes the whole cost at the least, (2, d)."""
+        return self.both_ways if self.least_ways is None else self.least_ways
 
     @property
     def both_ways(self) -> Floats:

@@ -64,6 +64,7 @@ class ProofData(NamedTuple):
     anchor_errors: Floats  # (p,) bounds the length of the rounding of each
     w: Floats  # (d,) no unit of change costs less
     ways: Floats  # (2, d) price of one unit up and down
+    least_ways: Floats  # (2, d) what one unit up and down makes the whole cost at the least
     L_diagonal: Floats  # (d,) where the factor of the cost is diagonal, else (0,)
     L: Floats  # (s, d) where it is not, else (0, d)
     cost_start: NDArray[np.int64]  # (s + 1,) where the entries of each row of the factor start
@@ -140,6 +141,7 @@ def _stated(
         anchor_errors=np.array(anchor_errors, order="C"),
         w=np.array(template.w, order="C"),
         ways=np.array(template.both_ways, order="C"),
+        least_ways=np.array(template.limiting_ways, order="C"),
         L_diagonal=np.zeros(0) if diagonal is None else diagonal,
         L=np.array(L, order="C") if diagonal is None else np.zeros((0, d)),
         cost_start=starts_of(at, L.shape[0]),
@@ -184,7 +186,7 @@ def limits_within(w: Floats, L: Floats, cap: float, reach: CostReach | None = No
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:
     """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
-    w, stretch = stated.w, stated.stretch
+    w, stretch = stated.least_ways.min(axis=0), stated.stretch
     out = np.full((caps.size, w.size), np.inf)
     known = (caps >= 0.0) & (caps < np.inf)
     most = coarse(caps[known])[:, None]

@@ -44,6 +44,8 @@ class ProgramTemplate:
     grid: Grid
     form: QuadraticForm | None = None  # what L stands for, where that is not L itself
     ways: Floats | None = None  # (2, d) prices up and down, where they are not w both ways
+    # (2, d) what a unit makes the whole cost at the least, where conditions say more than w
+    least_ways: Floats | None = None
 
     @classmethod
     def of(
@@ -54,6 +56,7 @@ class ProgramTemplate:
         grid: Grid | None = None,
         form: QuadraticForm | None = None,
         ways: Floats | None = None,
+        least_ways: Floats | None = None,
     ) -> ProgramTemplate:
         """Sort the conditions of all constraints by what a solver does with them."""
         width = w.size
@@ -76,12 +79,18 @@ class ProgramTemplate:
             free.ruled(least, map(free.apart, rules)) if least or rules else free,
             form,
             ways,
+            least_ways,
         )
 
     @property
     def both_ways(self) -> Floats:
         """Price of one unit up, and of one unit down, (2, d)."""
         return np.stack([self.w, self.w]) if self.ways is None else self.ways
+
+    @property
+    def limiting_ways(self) -> Floats:
+        """What one unit up, and one down, makes the whole cost at the least, (2, d)."""
+        return self.both_ways if self.least_ways is None else self.least_ways
 
     @cached_property
     def cost_entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -147,7 +156,9 @@ class ProgramTemplate:
         # A row that is left with one feature becomes a bound of it, which holds to the last digit.
         put_in = [rows.holding(at, y) for rows in (self.inequalities, self.equalities, *applying)]
         rest: list[Stated] = [*put_in, self.bounds, self.fixed, held, *sides, *self.quadrics]
-        return ProgramTemplate.of(self.w, self.L, rest, form=self.form, ways=self.ways)
+        return ProgramTemplate.of(
+            self.w, self.L, rest, form=self.form, ways=self.ways, least_ways=self.least_ways
+        )
 
     def rows_holding(self, applying: tuple[bool, ...] | None) -> LinearConditions:
         """Inequalities on several features, with the conditional ones that apply."""
@@ -211,6 +222,7 @@ class ProgramTemplate:
             blur=CROSSING
             * np.concatenate([np.zeros(cell.leads.size), *(r.magnitude(x, x) for r in (ineq, eq))]),
             ways=self.ways,
+            least_ways=self.least_ways,
         )
 
 

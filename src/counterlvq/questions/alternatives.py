@@ -147,10 +147,11 @@ def alternatives_of(explainer: Asks, x: Any, target: Any, count: SupportsIndex) 
 
 
 def _refuse_small_moves(explainer: Asks) -> None:
-    """Refuse squared costs without a limit, where nearly every feature moves a little."""
-    if not explainer.prices.form.is_flat and not explainer.limits:
+    """Refuse costs without a limit under which nearly every feature moves a little."""
+    is_spread = explainer.prices.takes_largest or not explainer.prices.form.is_flat
+    if is_spread and not explainer.limits:
         raise InvalidInputError(
-            "alternatives differ in which features change, and with squared costs nearly every "
+            "alternatives differ in which features change, and with this cost nearly every "
             "feature moves a little; expected an AtMost among the constraints, such as "
             "AtMost(2), or a Manhattan cost."
         )

@@ -80,6 +80,9 @@ class Asks(Protocol):
     def holding(self, held: frozenset[int], time_limit: float | None) -> Asks:
         """Return an explainer without limits on how many features change, but with some held."""
 
+    def question_for(self, row: Floats, target: tuple[Any, ...]) -> Any:
+        """State what is asked about a row, for whoever checks its answer."""
+
     def parts_for(self, labels: Sequence[Any]) -> list[Any]:
         """Divide a question with a confidence into ordinary ones."""
 

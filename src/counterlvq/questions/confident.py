@@ -8,31 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from counterlvq.certificates.joined import JoinedCertificate
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, key_of, plain
-from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.confidence import Confidence, Noise, Probability, shifted
-from counterlvq.problem.targets import labels_of, wished_prototypes
+from counterlvq.problem.similarity import KeptApart
+from counterlvq.questions.apart import apart_answer
 from counterlvq.questions.asking import Asks
+from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
 from counterlvq.results import Counterfactual
-from counterlvq.types import Status
 
-__all__ = ["Part", "confident_answer", "confirmed_by", "margin_of", "parts_of", "verified"]
+__all__ = ["confident_answer", "margin_of", "parts_of"]
 
 _SOFT = ("RSLVQ", "MRSLVQ", "LMRSLVQ")
-
-
-class Part(NamedTuple):
-    """An ordinary question: the closest answer of one label, by one explainer."""
-
-    asked: Asks
-    label: Any
 
 
 def margin_of(confidence: Confidence, source: ExplainedModel) -> float | None:
@@ -41,6 +33,10 @@ def margin_of(confidence: Confidence, source: ExplainedModel) -> float | None:
     Refuses models that the confidence means nothing to.
     """
     if isinstance(confidence, Noise):
+        coordinates = source.coordinates
+        confidence.refuse(source.model, not (coordinates.has_levels or coordinates.links))
+        return None
+    if isinstance(confidence, KeptApart):
         coordinates = source.coordinates
         confidence.refuse(source.model, not (coordinates.has_levels or coordinates.links))
         return None
@@ -107,103 +103,37 @@ def confident_answer(
     asked: Asks, confidence: Confidence, row: Floats, target: Any
 ) -> Counterfactual:
     """Find the closest answer that the model is sure of."""
-    view = asked.prepared_for(row)
-    nearest = int(view.rules.verdict(view.inner(row)[None, :]).prototype[0])
-    labels = labels_of(asked.model, wished_prototypes(asked.model, target, nearest))
-    parts: list[Part] = asked.parts_for(labels)
-    found = [part.asked.answered(row, part.label, find_clash=False) for part in parts]
-    if all(cf.status is Status.INFEASIBLE for cf in found):
-        found = [part.asked.answered(row, part.label) for part in parts]
-    best = min(found, key=lambda cf: cf.cost)
-    joined = JoinedCertificate(tuple(cf.certificate for cf in found))
-    out = replace(
-        best,
-        target=labels,
-        original_prediction=plain(asked.model.labels[nearest]),
-        certificate=joined,
-        margin=0.0,
-        confidence=confidence.words,
-    )
-    if not best.status.has_answer:
-        is_shown = all(cf.status is Status.INFEASIBLE for cf in found)
-        clashing = {id(item): item for cf in found for item in cf.conflict}
-        return replace(
-            out,
-            status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,
-            lower_bound=np.inf if is_shown else min(cf.lower_bound for cf in found),
-            conflict=tuple(item for item in asked.constraints if id(item) in clashing),
-            conflict_is_irreducible=is_shown and len(found) == 1 and best.conflict_is_irreducible,
-        )
-    if not _is_kept(asked, confidence, view.inner(best.values), best.prediction):
-        stricter = parts_of(asked, confidence, labels, is_strict=True)
-        again = [part.asked.answered(row, part.label, find_clash=False) for part in stricter]
-        best = min(again, key=lambda cf: cf.cost)
-        if not best.status.has_answer or not _is_kept(
-            asked, confidence, view.inner(best.values), best.prediction
-        ):
-            out = replace(
-                out,
-                values=np.full(row.shape, np.nan),
-                status=Status.UNKNOWN,
-                cost=np.inf,
-                gap=np.inf,
-                prediction=None,
-                prototype=-1,
-                reason="rounding leaves open whether what was found has the confidence",
-            )
-            bound = verified(parts, out)
-            return replace(out, lower_bound=bound, bound_with_margin=bound)
+    if isinstance(confidence, KeptApart):
+        return apart_answer(asked, confidence, row, target)
+    wish = wish_of(asked, row, target)
+    parts: list[Part] = asked.parts_for(wish.labels)
+    out = united(asked, parts, row, wish)
+    out = replace(out, margin=0.0, confidence=confidence.words)
+    if not out.status.has_answer:
+        return out
+    if not _is_kept(asked, confidence, row, out):
+        again = united(asked, parts_of(asked, confidence, wish.labels, is_strict=True), row, wish)
+        if not again.status.has_answer or not _is_kept(asked, confidence, row, again):
+            doubt = "rounding leaves open whether what was found has the confidence"
+            return taken_back(out, row, doubt, lambda cf: verified(parts, cf))
+        # Found with a little more to spare; what bounds it are the proofs without.
         out = replace(
             out,
-            values=best.values,
-            cost=best.cost,
-            prediction=best.prediction,
-            resolution=best.resolution,
+            values=again.values,
+            cost=again.cost,
+            prediction=again.prediction,
+            prototype=again.prototype,
+            resolution=again.resolution,
         )
-    y = view.inner(out.values)
-    out = replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
     # What is cheap in one part bounds nothing in another: each has its own proof.
-    bound = min(verified(parts, out), out.cost)
-    gap = 0.0 if out.cost == 0 else (out.cost - bound) / out.cost
-    tolerance = asked.gap if asked.model.is_local else EXACT_GAP
-    closed = gap <= tolerance or out.cost - bound <= out.resolution
-    return replace(
-        out,
-        status=Status.OPTIMAL if closed else Status.FEASIBLE,
-        lower_bound=bound,
-        bound_with_margin=bound,
-        gap=gap,
-    )
+    return bounded(asked, out, verified(parts, out))
 
 
-def verified(parts: Sequence[Part], cf: Counterfactual) -> float:
-    """Recompute the bound of an answer from the certificates of its parts."""
-    joined = cf.certificate
-    if type(joined) is not JoinedCertificate or len(joined.parts) != len(parts) or not parts:
-        return 0.0
-    pairs = zip(parts, joined.parts, strict=True)
-    return min(
-        part.asked.verify(replace(cf, certificate=certificate, target=(part.label,)))
-        for part, certificate in pairs
-    )
-
-
-def confirmed_by(
-    parts: Sequence[Part], row: Floats, shown: Floats, most: float
-) -> tuple[bool, float]:
-    """Whether a row is an answer with the confidence that costs at most `most`; its cost."""
-    cost = np.inf
-    for part in parts:
-        good, cost = part.asked._check(row, (part.label,), shown, most)
-        if good:
-            return True, cost
-    return False, cost
-
-
-def _is_kept(asked: Asks, confidence: Confidence, y: Floats, label: Any) -> bool:
-    """Whether the user's own model gives a point a label, with the confidence as computed."""
+def _is_kept(asked: Asks, confidence: Confidence, row: Floats, found: Counterfactual) -> bool:
+    """Whether the user's own model gives what was found its label, with the confidence."""
     if not isinstance(confidence, Noise):
         return True  # a lead, which was judged with all else
+    y, label = asked.prepared_for(row).inner(found.values), found.prediction
     model, told = asked.model, asked.prepared_for().rules.verdict(y[None, :])
     if plain(model.labels[told.prototype[0]]) != label or not told.steady[0]:
         return False

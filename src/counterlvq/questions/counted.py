@@ -162,7 +162,7 @@ class _Tree:
         x, y = view.inner(self.row), view.inner(answer.values)
         delta = np.zeros_like(x)
         delta[span] = (y - x)[span]
-        flat = float(view.template.both_ways.max(axis=0) @ np.abs(delta))
+        flat = float(view.template.limiting_ways.max(axis=0) @ np.abs(delta))
         lifted = view.template.L @ delta
         return flat + float(lifted @ lifted)
 

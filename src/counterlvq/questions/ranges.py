@@ -24,6 +24,7 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, finite_scalar, told
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY, HIGHS_TOLERANCE, NO_ROOM
 from counterlvq.presentation.wording import Wording, listed
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.questions.asking import Asks
 from counterlvq.questions.exact_rows import ExactRows, rows_around
@@ -211,6 +212,11 @@ def _refuse_what_is_not_linear(asked: Asks, cf: Counterfactual) -> None:
         raise NotSupportedError(
             "ranges keep labels and constraints, and know no confidence. Ask an explainer without "
             "one for the ranges: an answer with a confidence leaves it room."
+        )
+    if any(isinstance(item, Plausible) for item in asked.constraints):
+        raise NotSupportedError(
+            "ranges lie among planes, and Plausible states ellipsoids. Ask an explainer without it "
+            "for the ranges, or about single values with explain."
         )
     if asked.model.is_local:
         raise NotSupportedError(

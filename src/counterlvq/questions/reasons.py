@@ -22,6 +22,7 @@ from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.constraints import Condition, Constraint, Freeze
 from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.seen import AsSeen
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.conditions import Implication, LinearConditions
@@ -203,7 +204,7 @@ def _ordered(features: Features, order: Sequence[FeatureKey] | None) -> list[str
 def _is_absolute(item: Constraint | str, features: Features) -> bool:
     """Whether a constraint is about inputs as such, rather than about changes of one of them."""
     constraint = as_constraint(item)
-    if isinstance(constraint, AsSeen | AtMost):
+    if isinstance(constraint, AsSeen | AtMost | Plausible):
         return isinstance(constraint, AsSeen)
     return not any(map(_is_about_change, constraint.conditions(features)))
 

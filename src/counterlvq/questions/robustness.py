@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, final
@@ -15,19 +15,22 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only
 from counterlvq.numeric.tolerances import CLOSE_CALL, UNIT
 from counterlvq.problem.costs import Cost, Euclidean, Manhattan
+from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.prices import Prices
 from counterlvq.questions.asking import Asks
 from counterlvq.types import Scores
 
 __all__ = ["Robustness", "robustness"]
 
-NORMS: Mapping[str, type[Manhattan] | type[Euclidean]] = {"l1": Manhattan, "l2": Euclidean}
+NORMS: Mapping[str, type[Manhattan] | type[Euclidean] | type[Chebyshev]] = {
+    "l1": Manhattan, "l2": Euclidean, "linf": Chebyshev,
+}  # fmt: skip
 
 
 @final
 @dataclass(frozen=True, eq=False, repr=False)
 class Robustness:
-    """Distances of rows to the nearest input with another label, by norm: "l1" and "l2".
+    """Distances of rows to the nearest input with another label, by norm: "l1", "l2", "linf".
 
     Attributes
     ----------
@@ -41,7 +44,8 @@ class Robustness:
     hypothesis_margin : mapping from str to ndarray of shape (n,)
         A radius that is certain as well and takes no search: for each rival, how much farther it
         is than the nearest prototype of the row's label, divided by the sum of the factors by
-        which their metrics stretch. NaN where the scores of a model are no distances.
+        which their metrics stretch (for "linf" a bound on them, which is exact for diagonal
+        metrics). NaN where the scores of a model are no distances.
 
     Examples
     --------
@@ -67,7 +71,7 @@ class Robustness:
         Parameters
         ----------
         radii : array-like of shape (k,)
-        norm : {"l1", "l2"}
+        norm : {"l1", "l2", "linf"}
         by : {"certified", "distance", "hypothesis_margin"}
             What is proved, what was found, or what the quick certificate says.
 
@@ -75,9 +79,9 @@ class Robustness:
         -------
         ndarray of shape (k,)
         """
-        if norm not in NORMS:
+        if norm not in self.distance:
             raise InvalidInputError(
-                f"norm is {norm!r}; expected one of: {', '.join(map(repr, NORMS))}."
+                f"norm is {norm!r}; expected one of: {', '.join(map(repr, self.distance))}."
             )
         if by not in ("certified", "distance", "hypothesis_margin"):
             raise InvalidInputError(
@@ -89,7 +93,7 @@ class Robustness:
 
     def __str__(self) -> str:
         lines = [f"{len(self.right):,} rows, {self.right.mean():.1%} right"]
-        for norm in NORMS:
+        for norm in self.distance:
             parts = {"proved": self.certified, "quick certificate": self.hypothesis_margin}
             told = [
                 f"{name} {np.median(values[norm][self.right]):.4g}"
@@ -103,7 +107,11 @@ class Robustness:
 
 
 def robustness(
-    explainer: Asks, X: Any, y: ArrayLike | None = None, n_jobs: int | None = None
+    explainer: Asks,
+    X: Any,
+    y: ArrayLike | None = None,
+    n_jobs: int | None = None,
+    norms: Sequence[str] = tuple(NORMS),
 ) -> Robustness:
     """Measure how far each row is from another label, exactly and with a proof.
 
@@ -116,6 +124,9 @@ def robustness(
         The labels that the rows have; those that the model gives them by default.
     n_jobs : int, optional
         As for `Explainer.explain_batch`.
+    norms : sequence of {"l1", "l2", "linf"}
+        In which to measure; all of them by default. Kernels answer the first two, and "linf" takes
+        a linear program for each row.
 
     Returns
     -------
@@ -135,10 +146,11 @@ def robustness(
             "robustness is for columns of real numbers that the model sees as they are, and some "
             "here have levels, steps or a transformation; expected real numbers."
         )
+    _check_norms(norms)
     distance: dict[str, Floats] = {}
     certified: dict[str, Floats] = {}
-    for norm, kind in NORMS.items():
-        cost: Cost = kind()
+    for norm in norms:
+        cost: Cost = NORMS[norm]()
         asked = explainer.asking_for(
             cost=cost,
             prices=Prices.of(cost, explainer.features, explainer._source.columns),
@@ -158,8 +170,17 @@ def robustness(
         read_only(_right(labels, y)),
         MappingProxyType(distance),
         MappingProxyType(certified),
-        MappingProxyType({n: read_only(_quick(explainer.model, rows, labels, n)) for n in NORMS}),
+        MappingProxyType({n: read_only(_quick(explainer.model, rows, labels, n)) for n in norms}),
     )
+
+
+def _check_norms(norms: Sequence[str]) -> None:
+    known = ", ".join(map(repr, NORMS))
+    if isinstance(norms, str) or not len(norms):
+        raise InvalidInputError(f"norms is {norms!r}; expected a list of some of: {known}.")
+    for norm in norms:
+        if norm not in NORMS:
+            raise InvalidInputError(f"norms has {norm!r}; expected some of: {known}.")
 
 
 def _right(labels: NDArray[Any], y: ArrayLike | None) -> NDArray[np.bool_]:
@@ -192,13 +213,22 @@ def _quick(model: PrototypeModel, rows: Floats, labels: NDArray[Any], norm: str)
 
 def _stretches(model: PrototypeModel, norm: str) -> Floats:
     """By how much a distance changes at most for a change of size 1, for each prototype, (p,)."""
-    if model.omegas is None:
-        return np.ones(model.n_prototypes)
-    if model.diagonal is not None:
-        return np.full(model.n_prototypes, float(np.abs(model.diagonal).max()))
+    if not model.is_local and (model.omegas is None or model.diagonal is not None):
+        sizes = np.ones(model.n_features) if model.diagonal is None else np.abs(model.diagonal)
+        one = float(np.linalg.norm(sizes) if norm == "linf" else sizes.max())
+        return np.full(model.n_prototypes, one)
     factors = model.factors if model.is_local else (model.shared_factor,)
-    found = [
-        float(np.linalg.norm(F, ord=2) if norm == "l2" else np.linalg.norm(F, axis=0).max())
-        for F in factors
-    ]
+    found = [_stretch(F, norm) for F in factors]
     return np.array(found if model.is_local else found * model.n_prototypes)
+
+
+def _stretch(F: Floats, norm: str) -> float:
+    """Operator norm of a factor from a norm to Euclidean length; for "linf" a bound on it."""
+    if norm == "l2":
+        return float(np.linalg.norm(F, ord=2))
+    columns = np.linalg.norm(F, axis=0)
+    if norm == "l1":
+        return float(columns.max())
+    # The largest over all corners of a cube takes too long; each of these is above it.
+    rows = np.linalg.norm(np.abs(F).sum(axis=1))
+    return float(min(columns.sum(), rows, np.sqrt(F.shape[1]) * np.linalg.norm(F, ord=2)))

@@ -20,6 +20,8 @@ from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Manhattan
 from counterlvq.problem.counting import AtMost
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.largest import Chebyshev
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
@@ -116,7 +118,7 @@ def _facts(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tuple[
     below = "no counterfactual below"
     if cf.status is Status.UNKNOWN:
         return (Fact(below, wording.number(bound_text(cf.lower_bound))),)
-    unit = explainer.cost.unit if isinstance(explainer.cost, Manhattan) else ""
+    unit = explainer.cost.unit if isinstance(explainer.cost, Manhattan | Chebyshev) else ""
     name = f"cost, in {unit}" if unit else "cost"
     printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
     texts = (name, printed.cost), (below, printed.bound), ("gap", printed.gap)
@@ -181,6 +183,8 @@ def _leans(explainer: Explainer, item: Constraint | str, cf: Counterfactual) -> 
     y, x = cf.values, cf.original_values
     if isinstance(item, AsSeen | AtMost):
         return _leans_on_values(explainer, item, y, x)
+    if isinstance(item, Plausible):
+        return True  # a union, of which some part holds the answer
     has_grid = any(feature.grid is not None for feature in explainer.features)
     for condition in as_constraint(item).conditions(explainer.features):
         if isinstance(condition, QuadraticCondition):

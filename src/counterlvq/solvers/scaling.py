@@ -89,6 +89,9 @@ def _scaled(program: Program) -> tuple[Program, Scaling]:
             reach=program.reach / columns,
             blur=program.blur / (step * np.concatenate([size_A, size_E])),
             ways=None if program.ways is None else program.ways * columns / objective,
+            least_ways=None
+            if program.least_ways is None
+            else program.least_ways * columns / objective,
         ),
         way_back,
     )

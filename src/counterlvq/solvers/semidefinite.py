@@ -390,7 +390,7 @@ class _Layout:
         pairs, program = _pairs(self.n), self.problem.convex
         if not self._has_products:
             return np.flatnonzero(~pairs.diagonal)
-        limits = cost_limits(program.w, program.L, self.cap)[self.free]
+        limits = cost_limits(program.limiting_ways.min(axis=0), program.L, self.cap)[self.free]
         cut = self.half < _CUT * limits
         return np.flatnonzero(~pairs.diagonal & cut[pairs.row] & cut[pairs.column])
 

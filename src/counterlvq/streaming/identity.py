@@ -25,7 +25,8 @@ def model_digest(explainer: Explains) -> str:
     """Hash what the model computes: prototypes, metric, what stands in front, what fills gaps."""
     source = explainer.prepared_for().source
     says = None if source.says is None else type(source.says).__qualname__
-    parts = (source.model, source.behind, source.rounding, source.fills, source.columns, says)
+    behind = source.behind if source.coordinates.has_levels else None
+    parts = (source.model, behind, source.rounding, source.fills, source.columns, says)
     return digest(parts)
 
 

@@ -1,0 +1,255 @@
+"""How sure the model has to be, where that bends the border of a cell.
+
+Both rules ask of an answer y in the cell of prototype i that it keeps away from every prototype k
+of another label by more than a constant lead. What is left of the cell is convex under a shared
+metric, and lies on one side of the plane half way between prototype i and any *implied rival*:
+`implied_at` finds the one that bounds the cell best at a point, and `implies` checks in rational
+numbers that a point is one. A cell against such rivals is an ordinary cell.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import final
+
+import numpy as np
+
+from counterlvq.errors import InvalidInputError, NotSupportedError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, finite_scalar
+from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK
+from counterlvq.problem.confidence import Confidence
+
+__all__ = ["Drift", "KeptApart", "RelativeSimilarity"]
+
+
+class KeptApart(Confidence):
+    """A confidence that keeps answers away from each rival by more than a constant lead."""
+
+    @property
+    @abstractmethod
+    def called(self) -> str:
+        """Name of the rule, for errors."""
+
+    @abstractmethod
+    def asking(self, more: float) -> KeptApart:
+        """Return the same rule, asking for a very little more, or for less."""
+
+    @abstractmethod
+    def keeps(self, own: Fraction, other: Fraction) -> bool:
+        """Whether squared distances to the prototype and to a rival are far enough apart."""
+
+    @abstractmethod
+    def implied_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
+        """Find the implied rival that bounds the cell of i against k best at a point, (d,)."""
+
+    @abstractmethod
+    def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
+        """Whether prototype i is at least as near as a point wherever the rule is kept."""
+
+    def refuse(self, model: PrototypeModel, is_plain: bool) -> None:
+        """Refuse models for which the rule has no meaning, or is not convex."""
+        model.require_distances(self.called)
+        if model.is_local:
+            raise NotSupportedError(
+                f"{self.called} is for shared metrics, under which what is left of a cell is "
+                f"convex, and the metrics of this model differ from prototype to prototype. Ask "
+                f"for a margin instead."
+            )
+        if model.offsets is not None and model.offsets.any():
+            raise NotSupportedError(
+                f"{self.called} compares distances to prototypes, and those of this model lie off "
+                f"the space of its inputs. Ask for a margin instead."
+            )
+        if not is_plain:
+            raise NotSupportedError(
+                f"{self.called} is for columns of numbers that the model sees as they are, and "
+                f"some here have levels or are transformed; expected numbers. Encode the levels "
+                f"before."
+            )
+
+
+@final
+@dataclass(frozen=True)
+class RelativeSimilarity(KeptApart):
+    """The relative similarity of the answer is at least `theta`.
+
+    That is ``(d_k - d_i) / (d_k + d_i)`` of the squared distances to the nearest prototype i of the
+    answer's label and to any prototype k of another label: the measure by which LVQ rejects inputs
+    that are too uncertain. With all classes as target an answer says what would make an input
+    certain. For shared metrics and columns of numbers.
+
+    Parameters
+    ----------
+    theta : float
+        At least 0 and below 1.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    >>> explainer = clvq.Explainer(model, confidence=clvq.RelativeSimilarity(0.8))
+    >>> explainer.explain([0.0], target="yes").x.round(6)
+    array([3.])
+    """
+
+    theta: float
+
+    def __post_init__(self) -> None:
+        number = finite_scalar("RelativeSimilarity: theta", self.theta)
+        if not 0 <= number < 1:
+            raise InvalidInputError(
+                f"RelativeSimilarity: theta is {number:g}; expected a number of at least 0 and "
+                f"below 1. Only a prototype itself has 1."
+            )
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"a relative similarity of at least {self.theta:g}"
+
+    @property
+    def called(self) -> str:
+        """Name of the rule, for errors."""
+        return "RelativeSimilarity"
+
+    def asking(self, more: float) -> RelativeSimilarity:
+        """Return the same rule, asking for a very little more, or for less."""
+        return RelativeSimilarity(max(self.theta + more * RIVAL_CUSHION * (1.0 - self.theta), 0.0))
+
+    def keeps(self, own: Fraction, other: Fraction) -> bool:
+        """Whether squared distances to the prototype and to a rival are far enough apart."""
+        theta = Fraction(self.theta)
+        return (1 + theta) * own <= (1 - theta) * other
+
+    def implied_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
+        """Find the implied rival that bounds the cell of i against k best at a point, (d,).
+
+        What is left of the cell is a ball in the metric, around ``w_i - s (w_k - w_i)`` with
+        ``s = (1 - theta) / (2 theta)``; the rival is the mirror of w_i in a plane that touches it.
+        """
+        away = model.prototypes[k] - model.prototypes[i]
+        if self.theta == 0.0:
+            return np.asarray(model.prototypes[k])
+        s = (1.0 - self.theta) / (2.0 * self.theta)
+        normal = y - model.prototypes[i] + s * away
+        length = _length(model, normal)
+        if length == 0.0:
+            return None
+        radius = np.sqrt(1.0 - self.theta**2) / (2.0 * self.theta) * _length(model, away)
+        side = radius - s * _dot(model, away, normal) / length
+        reach = 2.0 * side / length * (1.0 + RIVAL_SLACK)
+        return np.asarray(model.prototypes[i] + reach * normal)
+
+    def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
+        """Whether prototype i is at least as near as a point wherever the rule is kept."""
+        theta, own = Fraction(self.theta), _exact(model.prototypes[i])
+        away, mirror = _image(model, own, model.prototypes[k]), _image(model, own, point)
+        if theta == 0:
+            return bool((point == model.prototypes[k]).all())
+        s = (1 - theta) / (2 * theta)
+        square = (1 - theta**2) / (4 * theta**2) * _product(away, away)
+        size = _product(mirror, mirror)
+        room = size + 2 * s * _product(away, mirror)
+        return room >= 0 and 4 * square * size <= room**2
+
+
+@final
+@dataclass(frozen=True)
+class Drift(KeptApart):
+    """The decision survives a move of every prototype by up to a radius, in its metric.
+
+    Whatever retraining does to the prototypes within it, the answer keeps its label:
+    ``|F(y - w_i)| + 2 radius <= |F(y - w_k)|`` for the nearest prototype i of the answer's label
+    and every prototype k of another label. For shared metrics and columns of numbers.
+
+    Parameters
+    ----------
+    radius : float
+        Positive, in units of the metric.
+
+    Examples
+    --------
+    >>> import counterlvq as clvq
+    >>> model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    >>> explainer = clvq.Explainer(model, confidence=clvq.Drift(0.5))
+    >>> explainer.explain([0.0], target="yes").x.round(6)
+    array([2.5])
+    """
+
+    radius: float
+
+    def __post_init__(self) -> None:
+        number = finite_scalar("Drift: radius", self.radius)
+        if number <= 0:
+            raise InvalidInputError(f"Drift: radius is {number:g}; expected a positive number.")
+
+    @property
+    def words(self) -> str:
+        """Name it."""
+        return f"room for a drift of {self.radius:g}"
+
+    @property
+    def called(self) -> str:
+        """Name of the rule, for errors."""
+        return "Drift"
+
+    def asking(self, more: float) -> Drift:
+        """Return the same rule, asking for a very little more, or for less."""
+        return Drift(self.radius * (1.0 + more * RIVAL_CUSHION))
+
+    def keeps(self, own: Fraction, other: Fraction) -> bool:
+        """Whether squared distances to the prototype and to a rival are far enough apart."""
+        radius = Fraction(self.radius)
+        room = other - own - 4 * radius**2
+        return room >= 0 and room**2 >= 16 * radius**2 * own
+
+    def implied_at(self, model: PrototypeModel, i: int, k: int, y: Floats) -> Floats | None:
+        """Find the implied rival that bounds the cell of i against k best at a point, (d,).
+
+        It is the rival itself, drifted towards the point, twice as far: the prototype drifts away.
+        """
+        toward = y - model.prototypes[k]
+        length = _length(model, toward)
+        if length == 0.0:
+            return None
+        step = min(2.0 * self.radius * (1.0 - RIVAL_SLACK) / length, 1.0)
+        return np.asarray(model.prototypes[k] + step * toward)
+
+    def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
+        """Whether prototype i is at least as near as a point wherever the rule is kept."""
+        moved = _image(model, _exact(model.prototypes[k]), point)
+        return _product(moved, moved) <= 4 * Fraction(self.radius) ** 2
+
+
+def _length(model: PrototypeModel, way: Floats) -> float:
+    return float(np.sqrt(_dot(model, way, way)))
+
+
+def _dot(model: PrototypeModel, one: Floats, other: Floats) -> float:
+    """Product of two directions in a shared metric."""
+    if model.diagonal is not None:
+        return float((one * model.diagonal) @ (other * model.diagonal))
+    if model.omegas is None:
+        return float(one @ other)
+    return float((model.shared_factor @ one) @ (model.shared_factor @ other))
+
+
+def _exact(values: Floats) -> list[Fraction]:
+    return [Fraction(float(value)) for value in values]
+
+
+def _image(model: PrototypeModel, start: list[Fraction], end: Floats) -> list[Fraction]:
+    """Take the way from one point to another into the space of the metric, exactly."""
+    way = [b - a for a, b in zip(start, _exact(end), strict=True)]
+    if model.omegas is None:
+        return way
+    if model.diagonal is not None:
+        return [f * w for f, w in zip(_exact(model.diagonal), way, strict=True)]
+    return [_product(_exact(row), way) for row in model.shared_factor]
+
+
+def _product(one: list[Fraction], other: list[Fraction]) -> Fraction:
+    return sum((a * b for a, b in zip(one, other, strict=True)), Fraction(0))

@@ -1,0 +1,126 @@
+"""Unions: the closest answer in any of several parts, each an ordinary question of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from counterlvq.certificates.joined import JoinedCertificate
+from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.problem.targets import labels_of, wished_prototypes
+from counterlvq.questions.asking import Asks
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+
+__all__ = ["Part", "Wish", "bounded", "confirmed_by", "taken_back", "united", "verified", "wish_of"]
+
+
+class Part(NamedTuple):
+    """An ordinary question: the closest answer of one label, by one explainer."""
+
+    asked: Asks
+    label: Any
+
+
+class Wish(NamedTuple):
+    """The labels of which any will do, and the nearest prototype of the input."""
+
+    labels: tuple[Any, ...]
+    nearest: int
+
+
+def wish_of(asked: Asks, row: Floats, target: Any) -> Wish:
+    """Say which labels are wished for, seen from a row."""
+    view = asked.prepared_for(row)
+    nearest = int(view.rules.verdict(view.inner(row)[None, :]).prototype[0])
+    return Wish(labels_of(asked.model, wished_prototypes(asked.model, target, nearest)), nearest)
+
+
+def united(asked: Asks, parts: Sequence[Part], row: Floats, wish: Wish) -> Counterfactual:
+    """Find the closest answer of all parts; its bound is not put together yet, see `bounded`."""
+    found = [part.asked.answered(row, part.label, find_clash=False) for part in parts]
+    if not found:
+        raise AssertionError("a union has at least one part")
+    if all(cf.status is Status.INFEASIBLE for cf in found):
+        found = [part.asked.answered(row, part.label) for part in parts]
+    best = min(found, key=lambda cf: cf.cost)
+    out = replace(
+        best,
+        target=wish.labels,
+        original_prediction=plain(asked.model.labels[wish.nearest]),
+        certificate=JoinedCertificate(tuple(cf.certificate for cf in found)),
+    )
+    if best.status.has_answer:
+        y = asked.prepared_for(row).inner(best.values)
+        return replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
+    is_shown = all(cf.status is Status.INFEASIBLE for cf in found)
+    clashing = {id(item) for cf in found for item in cf.conflict}
+    return replace(
+        out,
+        status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,
+        lower_bound=np.inf if is_shown else min(cf.lower_bound for cf in found),
+        conflict=tuple(item for item in asked.constraints if id(item) in clashing),
+        conflict_is_irreducible=is_shown and len(found) == 1 and best.conflict_is_irreducible,
+    )
+
+
+def taken_back(
+    out: Counterfactual, row: Floats, reason: str, bound: Callable[[Counterfactual], float]
+) -> Counterfactual:
+    """Take an answer back that cannot be shown to be one; `bound` recomputes what is proved."""
+    # The bound so far is that of one part, and was capped by the cost of the answer.
+    out = replace(
+        out,
+        values=np.full(row.shape, np.nan),
+        status=Status.UNKNOWN,
+        cost=np.inf,
+        gap=np.inf,
+        prediction=None,
+        prototype=-1,
+        reason=reason,
+    )
+    proved = bound(out)
+    return replace(out, lower_bound=proved, bound_with_margin=proved)
+
+
+def bounded(asked: Asks, out: Counterfactual, bound: float) -> Counterfactual:
+    """Say what a bound over all parts makes of an answer."""
+    bound = min(bound, out.cost)
+    gap = 0.0 if out.cost == 0 else (out.cost - bound) / out.cost
+    tolerance = asked.prepared_for(out.original_values).answers.closing_gap
+    closed = gap <= tolerance or out.cost - bound <= out.resolution
+    is_closest = not asked.margin or asked.is_sure
+    return replace(
+        out,
+        status=Status.OPTIMAL if closed and is_closest else Status.FEASIBLE,
+        lower_bound=bound,
+        bound_with_margin=bound,
+        gap=gap,
+    )
+
+
+def verified(parts: Sequence[Part], cf: Counterfactual) -> float:
+    """Recompute the bound of an answer from the certificates of its parts."""
+    joined = cf.certificate
+    if type(joined) is not JoinedCertificate or len(joined.parts) != len(parts) or not parts:
+        return 0.0
+    pairs = zip(parts, joined.parts, strict=True)
+    return min(
+        part.asked.verify(replace(cf, certificate=certificate, target=(part.label,)))
+        for part, certificate in pairs
+    )
+
+
+def confirmed_by(
+    parts: Sequence[Part], row: Floats, shown: Floats, most: float
+) -> tuple[bool, float]:
+    """Whether a row is an answer of some part that costs at most `most`; its cost."""
+    cost = np.inf
+    for part in parts:
+        good, cost = part.asked._check(row, (part.label,), shown, most)
+        if good:
+            return True, cost
+    return False, cost

@@ -1,0 +1,181 @@
+"""The largest weighted change as a cost, against plain programs, grids and enumeration."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+
+import counterlvq as clvq
+from tests.support.quick import seeds
+
+LABELS = np.array(["granted", "refused", "unsure"])
+
+
+def drawn(seed: int, metric: str, d: int = 4) -> tuple[clvq.PrototypeModel, np.ndarray, Any]:
+    """Prototypes of three labels around a far point, at ugly scales; rows; weights."""
+    rng = np.random.default_rng([seed, len(metric)])
+    scale = 10.0 ** rng.integers(-3, 4, size=d)
+    omegas = {
+        "diagonal": rng.normal(size=d) / scale,
+        "shared": rng.normal(size=(d, d)) / scale,
+        "low rank": rng.normal(size=(1, d)) / scale,
+    }
+    points = (rng.normal(size=(6, d)) + 3.0) * scale
+    model = clvq.PrototypeModel(points, np.repeat(LABELS, 2), omegas.get(metric))
+    return model, (rng.normal(size=(2, d)) + 3.0) * scale, rng.uniform(0.2, 3.0, d) / scale
+
+
+def least_height(
+    model: clvq.PrototypeModel, x: np.ndarray, target: str, w: np.ndarray, upper: np.ndarray
+) -> float:
+    """One linear program for each cell: the variables are the row, and the largest change."""
+    P, d, best = model.prototypes, x.size, np.inf
+    F = np.eye(d) if model.omegas is None else np.asarray(model.omegas)
+    F = np.diag(F) if F.ndim == 1 else F
+    Z = P @ F.T
+    rivals = np.flatnonzero(model.labels != target)
+    for i in np.flatnonzero(model.labels == target):
+        normals = 2.0 * (Z[rivals] - Z[i]) @ F / w  # in units of one over the weights
+        rights = (Z[rivals] ** 2).sum(1) - (Z[i] ** 2).sum() - normals @ (w * x)
+        sizes = np.abs(normals).max(axis=1)
+        rows = [np.c_[normals / sizes[:, None], np.zeros(len(rivals))]]
+        rows += [np.c_[sign * np.eye(d), -np.ones(d)] for sign in (1.0, -1.0)]
+        rights = np.r_[rights / sizes, np.zeros(2 * d)]
+        ends = [(None, most) for most in w * (upper - x)]
+        found = linprog(np.eye(d + 1)[d], np.vstack(rows), rights, bounds=[*ends, (0, None)])
+        best = min(best, float(found.fun) if found.status == 0 else np.inf)
+    return best
+
+
+@pytest.mark.parametrize("metric", ["plain", "diagonal", "shared", "low rank"])
+@pytest.mark.parametrize("seed", seeds(5, 1))
+def test_answers_are_those_of_plain_programs(metric: str, seed: int) -> None:
+    model, rows, w = drawn(seed, metric)
+    upper = rows.max(axis=0)
+    bounds = [clvq.Bounds(j, upper=upper[j]) for j in range(rows.shape[1])]
+    explainer = clvq.Explainer(model, clvq.Chebyshev(w), bounds)
+    for target in LABELS:
+        batch = explainer.explain_batch(rows, target=target)
+        for n, x in enumerate(rows):
+            cf = explainer.explain(x, target=target)
+            least = 0.0
+            if cf.original_prediction != target:
+                least = least_height(model, x, target, w, upper)
+            assert (cf.cost, cf.status) == (batch.cost[n], batch.status[n])
+            if least == np.inf:
+                assert cf.status == "infeasible"
+                assert explainer.verify(cf) == np.inf
+                assert set(cf.conflict) <= set(bounds)
+                continue
+            assert cf.status == "optimal"
+            assert model.predict([cf.x])[0] == target
+            assert (cf.x <= upper).all()
+            assert cf.cost == explainer.cost.value(cf.delta)
+            assert cf.cost == pytest.approx(least, rel=1e-6)
+            assert cf.lower_bound <= least * (1 + 1e-9)
+            assert explainer.verify(cf) == cf.lower_bound
+
+
+def test_local_metrics_by_a_grid() -> None:
+    rng = np.random.default_rng(4)
+    omegas = rng.normal(size=(6, 2, 2))
+    model = clvq.PrototypeModel(rng.normal(size=(6, 2)), np.repeat(LABELS, 2), list(omegas))
+    explainer = clvq.Explainer(model, clvq.Chebyshev([1.0, 2.0]))
+    x = rng.normal(size=2)
+    steps = np.linspace(-3.0, 3.0, 1201)
+    moves = np.stack(np.meshgrid(steps, steps / 2.0), axis=-1).reshape(-1, 2)
+    costs, said = np.abs(moves * [1.0, 2.0]).max(axis=1), model.predict(x + moves)
+    for target in LABELS:
+        cf = explainer.explain(x, target=target)
+        least = costs[said == target].min(initial=np.inf)
+        assert cf.status == "optimal"
+        assert least - 0.005 <= cf.cost <= least
+        assert explainer.verify(cf) == cf.lower_bound or cf.cost == 0.0
+
+
+def test_whole_numbers_and_levels_by_trying_all() -> None:
+    rng = np.random.default_rng(2)
+    model = clvq.PrototypeModel(
+        rng.normal(size=(4, 3)) * 3, [0, 1, 0, 1], None, ["age", "job", "pay"]
+    )
+    numbers = clvq.Features(
+        [
+            clvq.Feature("age", "whole"),
+            clvq.Feature("job", levels=[0, 1, 2]),
+            clvq.Feature("pay", decimals=1),
+        ]
+    )
+    cost = clvq.Chebyshev(
+        [1.0, 0.7, 0.9], switches={"job": {(0, 1): 0.4, (0, 2): 2.5, (1, 2): 1.0}}
+    )
+    explainer = clvq.Explainer(model, cost, features=numbers)
+    price = {(0, 1): 0.4, (0, 2): 2.5, (1, 2): 1.0}
+    for x in ([1, 0, 0.5], [-2, 2, 1.1]):
+        now, best = model.predict([x])[0], np.inf
+        for age, job, pay in product(range(-8, 9), range(3), np.arange(-80, 81) / 10.0):
+            switch = 0.0 if job == x[1] else price[min(job, x[1]), max(job, x[1])]
+            cost_of = max(abs(age - x[0]), switch, 0.9 * abs(pay - x[2]))
+            if cost_of < best and model.predict([[age, job, pay]])[0] != now:
+                best = cost_of
+        cf = explainer.explain(x)
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(best, abs=1e-9)
+        assert explainer.verify(cf) == cf.lower_bound
+
+
+def test_certificate_files_have_one_more_column(tmp_path: Path) -> None:
+    model, rows, w = drawn(0, "shared", 3)
+    explainer = clvq.Explainer(model, clvq.Chebyshev(w), [clvq.AtMost(2), clvq.Freeze(0)])
+    plain = clvq.Explainer(model, clvq.Chebyshev(w))
+    for asked in (explainer, plain):
+        file = tmp_path / "answers.jsonl"
+        batch = asked.explain_batch(rows)
+        batch.save_certificates(file)
+        found = clvq.verify_certificates(file)
+        assert [verdict.verified for verdict in found] == [True, True]
+        for n, verdict in enumerate(found):
+            assert verdict.cost == pytest.approx(batch.cost[n], rel=1e-12)
+            assert verdict.bound == pytest.approx(batch.lower_bound[n], rel=1e-9)
+    jobs = clvq.Features(["x0", "x1", clvq.Feature("x2", levels=[0, 1])])
+    asked = clvq.Explainer(model, clvq.Chebyshev(), features=jobs)
+    with pytest.raises(clvq.NotSupportedError, match="no kind for the largest change"):
+        clvq.save_certificate(asked.explain([3.0, 3.0, 0]), tmp_path / "levels.jsonl", asked)
+
+
+def test_columns_behind_a_pipeline_and_through_a_function() -> None:
+    rng = np.random.default_rng(5)
+    X = np.exp(rng.normal(size=(80, 2))) * [900.0, 3.0]
+    y = (np.log(X) @ [1.0, -1.0] > 5.5).astype(int)
+    for first, seen in ((StandardScaler(), np.asarray), (FunctionTransformer(np.log1p), np.log1p)):
+        model = make_pipeline(first, clvq.GLVQ(random_state=0)).fit(X, y)
+        explainer = clvq.Explainer(model, clvq.Chebyshev([0.01, 1.0]))
+        cf = explainer.explain(X[0])
+        assert cf.status == "optimal"
+        assert model.predict([cf.x])[0] != model.predict(X[:1])[0]
+        moved = np.abs(seen(cf.x) - seen(X[0])) * [0.01, 1.0]
+        assert cf.cost == pytest.approx(moved.max(), rel=1e-9)
+        assert explainer.verify(cf) == cf.lower_bound
+        corners = np.array(list(product([-1.0, 0.0, 1.0], repeat=2))) * 0.999 * cf.cost / [0.01, 1]
+        near = seen(X[0]) + corners
+        rows = near if seen is np.asarray else np.expm1(near)
+        assert (model.predict(rows) == model.predict(X[:1])[0]).all()
+
+
+def test_what_is_wrong_is_said() -> None:
+    model, rows, _ = drawn(1, "plain", 2)
+    with pytest.raises(clvq.InvalidInputError, match="Chebyshev has 3 weights; expected 2"):
+        clvq.Explainer(model, clvq.Chebyshev([1.0, 1.0, 1.0]))
+    with pytest.raises(clvq.InvalidInputError, match=r"weights\[1\] is 0; expected a positive"):
+        clvq.Chebyshev([1.0, 0.0])
+    with pytest.raises(clvq.InvalidInputError, match="with this cost nearly every feature moves"):
+        clvq.Explainer(model, clvq.Chebyshev()).alternatives(rows[0])
+    named = clvq.Chebyshev({"x1": 2.0}, unit="metres")
+    assert repr(named) == "Chebyshev({'x1': 2.0}, unit='metres')"
+    assert clvq.Explainer(model, named).cost.value([1.0, 1.0]) == 2.0
