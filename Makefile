@@ -89,6 +89,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.local
 	$(BIN)/python -m benchmarks.mixed
 	$(BIN)/python -m benchmarks.datasets
+	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.mixed_batches
 
 REPRODUCE ?=
