@@ -28,7 +28,7 @@ def main() -> None:
         browser.click("[data-feature=first_floor] .lock")
         browser.click("[data-feature=total_basement] .lock")
         browser.until("document.querySelectorAll('.way').length")
-        browser.click("#check")
+        browser.click(".check")
         browser.until("document.querySelector('.verdict.verified')")
         shot = browser.ask("Page.captureScreenshot", format="jpeg", quality=82)
         PICTURE.write_bytes(base64.b64decode(shot["data"]))

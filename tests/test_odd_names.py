@@ -225,11 +225,14 @@ def test_pages_stay_utf8_and_their_pictures_xml(seed) -> None:
     explainer, rows, target = asked(seed + 100)
     rng = np.random.default_rng(seed)
     batch = explainer.explain_batch(rows, target=target)
-    text = report_html(explainer, batch, names=several(rng, 2), title=several(rng, 1)[0])
+    words = {"names": several(rng, 2), "title": several(rng, 1)[0]}
+    text = report_html(explainer, batch, certificates=False, **words)
     page = Page(text.encode().decode())
-    for words in page.words:
-        assert not harm(words, allowed="\n")
+    for shown in page.words:
+        assert not harm(shown, allowed="\n")
     assert "script" not in page.names
+    whole = Page(report_html(explainer, batch, pictures=False, **words))
+    assert whole.names.count("script") == 2  # ours, and what it reads
     for part in re.findall(r"svg\+xml;base64,([A-Za-z0-9+/=]+)", text):
         root = ET.fromstring(base64.b64decode(part))
         for element in root.iter():

@@ -60,9 +60,9 @@ ROOMS = {
     "dask": "errors numeric streaming",
     "plots": "visible errors types numeric tables programs problem presentation results batch"
     " explainer questions",
-    "report": "visible errors types files numeric tables markup programs certificates problem"
-    " presentation results batch explainer plots",
     "page": "markup",
+    "report": "visible errors types files numeric tables markup programs certificates problem"
+    " presentation results batch certified explainer plots page",
     "service": "problem presentation certified page",
     "counterlvq_paper": "visible errors datasets presentation",
     "cli": "visible files datasets presentation report page service counterlvq_paper",

@@ -211,6 +211,10 @@ class SharedCells:
         scores = self.model.distances(x[None, :])
         return _MARGIN_SHARE * float(self.model.distance_errors(x[None, :], scores)[0, prototype])
 
+    def lead_rounding(self, x: Floats, prototype: int) -> float:
+        """As `rounding_margin`, for leads that are computed as differences."""
+        return _MARGIN_SHARE * float(self.forms(prototype, x).r_blur.max(initial=0.0))
+
     def meeting(self, prototype: int, x: Floats) -> Floats:
         """Sizes of the scores that meet when each rival is compared with `prototype`, (m,)."""
         scores = self.model.distances(x[None, :])[0]

@@ -493,6 +493,7 @@ class Counterfactual:
             "original_prediction": plain_label(self.original_prediction),
             "target": [plain_label(label) for label in self.target],
             "cost": finite_or_none(self.cost),
+            **({"cost_scales": [*self.scales]} if self.scales else {}),
             "lower_bound": finite_or_none(self.lower_bound),
             "gap": finite_or_none(self.gap),
             "resolution": finite_or_none(self.resolution),
@@ -548,7 +549,9 @@ class Counterfactual:
     def _scale_words(self) -> str:
         shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
         more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
-        return f", of changes in {', '.join(shown)}{more}" if shown else ""
+        if not shown:
+            return ""
+        return f", on the transformed scale (changes in {', '.join(shown)}{more}, before scaling)"
 
     def _proof_line(self) -> str:
         if self.status is Status.INFEASIBLE:

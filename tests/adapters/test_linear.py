@@ -116,6 +116,27 @@ def test_time_stamps_and_large_columns_are_seen(kind: str) -> None:
         assert batch.cost[i] == pytest.approx(least_manhattan(W, b, row, 1 - now), rel=1e-6)
 
 
+@pytest.mark.parametrize("kind", ["linear svc", "sgd", "perceptron"])
+def test_scores_far_from_their_size_leave_no_gap(kind: str) -> None:
+    """Coefficients near 1e-10 or 1e9 on columns near 1e9: no scale of a score can be guessed."""
+    X, y = table("cancer")
+    rng = np.random.default_rng(5)
+    late = (y == y[0]).astype(float)
+    stamps = 1.7e9 + rng.uniform(-1e7, 1e7, len(X)) + 3e6 * late
+    Z = np.column_stack([X[:, :6], stamps, 1e8 * rng.normal(size=len(X))])
+    fitted = fit(LINEAR[kind], Z, y)
+    weights = 1.0 / Z.std(axis=0)
+    explainer = clvq.Explainer(fitted, cost=clvq.Manhattan(weights))
+    W, b = scores_of(fitted)
+    for row in Z[[0, 60, 300]]:
+        f = float((W[1] - W[0]) @ row + b[1] - b[0])
+        best = abs(f) / float(np.abs((W[1] - W[0]) / weights).max())
+        cf = explainer.explain(row)
+        assert cf.status == "optimal"
+        assert cf.cost == pytest.approx(best, rel=1e-6)
+        assert fitted.predict(np.asarray(cf.x)[None, :])[0] == cf.prediction
+
+
 @pytest.mark.parametrize("kind", some(["logistic", "lda", "ridge", "sgd"], quick=2))
 def test_behind_scalers_and_encoders_saved_and_loaded(kind: str) -> None:
     X, y = wide_table("wine")

@@ -138,7 +138,7 @@ def test_parquet_keeps_dtypes(street: Path) -> None:
 
 def test_page_about_mixed_rows(street: Path) -> None:
     words = ["report", "houses.clvq", "cheap.csv", *WISH, *RULES, *SEVERE, "--rows", "0,2,3"]
-    words.append("--anywhere")
+    words += ["--anywhere", "--no-certificates"]
     done = called(*words, "-o", "page.html", cwd=street)
     assert (done.returncode, done.stderr) == (3, b"")
     page = assert_alone((street / "page.html").read_bytes())

@@ -14,7 +14,7 @@ from counterlvq.cli.app import run
 from tests.cli.test_commands import on_a_terminal
 from tests.support.shell import called, counterlvq, one_line
 
-REPORT = ("report", "iris.clvq", "rows.csv", "--target", "virginica")
+REPORT = ("report", "iris.clvq", "rows.csv", "--target", "virginica", "--no-certificates")
 
 
 class Page(HTMLParser):
@@ -42,13 +42,13 @@ class Page(HTMLParser):
 
 
 def assert_alone(whole: bytes) -> Page:
-    """The page is complete, and there is nothing that a browser would fetch or run."""
+    """The page is complete, and there is nothing that a browser would fetch."""
     assert whole.startswith(b"<!DOCTYPE html>")
     assert whole.endswith(b"</html>\n")
     page = Page(whole)
     outside = [ref for ref in page.references if not ref.startswith(("#", "data:"))]
     assert outside == []
-    assert not page.names & {"script", "link", "iframe", "object"}
+    assert not page.names & {"link", "iframe", "object"}
     assert not re.search(rb"@import|url\((?!.?data:)", whole)
     return page
 
@@ -83,6 +83,7 @@ def test_page_tells_what_explain_tells(workshop: Path, tmp_path: Path) -> None:
 def test_rows_are_chosen_and_keep_their_numbers(workshop: Path) -> None:
     table = (workshop / "iris.csv").read_bytes()
     words = ["report", "iris.clvq", "-", "--target", "setosa", "--no-pictures", "-o", "-"]
+    words.append("--no-certificates")
     done = called(*words, "--rows", "149,3,60", cwd=workshop, stdin=table)
     assert (done.returncode, done.stderr) == (0, b"")
     page = assert_alone(done.stdout)
@@ -97,6 +98,14 @@ def test_rows_are_chosen_and_keep_their_numbers(workshop: Path) -> None:
     assert len(assert_alone(done.stdout).sections) == 20
     told = "the first 20 of 150 rows; choose others with --rows or --limit"
     assert told in one_line(done.stderr)  # nobody asked for fewer than all
+
+
+def test_page_with_proofs_to_check_says_that_it_holds_the_model(workshop: Path) -> None:
+    words = [word for word in REPORT if word != "--no-certificates"]
+    done = called(*words, "--rows", "0", "--no-pictures", cwd=workshop)
+    assert "the page holds the model" in one_line(done.stderr)
+    assert b"counterlvq certificate" in done.stdout
+    assert_alone(done.stdout)
 
 
 def test_rows_without_an_answer_are_on_the_page(workshop: Path) -> None:

@@ -49,6 +49,17 @@ def test_certificates_are_written_and_verified(
         assert capfd.readouterr().out.startswith("REFUTED 2 ")
 
 
+def test_time_for_one_answer_is_limited(
+    files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = str(tmp_path / "proofs.jsonl")
+    assert explain(files, "--certificates", path) == 0
+    capfd.readouterr()
+    for more in ([], ["--exact"]):
+        assert run(["verify", path, "--seconds", "1e-9", *more]) == 1
+        assert "takes more than 1e-09 seconds; see --seconds" in capfd.readouterr().out
+
+
 def test_model_can_be_kept_apart(
     files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -383,3 +383,13 @@ def test_one_price_for_a_feature_is_per_switch_or_per_step() -> None:
     assert switches[2][0, 2] == switches[2][0, 1] == 4.0
     per_step = clvq.Manhattan(switches={"rating": 3.0})
     assert Prices.of(per_step, features, features.names).switches[1][0, 2] == 6.0
+
+
+def test_levels_that_are_numbers_under_metrics_of_different_ranks() -> None:
+    metrics = [np.eye(2), np.array([[1.0, 1.0]])]
+    model = PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"], metrics, ["a", "b"])
+    features = Features([Feature("a", levels=[0, 2, 5]), "b"])
+    cf = clvq.Explainer(model, features=features).explain({"a": 0, "b": 0.5}, target="yes")
+    # At a = 0: b^2 = (b - 6)^2 where b = 3.
+    assert cf.status == "optimal"
+    assert cf.cost == pytest.approx(2.5)

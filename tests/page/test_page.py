@@ -12,6 +12,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.page.offering import offline_page, page_file, served_page
+from counterlvq.report import report_html
 from counterlvq.service.answering import Answering
 from tests.support.browser import CHROMIUM, Browser
 from tests.support.serving import serving
@@ -119,7 +120,7 @@ def test_offline_page_shows_answers_and_checks_their_proofs(browser, tmp_path) -
     browser.open(path.as_uri())
     answers = told(page)["answers"]
     assert browser.text("#answer .sentence") == answers[0]["text"]
-    browser.click("#check")
+    browser.click(".check")
     browser.until("document.querySelector('.verdict.verified')")
     assert "The proof holds" in browser.text(".verdict")
     browser.enter("#rows-list", "1")
@@ -141,7 +142,7 @@ def test_tampered_proofs_are_refused(browser, tmp_path) -> None:
         config["answers"][0]["certificate"] = f"{json.dumps(header)}\n{json.dumps(line)}\n"
         path.write_text(put(page, config), encoding="utf-8")
         browser.open(path.as_uri())
-        browser.click("#check")
+        browser.click(".check")
         browser.until("document.querySelector('.verdict.refuted, .verdict.verified')")
         return browser.text(".verdict")
 
@@ -166,7 +167,7 @@ def test_no_way_is_proved_in_the_browser_too(browser, tmp_path) -> None:
     path.write_text(offline(freeze=["age"], constraints=["income <= 1200", "savings <= 700"]))
     browser.open(path.as_uri())
     assert "There is no way, because of this together" in browser.text(".stuck")
-    browser.click("#check")
+    browser.click(".check")
     browser.until("document.querySelector('.verdict.verified, .verdict.beyond')")
 
 
@@ -179,12 +180,52 @@ def test_nothing_of_a_hostile_model_runs(browser, tmp_path) -> None:
     path = tmp_path / "page.html"
     path.write_text(offline(model, rows, labels[1]), encoding="utf-8")
     browser.open(path.as_uri())
-    browser.click("#check")
+    browser.click(".check")
     browser.until("document.querySelector('.verdict.verified')")
     assert browser.run("document.title") == "Loans"
     assert browser.run("document.querySelectorAll('img, iframe, script[src]').length") == 0
     assert "\\u202e" in browser.text("#features")
     assert EVIL.split("'", maxsplit=1)[0] in browser.text("#now")
+
+
+# --- reports --------------------------------------------------------------------------------------
+
+
+def report(explainer: clvq.Explainer, rows: int, **more) -> str:
+    table = [[900 + 20 * k, 50 * k, 30 + k] for k in range(rows)]
+    return report_html(explainer, table, target="yes", pictures=False, **more)
+
+
+@needs_browser
+def test_report_checks_its_proofs_and_finds_rows(browser, tmp_path) -> None:
+    path = tmp_path / "report.html"
+    page = report(clvq.Explainer(loan_model()), 12)
+    path.write_text(page, encoding="utf-8")
+    browser.open(path.as_uri(), "document.querySelector('.check')")
+    browser.click("section:has(#row-3) .check")
+    browser.until("document.querySelector('section:has(#row-3) .verdict.verified')")
+    browser.enter("#filter", "row 1")
+    assert browser.text(".filter [role=status]") == "3 of 12 rows"
+    seen = "[...document.querySelectorAll('.contents tbody tr')].filter(row => !row.hidden).length"
+    assert browser.run(seen) == 3
+    assert browser.findings() == []
+
+    config = told(page)
+    line = json.loads(config["answers"][3]["line"])
+    line["answer"]["lower_bound"] *= 1.01
+    config["answers"][3]["line"] = json.dumps(line)
+    path.write_text(put(page, config), encoding="utf-8")
+    browser.open(path.as_uri(), "document.querySelector('.check')")
+    browser.click("section:has(#row-3) .check")
+    browser.until("document.querySelector('section:has(#row-3) .verdict.refuted')")
+    assert browser.findings() == []
+
+
+def test_report_holds_the_model_only_if_asked_to() -> None:
+    explainer = clvq.Explainer(loan_model())
+    assert told(report(explainer, 2))["header"].startswith('{"format":"counterlvq certificate"')
+    assert "<script" not in report(explainer, 2, certificates=False)
+    assert told(report(explainer, 8, certificates=False)) == {"header": None, "answers": []}
 
 
 # --- live -----------------------------------------------------------------------------------------
@@ -250,6 +291,21 @@ def test_keyboard_is_enough(browser, service) -> None:
 
 
 @needs_browser
+def test_axe_finds_nothing(browser, service) -> None:
+    browser.open(service.address)
+    browser.until("document.querySelector('.way')")
+    browser.click(".check")
+    browser.until("document.querySelector('.verdict.verified')")
+    assert browser.findings() == []
+    browser.darken()
+    assert browser.findings() == []
+    for name in ("income", "savings", "age"):
+        browser.click(f"[data-feature={name}] .lock")
+    browser.until("document.querySelectorAll('.stuck .lift').length === 3")
+    assert browser.findings() == []
+
+
+@needs_browser
 def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
     phone = Browser(360, 800)
     try:
@@ -260,6 +316,7 @@ def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
         assert nameless == 0
         assert phone.run("document.querySelectorAll('h1').length") == 1
         assert "See the answer" in phone.text("#jump")
+        assert phone.findings() == []
         assert phone.console == []
     finally:
         phone.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -106,7 +107,57 @@ def test_costs_are_those_of_a_program_in_logarithms() -> None:
 
 def test_the_result_says_on_which_scale_the_cost_is() -> None:
     cf = clvq.Explainer(pipeline(LogisticRegression())).explain(FRAME.iloc[0])
-    assert "of changes in log1p(income), log1p(debts)" in str(cf)
+    words = "on the transformed scale (changes in log1p(income), log1p(debts), before scaling)"
+    assert words in str(cf)
+    assert cf.to_dict()["cost_scales"] == ["log1p(income)", "log1p(debts)"]
+
+
+def test_costs_of_a_standardised_power_are_those_before_its_scaling() -> None:
+    fitted = pipeline(LogisticRegression(), POWERS["yeo-johnson"])
+    cf = clvq.Explainer(fitted).explain(FRAME.iloc[0])
+    step = fitted[0].transformers_[0][1][0]
+    plain = PowerTransformer(standardize=False).fit(FRAME[["income", "debts"]])
+    assert np.array_equal(plain.lambdas_, step.lambdas_)
+    before, after = (plain.transform(pd.DataFrame([row[:2]], columns=["income", "debts"]))
+                     for row in (cf.original, cf.x))  # fmt: skip
+    moved = np.abs(after - before).sum() + abs(float(cf.x[2]) - float(cf.original[2]))
+    assert cf.cost == pytest.approx(moved, rel=1e-9)
+    assert f"yeo-johnson(income, power {step.lambdas_[0]:.4g})" in str(cf)
+
+
+OUTSIDE = [
+    ("log1p", clvq.Bounds("income", upper=-2.0), "income' is kept at most -2.0, and log1p(income)"),
+    ("log1p", clvq.Bounds("income", upper=-1.0), "from -0.9999999999999998 to 1e+300"),
+    ("sqrt", "income <= -1", "sqrt(income) is worked with from 0.0"),
+    ("log", "income == 0", "log(income) is worked with from 2.2250738585072014e-308"),
+    ("box-cox", clvq.Bounds("income", upper=-1.0), "box-cox(income, power"),
+    ("yeo-johnson", "income >= 1e200", "is kept at least 1e+200"),
+]
+
+
+@pytest.mark.parametrize(("name", "rule", "words"), OUTSIDE)
+def test_rules_that_leave_no_value_of_the_function_are_refused(
+    name: str, rule: Any, words: str
+) -> None:
+    fitted = pipeline(LogisticRegression(), POWERS[name])
+    with pytest.raises(clvq.InvalidInputError, match=re.escape(words)):
+        clvq.Explainer(fitted, constraints=[rule])
+
+
+def test_bounds_beyond_the_domain_are_its_ends() -> None:
+    fitted = pipeline(LogisticRegression(), POWERS["sqrt"])
+    row = FRAME[fitted.predict(FRAME) == "no"].iloc[0]
+    frozen = clvq.Freeze("income", "age")
+    wide = [clvq.Bounds("debts", -5.0, None), frozen]
+    told, found = (
+        clvq.Explainer(fitted, constraints=rules).explain(row, target="yes")
+        for rules in ([frozen], wide)
+    )
+    assert (found.status, found.cost) == (told.status, told.cost)
+    assert np.array_equal(found.values, told.values, equal_nan=True)
+    described = clvq.Features([clvq.Feature("debts", lower=-9.0, upper=-1.0)])
+    with pytest.raises(clvq.InvalidInputError, match="'debts' is kept at most -1"):
+        clvq.Explainer(fitted, features=described)
 
 
 def test_bounds_are_in_the_units_of_the_user() -> None:
@@ -243,6 +294,24 @@ def test_powers_are_those_of_scikit_learn(method: str) -> None:
     told = step.transform(X)
     for j, power in enumerate(step.lambdas_):
         assert np.allclose(Link(method, power).of(X[:, j]), told[:, j], rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("link", "good", "bad"),
+    [
+        (Link("exp"), [-1e4, 689.0], [691.0, 1e4]),
+        (Link("log"), [1e-300, 1e299], [1e-310, 0.0, -1.0, 1e305]),
+        (Link("yeo-johnson", 4.0), [-1e90, 1e70], [1e90, 1e120, np.inf, np.nan]),
+        (Link("box-cox", -2.0), [1e-140, 1e90], [1e-200, 0.0]),
+    ],
+)
+def test_only_values_with_a_finite_image_are_taken(
+    link: Link, good: list[float], bad: list[float]
+) -> None:
+    assert link.takes(np.array(good)).all()
+    assert not link.takes(np.array(bad)).any()
+    assert np.isfinite(link.of(np.array([*good, *link.domain]))).all()
+    assert link.takes(np.array(link.domain)).all()
 
 
 def test_an_unknown_function_is_refused() -> None:

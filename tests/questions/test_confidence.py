@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -17,6 +20,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
+from counterlvq.questions import confident
+from tests.support.quick import seeds
 from tests.support.shell import called
 
 SCALES = np.array([1e-5, 1.0, 1e4])
@@ -241,3 +246,88 @@ def test_shell_asks_for_confidence(tmp_path: Path) -> None:
     assert called(*asked, "certainty=1", cwd=tmp_path).returncode == 2
     done = called(*asked, "probability=0.9", cwd=tmp_path)
     assert b"needs a model whose probabilities" in done.stderr
+
+
+# --- noise on grids, decided by fractions ---------------------------------------------------------
+
+
+def has_room(model: clvq.PrototypeModel, y: Sequence[Fraction], i: int, noise: clvq.Noise) -> bool:
+    """Whether all of the noise leaves a point in the cell of prototype i, from the definition."""
+    metric = [
+        Fraction(v) ** 2
+        for v in np.broadcast_to(1.0 if model.omegas is None else model.omegas, len(y)).tolist()
+    ]
+    points = [[Fraction(v) for v in row] for row in model.prototypes.tolist()]
+
+    def score(k: int) -> Fraction:
+        return sum((m * (a - b) ** 2 for m, a, b in zip(metric, y, points[k], strict=True)), 0)
+
+    for k in np.flatnonzero(model.labels != model.labels[i]):
+        slopes = [2 * m * (a - b) for m, a, b in zip(metric, points[k], points[i], strict=True)]
+        lead, radius = score(k) - score(i), Fraction(noise.radius)
+        if noise.norm == "l2":
+            is_enough = lead >= 0 and lead**2 >= radius**2 * sum(slope**2 for slope in slopes)
+        else:
+            sizes = list(map(abs, slopes))
+            is_enough = lead >= radius * (max(sizes) if noise.norm == "l1" else sum(sizes))
+        if not is_enough:
+            return False
+    return True
+
+
+@pytest.mark.parametrize("seed", seeds(60, quick=12))
+def test_room_for_noise_on_a_grid_is_found_and_exact(seed: int) -> None:
+    rng = np.random.default_rng([31, seed])
+    points = rng.permutation([[a, b] for a in range(-4, 5) for b in range(-4, 5)])[:4]
+    model = clvq.PrototypeModel(points.astype(float), [0, 1, 0, 1], feature_names=["a", "b"])
+    noise = clvq.Noise(float(rng.choice([0.5, 1.0, 1.5])), str(rng.choice(["l1", "l2", "linf"])))
+    whole = clvq.Features([clvq.Feature(name, "whole", lower=-7, upper=7) for name in "ab"])
+    explainer = clvq.Explainer(model, confidence=noise, features=whole)
+    x = points[0].astype(float)
+    cf = explainer.explain(x, target=1)
+    able = [
+        abs(a - x[0]) + abs(b - x[1])
+        for a, b in product(range(-7, 8), repeat=2)
+        if any(has_room(model, [Fraction(a), Fraction(b)], i, noise) for i in (1, 3))
+    ]
+    assert cf.status == ("optimal" if able else "infeasible")
+    assert cf.cost == min(able, default=np.inf)
+    assert explainer.verify(cf) == cf.lower_bound <= cf.cost
+
+
+def test_bound_without_an_answer_is_that_of_all_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0], [-7.0]], ["no", "yes", "yes"])
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5, "linf"))
+    least = explainer.explain([0.0], target="yes").cost
+    answered = type(explainer).answered
+
+    def out_of_time(asked: clvq.Explainer, *given, **more) -> clvq.Counterfactual:
+        """One part is answered; the other runs into a limit."""
+        found = answered(asked, *given, **more)
+        if not (asked.model.prototypes == 4.0).any():
+            return found
+        return replace(
+            found, status=clvq.Status.UNKNOWN, values=found.values * np.nan, cost=np.inf,
+            lower_bound=0.0, certificate=replace(found.certificate, proofs=()),
+        )  # fmt: skip
+
+    monkeypatch.setattr(type(explainer), "answered", out_of_time)
+    monkeypatch.setattr(confident, "_is_kept", lambda *given: False)
+    cf = explainer.explain([0.0], target="yes")
+    assert cf.status == "unknown"
+    assert cf.lower_bound <= least
+    assert explainer.verify(cf) == cf.lower_bound
+
+
+def test_label_whose_prototypes_are_copies_of_others_is_never_said() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0], [0.0]], ["a", "b", "c"])
+    explainer = clvq.Explainer(model, confidence=clvq.Noise(0.5))
+    cf = explainer.explain([1.0], target="c")
+    assert (cf.status, cf.conflict) == ("infeasible", ())
+    assert explainer.verify(cf) == np.inf
+
+
+def test_noise_beyond_floats_is_refused() -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    with pytest.raises(clvq.InvalidInputError, match=r"radius is 1e\+308, .* expected a smaller"):
+        clvq.Explainer(model, confidence=clvq.Noise(1e308)).explain([0.0])

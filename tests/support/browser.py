@@ -13,6 +13,10 @@ import time
 from pathlib import Path
 from typing import Any
 
+import axe_core_python
+
+AXE = Path(axe_core_python.__file__).with_name("axe.min.js")
+ANSWERED = "document.querySelector('#answer .badge, .error:not(:empty), #problem *')"
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
 
 
@@ -87,11 +91,11 @@ class Browser:
         elif told.get("method") == "Runtime.consoleAPICalled":
             self.console.append(json.dumps(given["args"])[:500])
 
-    def open(self, address: str) -> None:
+    def open(self, address: str, until: str = ANSWERED) -> None:
         # A page that differs behind the # only is not loaded again by itself.
         self.ask("Page.navigate", url="about:blank")
         self.ask("Page.navigate", url=address)
-        self.until("document.querySelector('#answer .badge, .error:not(:empty), #problem *')")
+        self.until(until)
 
     def run(self, script: str) -> Any:
         """Value of an expression on the page."""
@@ -127,6 +131,16 @@ class Browser:
             text = {"text": " "} if key == " " and kind == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=kind, key=key,
                      windowsVirtualKeyCode=codes[key], **text)  # fmt: skip
+
+    def findings(self) -> list[str]:
+        """What axe-core finds of use to nobody who reads by ear or by keyboard."""
+        self.run(f"{AXE.read_text(encoding='utf-8')}; 0")
+        return self.run("""axe.run().then((told) => told.violations.flatMap((one) => one.nodes.map(
+            (node) => `${one.impact} ${one.id}: ${node.html}`)))""")
+
+    def darken(self) -> None:
+        dark = {"name": "prefers-color-scheme", "value": "dark"}
+        self.ask("Emulation.setEmulatedMedia", features=[dark])
 
     def picture(self, path: Path) -> None:
         shot = self.ask("Page.captureScreenshot", captureBeyondViewport=True)

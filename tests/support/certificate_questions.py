@@ -19,6 +19,7 @@ KINDS = (
     "steps of change", "dates", "least changes", "listed values", "conditions on numbers",
     "ranges as seen", "local steps of change", "local least changes", "local listed values",
     "local conditions on numbers", "local ranges as seen", "priced levels", "missing values",
+    "local quadratic", "local listed quadratic",
 )  # fmt: skip
 MEANINGS = KINDS[KINDS.index("kept values") : KINDS.index("priced levels")]
 # Seconds for one answer.
@@ -173,6 +174,9 @@ def _constraints(
         center = shift if rng.random() < 0.5 else np.zeros(d)
         far = float(rng.uniform(2, 9)) + float((A @ (shift - center)) @ (A @ (shift - center)))
         out.append(clvq.Quadratic(A.T @ A, value=far, center=center))
+    if "listed" in kind:
+        j = int(rng.integers(d))
+        out.append(clvq.OneOf(names[j], (shift[j] + rng.normal(size=4) * units[j]).tolist()))
     if "infeasible" in kind:
         j = int(rng.integers(d))
         out += [

@@ -18,7 +18,14 @@ import numpy as np
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.certificates.duality import exact_rivals
-from counterlvq.certificates.enclosures import around, limits_of, moved, right_sides, within_rows
+from counterlvq.certificates.enclosures import (
+    around,
+    limits_of,
+    moved,
+    right_sides,
+    within_rows,
+    within_rows_in_turn,
+)
 from counterlvq.certificates.exact_boxes import contradicts_exactly
 from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, lifted_tangency
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
@@ -226,7 +233,7 @@ class BoxQuestion:
     def _narrowed(self, box: Box) -> Box:
         """Keep what the linear conditions leave, and end sides on the grid."""
         if self.template.is_continuous:
-            return within_rows(self.convex, box)
+            return within_rows_in_turn(self.convex, box)
         for _ in range(_GRID_SWEEPS):
             before = box
             box = self._on_grid(box)
@@ -249,21 +256,29 @@ class BoxQuestion:
     # --- claims ---------------------------------------------------------------------------------
 
     def bound(
-        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0
-    ) -> float:
-        """Cost that no change of a cell undercuts within a box, at most `cap`."""
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
+        *, as_told: bool = False,
+    ) -> float:  # fmt: skip
+        """Cost that no change of a cell undercuts within a box, at most `cap`.
+
+        `as_told`: with tangents at the point of the multipliers, and not at a better one.
+        """
         if box.is_empty:
             return cap
         farther = self._farther(cap)
         if np.isinf(farther):
             return 0.0
         problem = self.problem(prototype, box).tightened(margin - farther)
-        return lifted_bound(problem, prices, self._covering(box), cap)
+        return lifted_bound(problem, prices, self._covering(box), cap, as_told=as_told)
 
     def contradicts(
-        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0
-    ) -> bool:
-        """Whether no change of a cell of cost at most `cap` lies within a box."""
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
+        *, as_told: bool = False,
+    ) -> bool:  # fmt: skip
+        """Whether no change of a cell of cost at most `cap` lies within a box.
+
+        `as_told`: by these very multipliers and their point, without a correction.
+        """
         if box.is_empty:
             return True
         farther = self._farther(cap)
@@ -271,9 +286,9 @@ class BoxQuestion:
             return False
         problem, covering = self.problem(prototype, box), self._covering(box)
         asked = problem.tightened(margin - farther)
-        if lifted_contradiction(asked, prices, covering, cap):
+        if lifted_contradiction(asked, prices, covering, cap, as_told=as_told):
             return True
-        if covering.is_finite or not isinstance(self.cells, SharedCells):
+        if as_told or covering.is_finite or not isinstance(self.cells, SharedCells):
             return False
         if not np.isfinite([margin, farther, self.blur]).all():
             return False

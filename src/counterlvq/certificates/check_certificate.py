@@ -1139,60 +1139,83 @@ class Sum:
 
 
 class Inverse:
-    """An upper bound of the inverse of a matrix, on the coordinates that it sees."""
+    """An upper bound of the inverse of a convex form, on independent coordinates that it sees."""
 
     def __init__(self, terms: Terms, width: int) -> None:
         self.terms, self.width = terms, width
-        self.at = sorted({j for pair in terms for j in pair})
+        self.seen = sorted({j for pair in terms for j in pair})
+        self.at = self.seen  # all of them, unless M is singular there
         self.bound: list[Vector] | None = None
-        self.is_done = False
 
-    def of(self, v: Vector, clock: Clock) -> End:
-        """At least ``v' M^-1 v``; infinite where M limits no change along v."""
-        if not self.is_done:
-            self.is_done = True
+    def _times(self, v: Vector, clock: Clock) -> Vector:
+        """Multiply by the inverse; nothing along other coordinates."""
+        if self.bound is None:
             if all(i == j for i, j in self.terms):
                 self.bound = [[1 / self.terms[i, i] if i == j else ZERO for j in self.at]
                               for i in self.at]  # fmt: skip
             else:
-                self.bound = _inverted(*whole_matrix(self.terms, self.at), clock)
-        if self.bound is None or any(v[j] for j in range(self.width) if j not in self.at):
+                used, self.bound = _inverted(*whole_matrix(self.terms, self.seen), clock)
+                self.at = [self.seen[n] for n in used]
+        part, out = [v[j] for j in self.at], [ZERO] * self.width
+        for j, row in zip(self.at, self.bound, strict=True):
+            out[j] = dot(row, part)
+        return out
+
+    def of(self, v: Vector, clock: Clock) -> End:
+        """At least ``v' M^-1 v``; infinite where M limits no change along v."""
+        found = dot(v, self._times(v, clock))
+        if self.at != self.seen or any(v[j] for j in range(self.width) if j not in self.at):
             return INF
-        part = [v[j] for j in self.at]
-        return sum([a * dot(row, part) for a, row in zip(part, self.bound, strict=True) if a], ZERO)
+        return found
+
+    def drawn(self, a: Vector, clock: Clock) -> tuple[Vector, Q]:
+        """Return a vector that M limits, `a` if it can be, and at least its ``a' M^-1 a``.
+
+        Where M is singular that is M v, which agrees with `a` along independent coordinates.
+        """
+        stretch = self.of(a, clock)
+        if isinstance(stretch, Q):
+            return a, stretch
+        v, out = self._times(a, clock), [ZERO] * self.width
+        for (i, j), entry in self.terms.items():
+            out[i] += entry * v[j] / 2
+            out[j] += entry * v[i] / 2
+        return out, dot(v, out)
 
     def along(self, c: int, clock: Clock) -> End:
         """At least the entry of the inverse on the diagonal."""
         return self.of([Q(c == j) for j in range(self.width)], clock)
 
 
-def _inverted(K: list[list[int]], unit: Q, clock: Clock) -> list[Vector] | None:
-    """Upper bound of the inverse of a definite matrix, whose numbers are short; None without.
+def _inverted(K: list[list[int]], unit: Q, clock: Clock) -> tuple[list[int], list[Vector]]:
+    """Upper bound of the inverse of a semidefinite matrix, with short numbers, where it has one.
 
-    With rows and columns of unit size, entries are rounded by less than 1 / digits, and n of these
-    on the diagonal are more than all of them.
+    A pivot of 0 says that a row depends on those before it: it is left out. With rows and columns
+    of unit size, entries are rounded by less than 1 / digits, and n of these on the diagonal are
+    more than all of them.
     """
-    n, before = len(K), 1
+    n, before, used = len(K), 1, list[int]()
     A = [[*row, *(int(i == j) for j in range(n))] for i, row in enumerate(K)]
     for p in range(n):
         clock.look()
         pivot = A[p][p]
-        if pivot <= 0:
-            return None  # in this order all leading minors of a definite matrix are positive
+        if not pivot:
+            continue
+        used.append(p)
         for i in range(n):
             if i != p:
                 share = A[i][p]
                 A[i] = [(a * pivot - share * b) // before for a, b in zip(A[i], A[p], strict=True)]
         before = pivot
-    inverse = [[Q(a, before) / unit for a in row[n:]] for row in A]
-    sizes = [rounded(root(inverse[i][i]), True) for i in range(n)]
+    inverse = {(i, j): Q(A[i][n + j], before) / unit for i in used for j in used}
+    sizes = {i: rounded(root(inverse[i, i]), True) for i in used}
     digits = 2**BITS
 
     def entry(i: int, j: int) -> Q:
-        share = (inverse[i][j] / (sizes[i] * sizes[j]) * digits).__floor__()
+        share = (inverse[i, j] / (sizes[i] * sizes[j]) * digits).__floor__()
         return Q(share + (n + 1 if i == j else 0), digits) * sizes[i] * sizes[j]
 
-    return [[entry(i, j) for j in range(n)] for i in range(n)]
+    return used, [[entry(i, j) for j in used] for i in used]
 
 
 def solved(rows: list[Vector], clock: Clock) -> Vector | None:
@@ -1512,9 +1535,9 @@ class Asked:
         seen, (least, signs) = self.seen, _least_sizes(box)
         left = cap - dot(seen.prices(signs), least)
         for key, side, sign in (("from_low", box[0], 1), ("from_high", box[1], -1)):
-            for c, a in told.get(key, ()) if left > 0 else ():
-                end, stretch = side[c], self.question.inverse.of(a, self.clock)
-                if not isinstance(end, Q) or not isinstance(stretch, Q):
+            for c, pull in told.get(key, ()) if left > 0 else ():
+                end, (a, stretch) = side[c], self.question.inverse.drawn(pull, self.clock)
+                if not isinstance(end, Q):
                     continue
                 r = rounded(root(left * stretch), True)
                 for d, entry in zip(seen.at, a, strict=True):
@@ -1847,6 +1870,8 @@ class Verdict:
 class Certificate:
     """The header of a file, and what every line is checked against."""
 
+    asks = Asked
+
     def __init__(self, header: Any, apart: Any = None, seconds: float = 600.0) -> None:
         self.seconds, clock = seconds, Clock(seconds)
         if isinstance(header, dict) and header.get("format") != FORMAT:
@@ -1881,7 +1906,7 @@ class Certificate:
                 raise Refused(f"the answer's {key} does not go with its status")
         question.row(answer["row"] or told["input"])
         x, target, clock = question.row(told["input"]), set(told["target"]), Clock(self.seconds)
-        return told, Asked(question, x, target, told.get("told", False), clock)
+        return told, self.asks(question, x, target, told.get("told", False), clock)
 
     def shown(self, item: Any) -> Verdict:
         """Say what one line proves, whatever it claims of its bound."""

@@ -17,12 +17,13 @@ from counterlvq.numeric.tolerances import INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
-from counterlvq.programs.proof_data import cost_limits
+from counterlvq.programs.proof_data import limits_within
 
-__all__ = ["around", "limits_of", "moved", "right_sides", "within_rows"]
+__all__ = ["around", "limits_of", "moved", "right_sides", "within_rows", "within_rows_in_turn"]
 
-# How often linear conditions narrow a box.
-_SWEEPS = 3
+# How often linear conditions narrow a box, all at once and one after the other; the latter as
+# often as in `check_certificate`, whose boxes the multipliers of a file have to serve.
+_SWEEPS, _SWEEPS_IN_TURN = 3, 12
 # Up to so many products, right-hand sides are summed exactly and rounded once.
 _EXACT_TERMS = 4096
 
@@ -97,7 +98,7 @@ def around(quadric: QuadraticCondition) -> Box:
     room = length * length * (1.0 + n)
     if not np.isfinite(room) or not np.isfinite(center).all():
         return everything
-    limits = cost_limits(np.zeros(center.size), quadric.G, room)
+    limits = limits_within(np.zeros(center.size), quadric.G, room)
     slack = 2.0 * UNIT * (np.abs(center) + np.where(np.isfinite(limits), limits, 0.0))
     return Box(center - limits - slack, center + limits + slack)
 
@@ -130,6 +131,46 @@ def within_rows(program: Program, box: Box) -> Box:
             break
         box = box.within(new)
     return box
+
+
+def within_rows_in_turn(program: Program, box: Box) -> Box:
+    """As `within_rows`, one condition after the other, so that each sees what others have left."""
+    A = np.concatenate([program.A, np.repeat(program.E, 2, axis=0)])
+    b = np.concatenate([program.b, np.repeat(program.e, 2)])
+    blur = np.concatenate(
+        [program.blur[: program.b.size], np.repeat(program.blur[program.b.size :], 2)]
+    )
+    A[program.b.size + 1 :: 2] *= -1.0
+    b[program.b.size + 1 :: 2] *= -1.0
+    lower, upper, n = box.lower.copy(), box.upper.copy(), (A.shape[1] + 4) * UNIT
+    for _ in range(_SWEEPS_IN_TURN if b.size else 0):
+        before = lower.copy(), upper.copy()
+        for row, right, open_by in zip(A, b.tolist(), blur.tolist(), strict=True):
+            _narrow(row, right, open_by, n, lower, upper)
+        if np.array_equal(lower, before[0]) and np.array_equal(upper, before[1]):
+            break
+    return Box(lower, upper)
+
+
+def _narrow(
+    row: Floats, right: float, open_by: float, n: float, lower: Floats, upper: Floats
+) -> None:
+    """Narrow each side by ``row'delta <= right``, given the others, in place."""
+    at = np.flatnonzero(row)
+    slopes = row[at]
+    with np.errstate(invalid="ignore", over="ignore"):
+        least = slopes * np.where(slopes > 0, lower[at], upper[at])
+        is_open = ~np.isfinite(least)
+        if is_open.sum() > 1:
+            return
+        known = np.where(is_open, 0.0, least)
+        size = float(np.abs(known).sum()) + abs(right)
+        ends = (right - (known.sum() - known) + n * size + open_by) / slopes
+        ends += np.sign(slopes) * 4.0 * UNIT * np.abs(ends)
+        usable = np.isfinite(ends) & (is_open if is_open.any() else True)
+    rising, falling = usable & (slopes > 0), usable & (slopes < 0)
+    upper[at[rising]] = np.minimum(upper[at[rising]], ends[rising])
+    lower[at[falling]] = np.maximum(lower[at[falling]], ends[falling])
 
 
 def _right_side(rows: LinearConditions, k: int, x: Floats) -> Fraction:

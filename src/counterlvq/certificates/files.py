@@ -1,4 +1,4 @@
-"""Proofs as plain values that JSON can hold, and back.
+"""Proofs as plain values that JSON can hold; `told` reads them back.
 
 The other way round from `cellwise` and `boxes`: a proof that leaves this process. Nothing that
 can be derived is written: no half-space, no quadratic form, no box. What a file looks like, and
@@ -16,20 +16,19 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
-from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
+from counterlvq.certificates.cellwise import CellCertificate, Exclusion
 from counterlvq.certificates.certificate import Certificate
 from counterlvq.certificates.counted import CountedCertificate, CountedQuestion
 from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import HUGE
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
-__all__ = ["Numbering", "certificate_of", "proof_values"]
+__all__ = ["Numbering", "proof_values"]
 
 Values = dict[str, Any]
-# Larger numbers charge for nothing, here as in `duality` and `lifted`.
-_HUGE = 1e100
 
 
 @final
@@ -147,7 +146,7 @@ class _Cells:
     def _written(self, kind: str, proof: Proof) -> Values:
         linear, out = proof.constraint_prices, {"prototype": proof.prototype, "kind": kind}
         rivals = zip(proof.rivals.tolist(), proof.rival_prices.tolist(), strict=True)
-        out["rivals"] = [[k, y] for k, y in rivals if 0.0 < y < _HUGE]
+        out["rivals"] = [[k, y] for k, y in rivals if 0.0 < y < HUGE]
         out |= _linear(linear, self.numbering)
         if self.question.template.L.shape[0] or np.any(linear.nu):
             out["point"] = _usable(proof.point).tolist()
@@ -172,7 +171,7 @@ def _listed(at: NDArray[np.int64], values: Floats) -> list[list[Any]]:
 
 
 def _usable(values: Floats) -> Floats:
-    return np.where(np.abs(values) < _HUGE, values, 0.0)
+    return np.where(np.abs(values) < HUGE, values, 0.0)
 
 
 @final
@@ -274,111 +273,3 @@ class _Nodes:
         told = [[*names[n], float(charges[n])] for n in np.flatnonzero(charges)]
         sides = [item for item in told if isinstance(item[0], str)]
         return {"neighbours": sides, "pairs": [item for item in told if item not in sides]}
-
-
-def certificate_of(
-    proof: Values, question: Question | BoxQuestion, numbering: Numbering
-) -> Certificate:
-    """Read a proof back, for the checks of this package."""
-    if isinstance(question, BoxQuestion):
-        trees = [_tree_of(cell, question, numbering) for cell in proof["cells"]]
-        return BoxCertificate(tuple(trees))
-    proofs, exclusions, far = [], [], []
-    for cell in proof["cells"]:
-        if cell["kind"] == "single":
-            far.append((cell["prototype"], cell["rival"]))
-            continue
-        read = _proof_of(cell, question, numbering)
-        if cell["kind"] == "bound":
-            proofs.append(read)
-        else:
-            exclusions.append(Exclusion(read, 0.0))
-    pairs = np.array(far, dtype=np.int64).reshape(-1, 2)
-    singles = Singles(pairs[:, 0].copy(), pairs[:, 1].copy())
-    return CellCertificate(tuple(proofs), tuple(exclusions), singles)
-
-
-def _proof_of(cell: Values, question: Question, numbering: Numbering) -> Proof:
-    template, rivals = question.template, cell.get("rivals", [])
-    d = question.x.size
-    return Proof(
-        cell["prototype"],
-        np.array([k for k, _ in rivals], dtype=np.int64),
-        np.array([y for _, y in rivals], dtype=np.float64),
-        _multipliers(cell, numbering, len(template.quadrics)),
-        np.array(cell.get("point", [0.0] * d), dtype=np.float64),
-    )
-
-
-def _multipliers(told: Values, numbering: Numbering, quadrics: int) -> Multipliers:
-    given = {int(n): float(y) for n, y in told.get("rows", [])}
-    y, z = (
-        np.array([given.get(int(n), 0.0) for n in part], dtype=np.float64)
-        for part in (numbering.inequalities, numbering.equalities)
-    )
-    nu = np.zeros(quadrics)
-    for n, price in told.get("quadratics", []):
-        nu[n] = price
-    return Multipliers(y, z, nu)
-
-
-def _tree_of(cell: Values, question: BoxQuestion, numbering: Numbering) -> BoxTree:
-    nodes = cell["nodes"]
-    count = len(nodes)
-    feature, low, high = (np.full(count, -1, dtype=np.int64) for _ in range(3))
-    at, caps = np.zeros(count), np.zeros(count)
-    prices = []
-    for n, node in enumerate(nodes):
-        caps[n] = np.inf if node.get("cap", 0.0) is None else node.get("cap", 0.0)
-        if node["kind"] == "cut":
-            feature[n], at[n] = node["coordinate"], node["at"]
-            low[n], high[n] = node["low"], node["high"]
-        prices.append(_prices_of(node.get("charges", {}), cell["prototype"], question, numbering))
-    return BoxTree(cell["prototype"], 0.0, feature, at, low, high, tuple(prices), caps)
-
-
-def _prices_of(
-    told: Values, prototype: int, question: BoxQuestion, numbering: Numbering
-) -> LiftedMultipliers:
-    problem = question.problem(prototype, question.root(np.inf))
-    d, L = question.x.size, problem.convex.L
-    forms = np.zeros(problem.forms.r.size)
-    place = {int(k): n for n, k in enumerate(question.cells.rivals)}
-    for k, y in told.get("rivals", []):
-        if k in place:
-            forms[place[k]] = y
-    _put_grid(forms[problem.rivals :], told, question)
-    squares = {}
-    for name in ("low", "high", "cross", "signs"):
-        squares[name] = np.zeros((d, d))
-        for i, j, y in told.get(name, []):
-            squares[name][i, j] = y
-    share = np.zeros(d)
-    for j, y in told.get("share", []):
-        share[j] = y
-    vectors = {}
-    for name in ("from_low", "from_high"):
-        vectors[name] = np.zeros((d, L.shape[0]))
-        for j, pull in told.get(name, []):
-            whole = np.zeros(d)
-            whole[numbering.numbers] = pull
-            # The vector before it was drawn back by the factor of the cost, about.
-            vectors[name][j] = np.linalg.lstsq(L.T, whole, rcond=None)[0]
-    linear = _multipliers(told, numbering, len(question.template.quadrics))
-    point = np.array(told.get("point", [0.0] * d), dtype=np.float64)
-    return LiftedMultipliers(
-        forms, linear, squares["low"], squares["high"], squares["cross"], share, squares["signs"],
-        vectors["from_low"], vectors["from_high"], point,
-    )  # fmt: skip
-
-
-def _put_grid(charges: Floats, told: Values, question: BoxQuestion) -> None:
-    """Put the charges for products on a grid in their places."""
-    at = question.ticks.columns.tolist()
-    one, other = question.template.grid.together
-    names: list[tuple[Any, int]] = [("first", c) for c in at] + [("last", c) for c in at]
-    names += zip(one.tolist(), other.tolist(), strict=True)
-    places: dict[tuple[Any, ...], int] = {name: n for n, name in enumerate(names)}
-    for *name, y in told.get("neighbours", []) + told.get("pairs", []):
-        if tuple(name) in places and charges.size:
-            charges[places[tuple(name)]] = y

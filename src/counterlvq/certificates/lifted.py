@@ -33,11 +33,13 @@ __all__ = ["lifted_bound", "lifted_contradiction", "lifted_tangency"]
 
 
 def lifted_bound(
-    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float
-) -> float:
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float,
+    *, as_told: bool = False,
+) -> float:  # fmt: skip
     """Cost that no change of the cell undercuts within the box, at most `cap`.
 
-    `cap` is the cost of a known answer (or inf): only cheaper changes are of interest.
+    `cap` is the cost of a known answer (or inf): only cheaper changes are of interest. `as_told`:
+    with tangents at the point of the multipliers, where whoever checks a file puts them.
     """
     if box.is_empty:
         return cap
@@ -51,20 +53,21 @@ def lifted_bound(
             return min(cap, least) if np.isfinite(least) else 0.0
         total = _charged(problem, prices, box, cap)
         _add_cost(total, program)
-        value = _value(total, problem, prices, box, with_cost=True)
+        value = _value(total, problem, prices, box, with_cost=True, as_told=as_told)
     # Costs are never negative, so 0 is the bound of last resort.
     return float(min(cap, max(0.0, value))) if np.isfinite(value) else 0.0
 
 
 def lifted_contradiction(
-    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float
-) -> bool:
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float,
+    *, as_told: bool = False,
+) -> bool:  # fmt: skip
     """Whether multipliers show that no change in the box of cost at most `cap` is in the cell."""
     if box.is_empty:
         return True
     with np.errstate(all="ignore"):
         total = _charged(problem, prices, box, cap)
-        value = _value(total, problem, prices, box, with_cost=False)
+        value = _value(total, problem, prices, box, with_cost=False, as_told=as_told)
     return bool(np.isfinite(value) and value > 0)
 
 
@@ -81,10 +84,11 @@ def lifted_tangency(
 
 
 def _value(
-    total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, *, with_cost: bool
-) -> float:
+    total: Sum, problem: NonconvexProgram, prices: LiftedMultipliers, box: Box,
+    *, with_cost: bool, as_told: bool,
+) -> float:  # fmt: skip
     exact_slope = partial(_exact_slope, problem, prices, with_cost)
-    return least_over_box(total, _usable(prices.point), box, exact_slope)
+    return least_over_box(total, _usable(prices.point), box, exact_slope, as_told=as_told)
 
 
 def _charged(problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float) -> Sum:

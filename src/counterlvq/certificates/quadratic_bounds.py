@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import SAFE, TINY_MINIMUM, UNIT
+from counterlvq.numeric.tolerances import MORE_SHIFT, SAFE, TINY_MINIMUM, UNIT
 from counterlvq.programs.nonconvex import Box
 
 __all__ = ["Sum", "least_over_box", "point_of_tangency"]
@@ -101,14 +101,17 @@ class _Convex(NamedTuple):
     rest: float
 
 
-def least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope) -> float:
+def least_over_box(
+    total: Sum, point: Floats, box: Box, exact_slope: ExactSlope, *, as_told: bool = False
+) -> float:
     """Lower bound of a sum over a box that is not empty; -inf, or NaN, where none can be shown.
 
-    `point` is where to begin looking for a point whose tangents bound the sum well. Numbers that
-    overflow come out as none.
+    `point` is where to begin looking for a point whose tangents bound the sum well; or `as_told`
+    the very point, and no more is shown than by whoever makes the sum convex with integers. Numbers
+    that overflow come out as none.
     """
     with np.errstate(all="ignore"):
-        return _least_over_box(total, point, box, exact_slope)
+        return _least_over_box(total, point, box, exact_slope, as_told)
 
 
 def point_of_tangency(total: Sum, point: Floats, box: Box) -> Floats | None:
@@ -127,14 +130,20 @@ def point_of_tangency(total: Sum, point: Floats, box: Box) -> Floats | None:
     return np.where(np.isfinite(p), p, 0.0)
 
 
-def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope) -> float:
+def _least_over_box(
+    total: Sum, point: Floats, box: Box, exact_slope: ExactSlope, as_told: bool
+) -> float:
     H, blur = 0.5 * (total.H + total.H.T), total.blur()
     unlimited = ~(np.isfinite(box.lower) & np.isfinite(box.upper))
     straight = unlimited & ~H.any(axis=1) & ~blur.H.any(axis=1)
     convex = _made_convex(H, blur, box, unlimited & ~straight)
     if convex is None:
         return -np.inf
+    if as_told:
+        convex = convex._replace(shift=MORE_SHIFT * convex.shift)
     p = _tangent_point(total, H, convex, box, point)
+    if as_told:
+        p = np.where(_tied(H, box), np.clip(point, box.lower, box.upper), p)
     units = np.zeros_like(p)
     at = convex.limited
     units[at] = (p[at] - convex.center[at]) / convex.half[at]
@@ -163,6 +172,13 @@ def _least_over_box(total: Sum, point: Floats, box: Box, exact_slope: ExactSlope
         else:
             least += line.least_against(j, convex.rest / convex.half[j] / convex.half[j])
     return value + least - SAFE * (lost + n * terms)
+
+
+def _tied(H: Floats, box: Box) -> NDArray[np.bool_]:
+    """Which features with room H ties to others that have some: their tangents are at a point."""
+    moves = box.lower < box.upper
+    ties = (H != 0.0) & np.outer(moves, moves)
+    return np.asarray((ties & ~np.eye(len(H), dtype=bool)).any(axis=1))
 
 
 class _Line(NamedTuple):

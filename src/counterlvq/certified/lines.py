@@ -15,10 +15,13 @@ from counterlvq.certificates.counted import CountedQuestion
 from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.certificates.files import proof_values
 from counterlvq.certificates.questions import Question
+from counterlvq.certificates.told import Told
+from counterlvq.certified.leaves import TROUBLE, AimedCertificate
 from counterlvq.certified.statement import model_values, numbering_of, question_values
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.prepared import Prepared
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
@@ -53,6 +56,13 @@ class Writer:
     made_by: str
     lowered: list[int] = field(default_factory=list)  # lines that claim less than the answer did
     _written: int = 0
+
+    @classmethod
+    def of(cls, explainer: Explains) -> Writer:
+        """Writer of this version of the package."""
+        from counterlvq import __version__
+
+        return cls(explainer, f"counterlvq {__version__}")
 
     @cached_property
     def model(self) -> Values:
@@ -92,6 +102,11 @@ class Writer:
         """The header as the standalone checker reads it."""
         return exactly.Certificate(exact(self.header(apart=False)))
 
+    @cached_property
+    def aiming(self) -> AimedCertificate:
+        """The same, to move points of tangency with."""
+        return AimedCertificate(exact(self.header(apart=False)))
+
     def line(self, cf: Counterfactual) -> Values:
         """Write one answer."""
         self._refuse_gaps(cf)
@@ -104,7 +119,21 @@ class Writer:
         is_more = (np.inf if bound is None else bound) > cf.lower_bound
         if not is_tree and not is_more and view.rules.says is None:
             return out
-        return self._proved(out, view)
+        return self._proved(out, view, self._sums(cf, view))
+
+    def _sums(self, cf: Counterfactual, view: Prepared) -> Told:
+        """State what the proof of an answer adds up."""
+        question = self.explainer.question_for(cf.original_values, cf.target)
+        if isinstance(question, CountedQuestion):
+            question = question.holding(frozenset())
+        return Told(question, numbering_of(view), view.asked.margin or 0.0)
+
+    def text(self, cf: Counterfactual) -> str | None:
+        """Write one answer as text; None where there is no format for it."""
+        try:
+            return text_of(self.line(cf))
+        except NotSupportedError:
+            return None
 
     def _refuse_gaps(self, cf: Counterfactual) -> None:
         """Refuse inputs of which nothing is claimed."""
@@ -148,9 +177,11 @@ class Writer:
         pairs = zip(row.tolist(), view.asked.features, strict=True)
         return [value if feature.is_number else int(value) for value, feature in pairs]
 
-    def _proved(self, line: Values, view: Prepared) -> Values:
+    def _proved(self, line: Values, view: Prepared, sums: Told) -> Values:
         """Claim what exact arithmetic shows; where it shows less than was claimed, less."""
         found, answer = self._shown(line), line["answer"]
+        if found is None or found.bound < (answer["lower_bound"] or 0.0) * (1.0 - CLOSED_GAP):
+            line, found = self._aimed(line, found, sums)
         is_open = found is not None and answer["status"] == "optimal" and not found.is_closed
         if view.rules.says is not None and (found is None or is_open):
             # Its own rounding may have decided a tie, for the answer or against a cheaper row.
@@ -168,6 +199,19 @@ class Writer:
             self.lowered.append(self._written)
             status = "feasible"
         return {**line, "answer": {**answer, "lower_bound": bound, "status": status}}
+
+    def _aimed(
+        self, line: Values, found: exactly.Verdict | None, sums: Told
+    ) -> tuple[Values, exactly.Verdict | None]:
+        """Move points of tangency to where they serve the checker's boxes, if that shows more."""
+        try:
+            aimed = {**line, "proof": self.aiming.aimed(line, exact(line), sums)}
+        except (exactly.Refused, *TROUBLE):
+            return line, found
+        again = self._shown(aimed)
+        if again is None or (found is not None and again.bound <= found.bound):
+            return line, found
+        return aimed, again
 
     def _less(self, line: Values) -> Values:
         """Claim an answer without a bound; or nothing, where it is none in exact arithmetic."""

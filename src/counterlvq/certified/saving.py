@@ -85,9 +85,7 @@ def save_lines(
     vipr: bool = False,
 ) -> None:
     """Write many answers to one file, or to a folder in the format of VIPR."""
-    from counterlvq import __version__
-
-    writer = Writer(explainer, f"counterlvq {__version__}")
+    writer = Writer.of(explainer)
     if vipr:
         save_folder(writer, answers, path)
         return

@@ -13,11 +13,12 @@ import numpy as np
 
 from counterlvq.certificates import check_certificate as checker
 from counterlvq.certificates.exact_duality import rounded_down
-from counterlvq.certificates.files import certificate_of
+from counterlvq.certificates.told import Told
+from counterlvq.certified.leaves import TROUBLE, QuickCertificate
 from counterlvq.certified.reading import view_of
 from counterlvq.certified.statement import numbering_of
-from counterlvq.errors import CounterlvqError
-from counterlvq.numeric.arrays import Floats
+from counterlvq.errors import CounterlvqError, InvalidInputError
+from counterlvq.numeric.arrays import Floats, told
 from counterlvq.prepared import Prepared
 from counterlvq.presentation.proved import proved
 from counterlvq.problem.seen import outside_of
@@ -27,10 +28,6 @@ __all__ = ["LineVerdict", "verify_certificates"]
 Values = dict[str, Any]
 # Significant digits of costs and bounds, unless the gap takes more.
 _DIGITS = 12
-_TROUBLE = (
-    ArithmeticError, LookupError, TypeError, ValueError, AttributeError, MemoryError,
-    RecursionError, CounterlvqError,
-)  # fmt: skip
 
 
 @final
@@ -47,6 +44,8 @@ class LineVerdict:
         Recomputed; infinite or NaN where there is none.
     reason : str
         Why it is refuted; empty if it is not.
+    is_told : bool
+        Whether it rests on close calls of the user's own `predict`.
 
     Examples
     --------
@@ -60,21 +59,27 @@ class LineVerdict:
     bound: float = 0.0
     gap: float = np.inf
     reason: str = ""
+    is_told: bool = False
 
     def __str__(self) -> str:
         if not self.verified:
             return f"REFUTED {self.line} {self.reason}"
         texts = proved(self.cost, self.bound, _DIGITS)
-        return f"VERIFIED {self.line} cost {texts.cost} bound {texts.bound} gap {texts.share:g}"
+        numbers = f"cost {texts.cost} bound {texts.bound} gap {texts.share:g}"
+        return f"VERIFIED {self.line} {numbers}{' as told' if self.is_told else ''}"
 
 
 def verify_certificates(
-    path: str | os.PathLike[str], model: str | os.PathLike[str] | None = None
+    path: str | os.PathLike[str],
+    model: str | os.PathLike[str] | None = None,
+    *,
+    seconds: float = 600.0,
 ) -> list[LineVerdict]:
     """Check every line of a certificate file with the checks of this package.
 
-    Bounds are added up in floating point, with its rounding accounted for; where that does not
-    show all that a line claims, and for what the answers are and cost, in rational numbers.
+    The proof is that of the file, part by part, as the standalone checker reads it. What a part
+    charges for is added up in floating point, with its rounding accounted for; where that does not
+    show what a line claims, and for what the answers are and cost, in rational numbers.
     `check_certificate.py`, which ``counterlvq verify --print-checker`` hands out, does it all in
     rational numbers and without this package.
 
@@ -84,6 +89,8 @@ def verify_certificates(
         A file of `save_certificate`, `save_certificates` or ``counterlvq explain``.
     model : str or path, optional
         The file of the model, where it is kept apart.
+    seconds : float, default 600
+        The most time for one answer; one that takes more is refuted, and the reason says so.
 
     Returns
     -------
@@ -106,10 +113,16 @@ def verify_certificates(
         with open(model, "rb") as file:
             apart = checker.beginning(file)
     with open(path, "rb") as file:
-        return list(_verdicts(checker.short_lines(file), apart))
+        return list(_verdicts(checker.short_lines(file), apart, _limit(seconds)))
 
 
-def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdict]:
+def _limit(seconds: float) -> float:
+    if not seconds > 0:
+        raise InvalidInputError(f"seconds is {told(seconds)}; expected a number above 0.")
+    return seconds
+
+
+def _verdicts(lines: Iterator[bytes], apart: bytes | None, seconds: float) -> Iterator[LineVerdict]:
     checked: _Checked | None = None
     at, is_bare = 0, True
     for at, text in enumerate(lines, 1):
@@ -117,7 +130,7 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
             continue
         try:
             if checked is None:
-                checked = _Checked.of(text, apart)
+                checked = _Checked.of(text, apart, seconds)
                 continue
             is_bare = False
             yield checked.verdict(at, text)
@@ -125,7 +138,7 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
             is_other = checked is None and not text.lstrip().startswith(b"{")
             words = "this is no certificate file" if is_other else str(error)
             yield LineVerdict(at, False, reason=words)
-        except _TROUBLE as error:
+        except TROUBLE as error:
             words = " ".join(str(error).split())[:200]
             yield LineVerdict(at, False, reason=f"it cannot be read: {words}")
         if checked is None:
@@ -141,14 +154,14 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None) -> Iterator[LineVerdi
 class _Checked:
     """The header of a file, prepared for checks in floating point and in rational numbers."""
 
-    header: checker.Certificate
+    header: QuickCertificate
     view: Prepared | None  # None where the package has no words for the question
     views: dict[Any, Prepared] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, text: bytes, apart: bytes | None) -> _Checked:
+    def of(cls, text: bytes, apart: bytes | None, seconds: float) -> _Checked:
         other = None if apart is None else checker.parsed(apart)
-        header = checker.Certificate(checker.parsed(text), other)
+        header = QuickCertificate(checker.parsed(text), other, seconds)
         stated = json.loads(text)
         model = stated["model"]
         if "apart" in model:
@@ -161,18 +174,21 @@ class _Checked:
     def verdict(self, at: int, text: bytes) -> LineVerdict:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
         exact = checker.parsed(text)
-        told, asked = self.header.read(exact)
-        asked.proof(told["proof"])
-        answer, paid = told["answer"], None
+        line, asked = self.header.read(exact)
+        answer, paid = line["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])
-        bound = 0.0 if asked.is_told else self._bound(json.loads(text))
+        bound = 0.0
+        if not asked.is_told:
+            asked.aim(self._sums(line), answer["lower_bound"] or 0)
+            cap = np.inf if paid is None else answer["cost"]
+            found = asked.least(line["proof"], cap, answer["status"] == "infeasible")
+            bound = _float(min(found, cap))
         if asked.is_told or not self._is_enough(answer, paid, bound):
-            found = self.header.check(exact).bound
-            bound = rounded_down(found) if isinstance(found, Fraction) else found
+            bound = _float(self.header.check(exact).bound)
         cost = np.inf if paid is None else float(paid[0])
         gap = 0.0 if cost <= bound else (cost - bound) / cost if paid else np.inf
-        return LineVerdict(at, True, cost, bound, gap)
+        return LineVerdict(at, True, cost, bound, gap, is_told=asked.is_told)
 
     def _is_enough(
         self, answer: Values, paid: tuple[Fraction, Fraction] | None, bound: float
@@ -188,23 +204,18 @@ class _Checked:
         is_close = cost - Fraction(bound) <= max(question.tolerance * cost, blur)
         return is_close and not (question.margin and cost)
 
-    def _bound(self, line: Values) -> float:
-        """Return what the proof shows in floats, rounding being taken off; 0 for nothing."""
-        row = np.array(line["input"], dtype=np.float64)
-        view, answer = self._seen_from(row), line["answer"]
-        if view is None:
-            return 0.0
-        mask = np.isin(view.model.labels, line["target"])
-        margin = view.asked.margin or 0.0
+    def _sums(self, line: Values) -> Told | None:
+        """State what floats can add up of a line; None where they cannot."""
         try:
+            row = np.array([*map(float, line["input"])], dtype=np.float64)
+            view = self._seen_from(row)
+            if view is None:
+                return None
+            mask = np.isin(view.model.labels, line["target"])
             question = view.answers.question(view.inner(row), mask)
-            certificate = certificate_of(line["proof"], question, numbering_of(view))
-            if answer["status"] == "infeasible":
-                return np.inf if certificate.excludes_all(question, margin) else 0.0
-            cap = np.inf if answer["cost"] is None else answer["cost"]
-            return min(certificate.lower_bound(question, cap, margin), cap)
-        except _TROUBLE:
-            return 0.0  # numbers that floats cannot hold: left to rational ones
+            return Told(question, numbering_of(view), view.asked.margin or 0.0)
+        except TROUBLE:
+            return None  # numbers that floats cannot hold: left to rational ones
 
     def _seen_from(self, row: Floats) -> Prepared | None:
         if self.view is None:
@@ -215,3 +226,7 @@ class _Checked:
         if key not in self.views:
             self.views[key] = Prepared(asked, source.seen_from(row), dict(outside))
         return self.views[key]
+
+
+def _float(value: checker.End) -> float:
+    return rounded_down(value) if isinstance(value, Fraction) else value

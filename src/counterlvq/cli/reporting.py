@@ -65,6 +65,11 @@ def _positions(text: str) -> tuple[int, ...]:
 @click.option(
     "--pictures/--no-pictures", default=True, help="Draw the planes of the proofs (the default)."
 )
+@click.option(
+    "--certificates/--no-certificates",
+    default=True,
+    help="Let the browser check the proofs; the page then holds the model (the default).",
+)
 @click.option("--jobs", type=int, metavar="N", help="Threads or processes; -1 for every core.")
 @bad_rows_option
 @click.option(
@@ -80,6 +85,7 @@ def report(
     names: str | None,
     title: str,
     pictures: bool,
+    certificates: bool,
     jobs: int | None,
     bad_rows: str,
     output: str,
@@ -88,8 +94,9 @@ def report(
     """Write a page in HTML about some rows of TABLE (CSV, JSON or Parquet).
 
     MODEL and TABLE are as for `counterlvq explain`. For each row there are the values before and
-    after, the changes as bars, a picture of the proof, and the certificate in plain words; for a
-    row without an answer, why. The page is one file that loads nothing. Exit code 3 says that some
+    after, the changes as bars, a picture of the proof, and the certificate in plain words,
+    with a button that checks it; for a row without an answer, why. The page is one file that loads
+    nothing. Exit code 3 says that some
     rows have no answer.
     """
     from counterlvq.report import report_html
@@ -118,9 +125,13 @@ def report(
             names=names,
             pictures=pictures,
             limit=len(chosen),
+            certificates=certificates,
             text=vars(wording),
         )
     write_whole(output, page.encode())
+    if certificates:
+        say("counterlvq: the page holds the model; the prototypes of a nearest neighbour are "
+            "training rows (--no-certificates leaves it out).", aside=True)  # fmt: skip
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
 
 

@@ -28,10 +28,20 @@ _CHECKER = "check_certificate.py"
 @click.option("--model", metavar="FILE", help="The model, where it is kept apart.")
 @click.option("--exact", is_flag=True, help="In rational numbers, by the standalone checker.")
 @click.option(
+    "--seconds",
+    metavar="N",
+    type=float,
+    default=600.0,
+    show_default=True,
+    help="The most for one answer.",
+)
+@click.option(
     "--print-checker", is_flag=True, help="Write the standalone checker to standard output."
 )
 @debug_option
-def verify(file: str | None, model: str | None, exact: bool, print_checker: bool) -> int:
+def verify(
+    file: str | None, model: str | None, exact: bool, seconds: float, print_checker: bool
+) -> int:
     """Check FILE, which `counterlvq explain --certificates` has written.
 
     One line for each answer says VERIFIED, with cost, bound and gap, or REFUTED, and why. Numbers
@@ -46,9 +56,10 @@ def verify(file: str | None, model: str | None, exact: bool, print_checker: bool
     if exact:
         with as_file(_checker()) as path:
             words = [sys.executable, "-I", "-X", "utf8", str(path), file]
+            words += ["--seconds", repr(seconds)]
             words += [] if model is None else ["--model", model]
             return _passed_on(words)
-    verdicts = clvq.verify_certificates(file, model)
+    verdicts = clvq.verify_certificates(file, model, seconds=seconds)
     for verdict in verdicts:
         say(str(verdict))
     return 0 if all(verdict.verified for verdict in verdicts) else ERROR

@@ -141,15 +141,16 @@ class Blur:
         away = np.abs(d) + rounding
         H, D = self._weighed(away)
         if self.factors[0].ndim == 1:
-            images = d * self.factors[0]
+            images = np.linalg.norm(d * self.factors[0], axis=1)
         elif len(self.factors) == 1:
-            images = d @ self.factors[0].T
-        else:
-            images = np.stack([F @ row for F, row in zip(self.factors, d, strict=True)])
+            images = np.linalg.norm(d @ self.factors[0].T, axis=1)
+        else:  # which may be of different ranks
+            pairs = zip(self.factors, d, strict=True)
+            images = np.array([np.linalg.norm(F @ row) for F, row in pairs])
         # The product sums up to d terms; `lengths` bound what a column adds to the image.
         share = 2.0 * (d.shape[1] + 4) * EPSILON
         slack = (self.lengths * (share * away + rounding)).sum(axis=1)
-        R = np.minimum(self.stretch * D, np.linalg.norm(images, axis=1) + slack + VANISHED_ROOT)
+        R = np.minimum(self.stretch * D, images + slack + VANISHED_ROOT)
         return _Sizes(H, D, R)
 
     def _own(self, at: _Sizes, which: NDArray[np.intp] | list[int] | slice) -> Floats:

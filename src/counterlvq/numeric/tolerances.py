@@ -50,6 +50,9 @@ LEAST_SPLIT = 2.0**-900
 # The minimum of a quadratic function is known no better than this, in its units and for changes
 # of size 1: a value below becomes no claim.
 TINY_MINIMUM = 1e-200
+# How much more than needed a sum is shifted by where `check_certificate` is not to show less: it
+# guesses, and takes up to an eighth more. Too much sends a box to rational numbers.
+MORE_SHIFT = 1.25
 # Multipliers beyond HUGE are noise from a failed solver, and their products could overflow; those
 # below FAINT could underflow. Neither is charged, which is always allowed: a weaker bound.
 HUGE = 1e100
@@ -111,6 +114,9 @@ DEFINITE_PIVOT = 1e-12
 # rounding can blur at the prototype that is to win, and at most for MOST_BLURS times that.
 SHARE_OF_LEAD = 2.0**-24
 MOST_BLURS = 2.0**8
+# Above this share of the lead a margin is seen in the gap. It is then no more than the rounding of
+# differences of distances asks for, in which nothing counts that prototypes share.
+UNSEEN_SHARE = 2.0**-22
 # An answer with a confidence aims at so much more than it has to have, as a share of the scores
 # that meet: what is computed of it is rounded.
 CONFIDENT_CUSHION = 2.0**-34

@@ -1,7 +1,7 @@
 // The answer: a sentence, what changes as bars, other ways, what stands in the way, the proof.
 
 import { digits, down, el, seen } from "./dom.js";
-import { checkCertificate } from "./proof.js";
+import { checker } from "./checker.js";
 import { span } from "./form.js";
 import { say } from "./texts.js";
 
@@ -25,7 +25,7 @@ export function changes(answer, model, values) {
       el("td", { class: "bars" }, bars(feature, answer, change)));
   });
   const heads = ["feature", "before", "after", "changes"].map((key) => el("th", { scope: "col" }, say(key)));
-  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": say("answerTitle") },
+  return el("div", { class: "wide", tabindex: "0", role: "region", "aria-label": say("changesTable") },
     el("table", { class: "values" }, el("thead", {}, el("tr", {}, heads, el("td"))), el("tbody", {}, rows)));
 }
 
@@ -57,37 +57,8 @@ export function proof(answer) {
     el("div", { class: "ends note" }, el("span", {}, `0 – ${bound}: ${say("ruledOut")}`), el("span", {}, `${say("thisAnswer")}: ${cost}`)));
   return el("section", { "aria-labelledby": "proof-title" },
     el("h3", { id: "proof-title" }, say("proofTitle")),
-    bar, el("p", {}, say(words, { cost, bound })), checker(answer));
-}
-
-function checker(answer) {
-  if (!answer.changes.length && answer.status !== "infeasible") return null;
-  if (!answer.certificate) return el("p", { class: "note" }, say("noCertificate"));
-  const verdict = el("p", { class: "verdict", role: "status" });
-  const check = el("button", {
-    type: "button", id: "check",
-    click: () => {
-      verdict.className = "verdict";
-      verdict.textContent = say("checking");
-      setTimeout(() => {
-        const found = checkCertificate(answer.certificate);
-        const none = found.verdict === "verified" && answer.status === "infeasible";
-        verdict.className = `verdict ${found.verdict}`;
-        verdict.textContent = seen(say(none ? "verifiedNone" : found.verdict, found));
-      }, 20);
-    },
-  }, say("check"));
-  const save = el("button", {
-    type: "button", class: "plain",
-    click: () => {
-      const link = el("a", { download: "certificate.jsonl" });
-      link.href = URL.createObjectURL(new Blob([answer.certificate], { type: "application/jsonl" }));
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
-    },
-  }, say("save"));
-  return el("div", { class: "checker" }, el("div", { class: "buttons" }, check, save), verdict,
-    el("p", { class: "note" }, say("saveWarning")));
+    bar, el("p", {}, say(words, { cost, bound })),
+    answer.changes.length || answer.status === "infeasible" ? checker(answer.certificate, answer.status) : null);
 }
 
 // What stands in the way, each with a button that lifts it; `lift(field)` is told which.

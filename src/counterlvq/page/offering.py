@@ -13,14 +13,25 @@ from typing import Any
 from counterlvq.markup.parts import looks
 from counterlvq.markup.tags import Safe, tag
 
-__all__ = ["TITLE", "offline_page", "page_file", "served_page"]
+__all__ = [
+    "TITLE",
+    "controls",
+    "offline_page",
+    "page_file",
+    "report_script",
+    "served_page",
+    "stored",
+]
 
 TITLE = "What would have to change?"
 
 # In the order in which one file has them: each needs only what stands before it.
 _MODULES = (
-    "texts.js", "dom.js", "rational.js", "digest.js", "proof.js", "state.js", "form.js",
-    "answer.js", "app.js",
+    "texts.js", "dom.js", "rational.js", "digest.js", "proof.js", "checker.js", "state.js",
+    "form.js", "answer.js", "app.js",
+)  # fmt: skip
+_OF_A_REPORT = (
+    "texts.js", "dom.js", "rational.js", "digest.js", "proof.js", "checker.js", "report.js",
 )  # fmt: skip
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.MULTILINE)
 _EXPORT = re.compile(r"^export (?=const |function |class |async )", re.MULTILINE)
@@ -73,10 +84,9 @@ def offline_page(
     target : label, optional
         What was asked for.
     """
-    script = "".join(_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in _MODULES)
-    digest = b64encode(sha256(script.encode()).digest()).decode("ascii")
+    script, digest = _one_script(_MODULES)
     policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src '{digest}'; style-src 'unsafe-inline'; "
         f"img-src data:; base-uri 'none'; form-action 'none'"
     )
     config = {
@@ -90,15 +100,33 @@ def offline_page(
         tag("meta", content=policy, attributes={"http-equiv": "Content-Security-Policy"}),
         tag("style", Safe(_css())),
     )
-    last = tag("script", Safe(script), type_="module")
-    return _page(title, config, head, last)
+    return _page(title, config, head, script)
+
+
+def report_script() -> tuple[Safe, str]:
+    """Return the script of a report, and the digest by which its policy lets it run.
+
+    It reads what `stored` leaves on the page: the header of certificates and their lines.
+    """
+    return _one_script(_OF_A_REPORT)
+
+
+def stored(values: Mapping[str, Any]) -> Safe:
+    """Store values on a page, where its script finds them."""
+    # The only letter by which text inside a script could end it.
+    text = json.dumps(values, allow_nan=False).replace("<", "\\u003c")
+    return tag("script", Safe(text), type_="application/json", id_="config")
+
+
+def _one_script(names: Sequence[str]) -> tuple[Safe, str]:
+    script = "".join(_EXPORT.sub("", _IMPORT.sub("", _read(name))) for name in names)
+    digest = b64encode(sha256(script.encode()).digest()).decode("ascii")
+    return tag("script", Safe(script), type_="module"), f"sha256-{digest}"
 
 
 def _page(
     title: str, config: Mapping[str, Any], head: Sequence[Safe], last: Safe | None = None
 ) -> str:
-    # The only letter by which text inside a script could end it.
-    told = json.dumps(config, allow_nan=False).replace("<", "\\u003c")
     top = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -111,7 +139,7 @@ def _page(
     frame = files("counterlvq.page").joinpath("frame.html").read_text(encoding="utf-8")
     body = tag(
         "body",
-        tag("script", Safe(told), type_="application/json", id_="config"),
+        stored(config),
         Safe(frame.replace("<!--title-->", tag("h1", title))),
         last,
         class_="clvq",
@@ -119,8 +147,13 @@ def _page(
     return f"<!DOCTYPE html>\n{tag('html', top, body, lang='en')}\n"
 
 
+def controls() -> Safe:
+    """Return the looks of buttons, fields and verdicts, beside those of `markup`."""
+    return Safe(_read("controls.css"))
+
+
 def _css() -> str:
-    return looks() + _read("page.css")
+    return looks() + controls() + _read("page.css")
 
 
 def _read(name: str) -> str:

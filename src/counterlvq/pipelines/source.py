@@ -270,7 +270,8 @@ class ExplainedModel:
             for i in reading.good[~link.takes(values[reading.good])].tolist():
                 words = (
                     f"has {values[i]:.17g} in column {told(feature.name)}, where "
-                    f"{link.words(feature.name)} is no number; expected a value at which it is."
+                    f"{link.words(feature.name)} is no number that can be worked with; expected "
+                    f"a value at which it is: {link.domain_words(feature.name)}."
                 )
                 out[i] = f"{out[i]} It {words}" if i in out else words
         return dict(sorted(out.items()))

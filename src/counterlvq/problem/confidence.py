@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar, finite_vector
+from counterlvq.numeric.exact import fraction, scaled
 from counterlvq.numeric.tolerances import UNIT
 
 __all__ = ["Confidence", "Noise", "Probability", "shifted"]
@@ -171,9 +172,65 @@ class Noise(Confidence):
         if self.weights is not None:
             normals, sizes = normals / self.weights, sizes / self.weights
         steps = model.n_features + 2 * model.prototypes.shape[1] + 16
-        found = self.radius * self._dual(normals)
-        off = 2.0 * steps * UNIT * self.radius * self._dual(sizes)
-        return np.maximum(found - off, 0.0), found + off
+        with np.errstate(over="ignore"):
+            found = self.radius * self._dual(normals)
+            most = found + 2.0 * steps * UNIT * self.radius * self._dual(sizes)
+        if not np.isfinite(most).all():
+            raise InvalidInputError(
+                f"Noise: radius is {self.radius:g}, and what the scores change by within it is no "
+                f"float; expected a smaller one."
+            )
+        return np.maximum(found - (most - found), 0.0), most
+
+    def leaves(self, model: PrototypeModel, prototype: int, y: Floats) -> bool:
+        """Whether a point stays in the cell of a prototype under all of the noise.
+
+        Decided in exact arithmetic where rounding could decide otherwise.
+        """
+        rivals = np.flatnonzero(model.class_index != model.class_index[prototype])
+        scores = model.distances(y[None, :])
+        errors = model.distance_errors(y[None, :], scores)[0] + UNIT * scores[0]
+        if model.blur is not None:
+            errors = errors + model.blur.of_scores(y[None, :])[0]
+        ahead = scores[0, rivals] - scores[0, prototype]
+        off = 2.0 * (errors[rivals] + errors[prototype])
+        least, most = self.leads(model, prototype, rivals)
+        if (ahead + off < least).any():
+            return False
+        unsure = rivals[~(ahead - off >= most)]
+        if model.blur is not None:
+            return not unsure.size
+        own = model.exact_distance(y, prototype) if unsure.size else Fraction(0)
+        return all(
+            self._takes_at_most(model.exact_distance(y, k) - own, model, prototype, k)
+            for k in unsure.tolist()
+        )
+
+    def _takes_at_most(
+        self, lead: Fraction, model: PrototypeModel, prototype: int, rival: int
+    ) -> bool:
+        """Whether the worst of the noise takes no more than a lead over a rival, exactly."""
+        both = scaled(model.prototypes[[rival, prototype]])
+        normal, exponent = both.units[0] - both.units[1], both.exponent + 1
+        factor = model.omegas
+        if factor is not None:
+            assert isinstance(factor, np.ndarray)  # shared, or refused
+            rows = scaled(factor)
+            is_diagonal = factor.ndim == 1
+            lifted = rows.units * normal if is_diagonal else rows.units @ normal
+            normal = rows.units * lifted if is_diagonal else rows.units.T @ lifted
+            exponent += 2 * rows.exponent
+        weights = np.ones(model.n_features) if self.weights is None else self.weights
+        slopes = [
+            abs(fraction(int(unit), exponent)) / Fraction(weight)
+            for unit, weight in zip(normal, weights.tolist(), strict=True)
+        ]
+        radius = Fraction(self.radius)
+        if self.norm == "l2":
+            squares = sum((slope * slope for slope in slopes), Fraction(0))
+            return lead >= 0 and lead * lead >= radius * radius * squares
+        size = max(slopes) if self.norm == "l1" else sum(slopes, Fraction(0))
+        return lead >= radius * size
 
     def _dual(self, normals: Floats) -> Floats:
         orders: dict[str, float] = {"l1": inf, "l2": 2, "linf": 1}

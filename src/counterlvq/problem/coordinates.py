@@ -68,6 +68,8 @@ class Coordinates:
                     f"Describe the column as real; Features.from_frame(..., decimals=None) leaves "
                     f"decimals open."
                 )
+            if link is not None:
+                _refuse_outside(link, feature.name, *feature.range)
         own = self.levels or (0.0,) * len(self.features)
         kept = (0.0 if f.is_number else at for f, at in zip(self.features, own, strict=True))
         object.__setattr__(self, "levels", tuple(kept))
@@ -282,6 +284,9 @@ class Coordinates:
                 sign = np.sign(A[i, j])
                 limit = float(v[i] / A[i, j])
                 side = 0 if rows.equality else int(sign)
+                low, high = (-np.inf, limit) if sign > 0 else (limit, np.inf)
+                ends = (limit, limit) if rows.equality else (low, high)
+                _refuse_outside(link, self.features.columns[j].name, *ends)
                 A[i, j], v[i] = sign, sign * _seen(link, limit, side)
             elif alone and A[i, j] == -R[i, j] and v[i] == 0:
                 A[i, j], R[i, j] = np.sign(A[i, j]), -np.sign(A[i, j])
@@ -409,6 +414,17 @@ class Coordinates:
         if not rows.equality:
             return [below]
         return [below, LinearConditions(read_only(-rows.A), read_only(-rows.R), read_only(-rows.v))]
+
+
+def _refuse_outside(link: Link, name: str, lower: float, upper: float) -> None:
+    """Refuse a range of a column in which the function that it is seen through has no values."""
+    low, high = link.domain
+    if upper < low or lower > high:
+        kept = f"at most {float(upper)!r}" if upper < low else f"at least {float(lower)!r}"
+        raise InvalidInputError(
+            f"column {name!r} is kept {kept}, and {link.domain_words(name)}: nothing of "
+            f"that is left. Expected bounds that leave some of these values."
+        )
 
 
 def _seen(link: Link, limit: float, side: int) -> float:

@@ -26,6 +26,7 @@ __all__ = [
     "diagonal_of",
     "entries_of",
     "limits_at",
+    "limits_within",
     "proof_data_of",
     "reach_of",
     "sides_at",
@@ -163,13 +164,17 @@ def _stated(
 def cost_limits(w: Floats, L: Floats, cap: float, reach: CostReach | None = None) -> Floats:
     """How far a change of cost at most `cap` can go along each feature; inf where unlimited.
 
-    Rounded outwards. `reach` is `reach_of(L)`, if it is known. With prices up and down, (2, d),
-    there are two limits for each feature, up and down.
+    Rounded outwards, and the cost to 16 digits of two. `reach` is `reach_of(L)`, if it is known.
+    With prices up and down, (2, d), there are two limits for each feature, up and down.
     """
+    return limits_within(w, L, float(coarse(cap)) if 0.0 <= cap < np.inf else np.inf, reach)
+
+
+def limits_within(w: Floats, L: Floats, cap: float, reach: CostReach | None = None) -> Floats:
+    """As `cost_limits`, for a number that is no cost of an answer: to its last digit."""
     limits = np.full(w.shape, np.inf)
     if not 0.0 <= cap < np.inf:
         return limits
-    cap = float(coarse(cap))
     np.divide(cap, w, out=limits, where=w > 0)
     stretch = (reach_of(L) if reach is None else reach).stretch
     along = np.full(stretch.size, np.inf)

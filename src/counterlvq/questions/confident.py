@@ -73,10 +73,15 @@ def _log_odds_per_score(source: ExplainedModel) -> float:
     )
 
 
-def parts_of(asked: Asks, confidence: Confidence, labels: Sequence[Any]) -> list[Part]:
-    """Divide a question into ordinary ones."""
+def parts_of(
+    asked: Asks, confidence: Confidence, labels: Sequence[Any], *, is_strict: bool = False
+) -> list[Part]:
+    """Divide a question into ordinary ones.
+
+    Leads are rounded down, so that bounds hold; or up (`is_strict`), so that answers have them.
+    """
+    bare = asked.asking_for(confidence=None)
     if not isinstance(confidence, Noise):
-        bare = asked.asking_for(confidence=None)
         return [Part(bare, label) for label in labels]
     model = asked.model
     # A copy of another prototype adds nothing to the union.
@@ -88,12 +93,14 @@ def parts_of(asked: Asks, confidence: Confidence, labels: Sequence[Any]) -> list
         if key_of(label) not in wished:
             continue
         rivals = np.flatnonzero(model.class_index != model.class_index[i])
-        part = shifted(model, int(i), rivals, confidence.leads(model, int(i), rivals)[0])
+        least, most = confidence.leads(model, int(i), rivals)
+        part = shifted(model, int(i), rivals, most if is_strict else least)
         source = replace(
             asked._source, model=part, says=None, rounding=None, responds=None, with_gaps=None
         )
         out.append(Part(asked.asking_for(confidence=None, model=part, _source=source), label))
-    return out
+    # Labels of which all prototypes are copies are never said, as the ordinary question shows.
+    return out or [Part(bare, label) for label in labels]
 
 
 def confident_answer(
@@ -127,20 +134,34 @@ def confident_answer(
             conflict=tuple(item for item in asked.constraints if id(item) in clashing),
             conflict_is_irreducible=is_shown and len(found) == 1 and best.conflict_is_irreducible,
         )
-    y = view.inner(best.values)
-    prototype = int(asked.model.nearest_of_checked(y[None, :])[0])
-    out = replace(out, prototype=prototype)
-    if not _is_kept(asked, confidence, y, best.prediction):
-        return replace(
+    if not _is_kept(asked, confidence, view.inner(best.values), best.prediction):
+        stricter = parts_of(asked, confidence, labels, is_strict=True)
+        again = [part.asked.answered(row, part.label, find_clash=False) for part in stricter]
+        best = min(again, key=lambda cf: cf.cost)
+        if not best.status.has_answer or not _is_kept(
+            asked, confidence, view.inner(best.values), best.prediction
+        ):
+            out = replace(
+                out,
+                values=np.full(row.shape, np.nan),
+                status=Status.UNKNOWN,
+                cost=np.inf,
+                gap=np.inf,
+                prediction=None,
+                prototype=-1,
+                reason="rounding leaves open whether what was found has the confidence",
+            )
+            bound = verified(parts, out)
+            return replace(out, lower_bound=bound, bound_with_margin=bound)
+        out = replace(
             out,
-            values=np.full(row.shape, np.nan),
-            status=Status.UNKNOWN,
-            cost=np.inf,
-            gap=np.inf,
-            prediction=None,
-            prototype=-1,
-            reason="rounding leaves open whether what was found has the confidence",
+            values=best.values,
+            cost=best.cost,
+            prediction=best.prediction,
+            resolution=best.resolution,
         )
+    y = view.inner(out.values)
+    out = replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
     # What is cheap in one part bounds nothing in another: each has its own proof.
     bound = min(verified(parts, out), out.cost)
     gap = 0.0 if out.cost == 0 else (out.cost - bound) / out.cost
@@ -186,10 +207,4 @@ def _is_kept(asked: Asks, confidence: Confidence, y: Floats, label: Any) -> bool
     model, told = asked.model, asked.prepared_for().rules.verdict(y[None, :])
     if plain(model.labels[told.prototype[0]]) != label or not told.steady[0]:
         return False
-    scores = model.distances(y[None, :])[0]
-    for i in np.flatnonzero(model.labels == label):
-        rivals = np.flatnonzero(model.class_index != model.class_index[i])
-        leads = scores[rivals] - scores[i]
-        if (leads >= confidence.leads(model, int(i), rivals)[1]).all():
-            return True
-    return False
+    return any(confidence.leaves(model, int(i), y) for i in np.flatnonzero(model.labels == label))

@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import files
-from typing import final
+from typing import Any, final
 
 from counterlvq.markup.counts import count_table
 from counterlvq.markup.parts import badge, class_change, fact_list, looks, table, value_tables
 from counterlvq.markup.tags import Safe, tag
+from counterlvq.page.offering import controls, report_script, stored
 from counterlvq.report.content import Answer
 from counterlvq.report.summary import Summary
 from counterlvq.types import Status
 
 __all__ = ["Picture", "Section", "page"]
 
-# Nothing may be loaded and nothing may run, whatever ends up on the page.
+# Nothing may be loaded, and nothing may run but our own script, whatever ends up on the page.
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+# Rows from which on there is something to find among them.
+_MANY = 8
 
 
 @final
@@ -36,19 +39,26 @@ class Section:
 
     answer: Answer
     picture: Picture | None
+    line: str | None  # of its certificate
 
 
-def page(title: str, summary: Summary, sections: Sequence[Section]) -> str:
-    """Set the whole page."""
+def page(
+    title: str, summary: Summary, sections: Sequence[Section], header: str | None = None
+) -> str:
+    """Set the whole page; with the header of certificates, their proofs can be checked on it."""
+    script, policy = None, _POLICY
+    if header or len(sections) >= _MANY:
+        script, digest = report_script()
+        policy = f"{_POLICY}; script-src '{digest}'"
     css = files("counterlvq.report").joinpath("page.css").read_text(encoding="utf-8")
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
-        tag("meta", content=_POLICY, attributes={"http-equiv": "Content-Security-Policy"}),
+        tag("meta", content=policy, attributes={"http-equiv": "Content-Security-Policy"}),
         tag("meta", name_="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name_="color-scheme", content="light dark"),
         tag("title", title),
-        tag("style", looks(), Safe(css)),
+        tag("style", looks(), controls(), Safe(css)),
     )
     body = tag(
         "body",
@@ -60,9 +70,21 @@ def page(title: str, summary: Summary, sections: Sequence[Section]) -> str:
             tag("div", *(_section(k, part) for k, part in enumerate(sections)), id_="answers"),
         ),
         _footer(),
+        stored({"header": header, "answers": _lines(sections) if header else []})
+        if script
+        else None,
+        script,
         class_="clvq",
     )
     return f"<!DOCTYPE html>\n{tag('html', head, body, lang='en')}\n"
+
+
+def _lines(sections: Sequence[Section]) -> list[dict[str, Any]]:
+    return [
+        {"row": k, "status": str(part.answer.status), "line": part.line}
+        for k, part in enumerate(sections)
+        if part.answer.proof
+    ]
 
 
 def _overview(summary: Summary, sections: Sequence[Section]) -> Safe:

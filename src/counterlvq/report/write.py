@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterlvq.batch.result import CounterfactualBatch
+from counterlvq.certified.lines import Writer, text_of
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
 from counterlvq.files import whole_file
@@ -45,6 +46,7 @@ def write_report(
     names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
+    certificates: bool = True,
     text: Mapping[str, Any] | None = None,
 ) -> Path:
     """Write one HTML page about some answers; it opens offline and loads nothing.
@@ -73,6 +75,9 @@ def write_report(
         Whether to draw the planes, for which matplotlib is needed.
     limit : int, default 50
         How many rows are shown in full; the page says so if there are more.
+    certificates : bool, default True
+        Whether the proofs are on the page as certificates, which a button adds up in the browser.
+        They hold the model: the prototypes of a nearest neighbour are training rows.
     text : mapping, optional
         How answers are worded: arguments of `Counterfactual.text`, such as
         ``{"subject": "Your application", "numbers": "1.234,5"}``.
@@ -98,6 +103,7 @@ def write_report(
         names=names,
         pictures=pictures,
         limit=limit,
+        certificates=certificates,
         text=text,
     )
     return _written(Path(path), html)
@@ -112,6 +118,7 @@ def report_html(
     names: str | Sequence[str] | None = None,
     pictures: bool = True,
     limit: int = 50,
+    certificates: bool = True,
     text: Mapping[str, Any] | None = None,
 ) -> str:
     """Build the page of `write_report` as text.
@@ -139,14 +146,19 @@ def report_html(
         if len(names) != len(cfs):
             raise InvalidInputError(f"names has {len(names)}; expected {len(cfs)}, one per row.")
         called = [str(name) for name in names]
+    writer = Writer.of(explainer) if certificates else None
     sections = [
         Section(
             read_answer(explainer, cf, name, wording),
             _picture(explainer, cf) if pictures and _has_plane(explainer, cf) else None,
+            writer.text(cf) if writer and cf.status is not Status.INVALID else None,
         )
         for cf, name in zip(cfs[:limit], called, strict=False)
     ]
-    return page(title, read_summary(explainer, cfs, wording), sections)
+    header = None
+    if writer is not None and any(section.line is not None for section in sections):
+        header = text_of(writer.header(apart=False))
+    return page(title, read_summary(explainer, cfs, wording), sections, header)
 
 
 def _has_plane(explainer: Explainer, cf: Counterfactual) -> bool:

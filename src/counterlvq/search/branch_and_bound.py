@@ -24,6 +24,7 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.finite_algebra import eigenvectors, least_squares
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import (
     BROKEN_RIVAL,
     DIVING,
@@ -45,6 +46,7 @@ from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers.ccp import Descent, Frames
 from counterlvq.solvers.ccp_round import Scores
 from counterlvq.solvers.semidefinite import Relaxed, relax
+from counterlvq.solvers.separable import is_separable, relax_separable
 from counterlvq.solvers.solution import Outcome
 from counterlvq.visible import shown_text
 
@@ -264,8 +266,19 @@ class Branching:
         """Whether time is up, or will be long before another relaxation could be stated."""
         if not isinstance(self.question.cells, LocalCells):
             return self.context.out_of_time()
-        pairs = 0.5 * self.question.x.size * (self.question.x.size + 1)
-        return self.context.seconds_left() < _SECONDS * pairs**3
+        seconds = 0.0 if self.is_separable else _SECONDS * self._pairs**3
+        return self.context.seconds_left() <= seconds
+
+    @property
+    def _pairs(self) -> float:
+        """Products of two features, with which the time that a relaxation takes grows."""
+        return 0.5 * self.question.x.size * (self.question.x.size + 1)
+
+    @cached_property
+    def is_separable(self) -> bool:
+        """Whether relaxations need no products of two features, in any cell."""
+        problems = (self.question.problem(int(i)) for i in self.question.cells.targets)
+        return all(is_separable(problem) for problem in problems)
 
     def _has_to_check(self) -> bool:
         """Whether checking the proof would take longer than a limit may be exceeded by."""
@@ -346,7 +359,8 @@ class Branching:
         """
         while True:
             some = problem.only(node.rivals)
-            relaxed = relax(some, box, cap, self._tolerance, self.context.seconds_left())
+            solve = relax_separable if is_separable(some) else relax
+            relaxed = solve(some, box, cap, self._tolerance, self.context.seconds_left())
             prices, miss = relaxed.prices, relaxed.miss
             if not relaxed.is_usable:
                 return Relaxed.failed(problem, box)

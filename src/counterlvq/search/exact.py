@@ -21,7 +21,13 @@ from counterlvq.certificates.cellwise import CellCertificate, Exclusion, Singles
 from counterlvq.certificates.duality import Grounds, Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import CLOSED_GAP, FINER_MARGIN, MOST_BLURS, SHARE_OF_LEAD
+from counterlvq.numeric.tolerances import (
+    CLOSED_GAP,
+    FINER_MARGIN,
+    MOST_BLURS,
+    SHARE_OF_LEAD,
+    UNSEEN_SHARE,
+)
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
@@ -237,7 +243,13 @@ class Search:
         cells = self.question.cells
         behind = float(np.max(-program.b[: cells.rivals.size], initial=0.0))
         least = cells.rounding_margin(self.question.x, prototype)
-        return default_margin(behind, least)
+        margin = default_margin(behind, least)
+        if margin <= UNSEEN_SHARE * behind:
+            return margin
+        # Distances are large beside their differences: what they share is no reason for a margin.
+        finest = max(SHARE_OF_LEAD * behind, cells.lead_rounding(self.question.x, prototype))
+        # Without any, a cell that only ties are in would not be empty.
+        return min(margin, finest) if finest > 0.0 else margin
 
     def _attempt(self, prototype: int, program: Program, margin: float) -> Proof | None:
         """Solve with a margin; None if the solution cannot be made to hold."""

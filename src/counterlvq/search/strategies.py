@@ -41,7 +41,7 @@ __all__ = ["BranchAndBound", "Exact", "Strategy", "conflict", "room_under"]
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_PREPARED = 1 << 28
 # Relaxations that "auto" spends on one answer of up to ten features, and on any answer: the
-# time of a relaxation grows with the third power of the features.
+# time of a relaxation grows with the third power of the features, unless no two of them meet.
 _BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
 # Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
 # real tables need, but conditions that no whole numbers meet could go on for ever.
@@ -313,10 +313,11 @@ class BranchAndBound:
             if find is not None:
                 return find
         gap = self.gap if self._is_local else 0.5 * EXACT_GAP
-        budget = budget_for(question.x.size) if self._is_local else _GRID_BUDGET
-        most = None if self.method is Method.GLOBAL else budget
         frames = self.prepared(context.target_mask).frames
-        run = self._branching(question, context, gap, most, report, frames)
+        run = self._branching(question, context, gap, None, report, frames)
+        if self.method is not Method.GLOBAL:
+            width = 1 if run.is_separable else question.x.size
+            run.most_nodes = budget_for(width) if self._is_local else _GRID_BUDGET
         return run.run_local() if self._is_local and self.method is Method.CCP else run.run()
 
     @property

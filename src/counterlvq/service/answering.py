@@ -91,7 +91,7 @@ class Answering:
         explainer = self._explainer(question)
         target = target_for(self.model, request.get("target"))
         answers = self._answered(explainer, rows, target, request.get("bad_rows", "raise"))
-        writer = Writer(explainer, f"counterlvq {clvq.__version__}")
+        writer = Writer.of(explainer)
         told = [_told(explainer, writer, cf, request) for cf in answers]
         if request.get("alternatives"):
             # Each way is a search, and all of them share what is left of the time.
@@ -253,10 +253,8 @@ def _fields(
 
 def _certificate(writer: Writer, cf: clvq.Counterfactual) -> str | None:
     """Write the proof as a certificate file of two lines; None where there is no format for it."""
-    try:
-        return f"{text_of(writer.header(apart=False))}\n{text_of(writer.line(cf))}\n"
-    except clvq.NotSupportedError:
-        return None
+    line = writer.text(cf)
+    return None if line is None else f"{text_of(writer.header(apart=False))}\n{line}\n"
 
 
 def answered(answering: Answering, kind: str, request: Values, seconds: float) -> Values:

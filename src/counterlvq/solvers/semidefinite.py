@@ -30,7 +30,10 @@ from counterlvq.programs.proof_data import cost_limits
 from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
 
-__all__ = ["Relaxed", "relax"]
+__all__ = ["Reader", "Relaxed", "Rows", "StandardForm", "relax", "solved"]
+
+# Quadratic and linear terms, rows, their right-hand sides, and cones.
+StandardForm = tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]
 
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999
@@ -94,7 +97,7 @@ def _cone_rows(n: int) -> tuple[sparse.csc_matrix, Floats]:
 
 
 @dataclass
-class _Rows:
+class Rows:
     """Rows ``left @ (v, V, tops, products) <= right`` with the price of each in `delta`."""
 
     left: list[Floats]
@@ -116,16 +119,23 @@ def relax(
 ) -> Relaxed:
     """Solve the relaxation over one box; a bound loses about `tolerance`, as a share."""
     layout = _Layout.of(problem, box, cap)
-    form = layout.standard_form()
+    solution = solved(layout.standard_form(), tolerance, seconds)
+    return Relaxed.failed(problem, box) if solution is None else layout.relaxed(*solution)
+
+
+def solved(
+    form: StandardForm, tolerance: float, seconds: float
+) -> tuple[Outcome, Floats, Floats] | None:
+    """Outcome, point and multipliers of a cone program; None if nothing usable came back."""
     solution = run_guarded(*form, tolerance=tolerance, seconds=seconds, refined=False)
     if solution is None or (solution.outcome is Outcome.FAILED and not solution.out_of_time):
         solution = run_guarded(*form, tolerance=tolerance, seconds=seconds)
     if solution is None:
-        return Relaxed.failed(problem, box)
+        return None
     duals, point = solution.duals, solution.x
     if not (np.abs(duals) < _HUGE).all() or not (np.abs(point) < _HUGE).all():
-        return Relaxed.failed(problem, box)
-    return layout.relaxed(solution.outcome, point, duals)
+        return None
+    return solution.outcome, point, duals
 
 
 @final
@@ -192,9 +202,7 @@ class _Layout:
         spread = program.L[:, self.free] * self.half
         return float(self.w @ self.half + np.einsum("ij,ij->", spread, spread)) or 1.0
 
-    def standard_form(
-        self,
-    ) -> tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]:
+    def standard_form(self) -> StandardForm:
         """``min q'v`` with ``right - left v`` in a product of cones."""
         width, pairs = self._width, _pairs(self.n).row.size
         refuse_too_large(
@@ -329,9 +337,9 @@ class _Layout:
         return self._linear(program.E), program.e - program.E @ self.center
 
     @cached_property
-    def _rows(self) -> _Rows:
+    def _rows(self) -> Rows:
         program, forms = self.problem.convex, self.problem.forms
-        rows = _Rows([], [], [])
+        rows = Rows([], [], [])
         left, constant = self._quadratic(forms.Q, forms.q)
         rows.add(left, forms.r - constant)
         rows.add(self._linear(program.A), program.b - program.A @ self.center)
@@ -345,14 +353,14 @@ class _Layout:
         self._add_box_products(rows)
         return rows
 
-    def _add_tops(self, rows: _Rows) -> None:
+    def _add_tops(self, rows: Rows) -> None:
         tops, absolute = self._tops, self._absolute[0][self._tops]
         moves = self._linear(np.eye(self.box.lower.size)[self.free[tops]])
         start = self.center[self.free[tops]]
         rows.add(moves - absolute, -start)
         rows.add(-moves - absolute, start)
 
-    def _add_cost_products(self, rows: _Rows) -> None:
+    def _add_cost_products(self, rows: Rows) -> None:
         """``(cap - sum_l w_l |delta_l|) (|delta_j| - least) >= 0``."""
         pairs, unknown = _pairs(self.n), self._open
         product, constant = self._products
@@ -386,7 +394,7 @@ class _Layout:
         cut = self.half < _CUT * limits
         return np.flatnonzero(~pairs.diagonal & cut[pairs.row] & cut[pairs.column])
 
-    def _add_box_products(self, rows: _Rows) -> None:
+    def _add_box_products(self, rows: Rows) -> None:
         """``V_jj <= 1``, and ``(1 +- v_j) (1 +- v_k) >= 0`` off the diagonal."""
         pairs = _pairs(self.n)
         on, off = np.flatnonzero(pairs.diagonal), self._paired
@@ -403,7 +411,7 @@ class _Layout:
     def relaxed(self, outcome: Outcome, x: Floats, duals: Floats) -> Relaxed:
         """Read multipliers, in the units of `delta`, and the point."""
         pairs, d, n = _pairs(self.n), self.box.lower.size, self.n
-        read = _Reader(duals, self._rows.unit, self.objective)
+        read = Reader(duals, self._rows.unit, self.objective)
         z = self.objective * duals[: self.problem.convex.e.size]
         read.at = z.size
         forms, y = read.next(), read.next()
@@ -446,7 +454,7 @@ class _Layout:
                     at += 1 + size
         return out
 
-    def _read_signs(self, read: _Reader) -> Floats:
+    def _read_signs(self, read: Reader) -> Floats:
         pairs, unknown, d = _pairs(self.n), self._open, self.box.lower.size
         signs = np.zeros((d, d))
         at = self.free[pairs.row[unknown]], self.free[pairs.column[unknown]]
@@ -459,7 +467,7 @@ _CORNERS = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
 
 
 @dataclass
-class _Reader:
+class Reader:
     """Reads multipliers in the order in which the rows were added."""
 
     duals: Floats
@@ -469,6 +477,7 @@ class _Reader:
     block: int = 0
 
     def next(self) -> Floats:
+        """Multipliers of the next rows that were added together."""
         unit = self.units[self.block]
         value = self.objective * self.duals[self.at : self.at + unit.size] / unit
         self.at, self.block = self.at + unit.size, self.block + 1

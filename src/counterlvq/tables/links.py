@@ -21,7 +21,7 @@ from counterlvq.numeric.tolerances import UNIT
 
 __all__ = ["NAMES", "Link"]
 
-_TINY, _HUGE = float(np.finfo(np.float64).tiny), 1e300
+_TINY, _FAR, _HUGE = float(np.finfo(np.float64).tiny), 1e100, 1e300
 # What each function is undone by, and where it is defined.
 _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], Callable[..., Any], float, float]] = {
     "log": (np.log, np.exp, _TINY, _HUGE),
@@ -30,13 +30,14 @@ _FUNCTIONS: Mapping[str, tuple[Callable[..., Any], Callable[..., Any], float, fl
     "log1p": (np.log1p, np.expm1, -1.0 + UNIT, _HUGE),
     "sqrt": (np.sqrt, np.square, 0.0, _HUGE),
     "cbrt": (np.cbrt, lambda u: u * u * u, -_HUGE, _HUGE),
-    "exp": (np.exp, np.log, -700.0, 700.0),
-    "expm1": (np.expm1, np.log1p, -36.0, 700.0),
+    "exp": (np.exp, np.log, -690.0, 690.0),
+    "expm1": (np.expm1, np.log1p, -36.0, 690.0),
     "arcsinh": (np.arcsinh, np.sinh, -_HUGE, _HUGE),
 }
 # Over which part of x slopes are taken.
 _PARTS = 1024.0
 _POWERS = ("box-cox", "yeo-johnson")
+_FLAT_BELOW = ("exp", "expm1")
 NAMES = tuple(_FUNCTIONS)
 
 
@@ -73,13 +74,16 @@ class Link:
     def domain(self) -> tuple[float, float]:
         """Smallest and largest x that are worked with."""
         if self.name == "box-cox":
-            return _TINY, 1e100
+            return 1.0 / _farthest(-self.power, 1.0 / _TINY), _farthest(self.power)
         if self.name == "yeo-johnson":
-            return -1e100, 1e100
+            return -_farthest(2.0 - self.power), _farthest(self.power)
         return _FUNCTIONS[self.name][2:]
 
     def takes(self, x: Floats) -> NDArray[np.bool_]:
-        """Whether the pipeline makes a finite number of each x.
+        """Whether each x is worked with: in the domain, where the pipeline has a finite number.
+
+        Below their domains `exp` and `expm1` are flat to the last digit, so that its end stands
+        for what is there.
 
         Examples
         --------
@@ -87,11 +91,12 @@ class Link:
         >>> Link("log").takes(np.array([0.0, 1.0]))
         array([False,  True])
         """
-        if self.name == "yeo-johnson":
-            return np.isfinite(x)
-        found = np.log if self.name == "box-cox" else _FUNCTIONS[self.name][0]
+        low, high = self.domain
+        if self.name in _FLAT_BELOW:
+            low = -np.inf
         with np.errstate(all="ignore"):
-            return np.isfinite(found(x))
+            inside = (x >= low) & (x <= high) & np.isfinite(x)
+            return np.asarray(inside & (np.abs(self.of(x)) <= _HUGE))
 
     @cached_property
     def image(self) -> tuple[float, float]:
@@ -139,7 +144,20 @@ class Link:
         """Name the scale."""
         if self.name in _FUNCTIONS:
             return f"{self.name}({column})"
-        return f"{self.name}({column}, {self.power:.4g})"
+        return f"{self.name}({column}, power {self.power:.4g})"
+
+    def domain_words(self, column: str) -> str:
+        """Say where the function is worked with."""
+        low, high = self.domain
+        return f"{self.words(column)} is worked with from {low!r} to {high!r}"
+
+
+def _farthest(power: float, most: float = _FAR) -> float:
+    """Return how far a power is worked with: to `most`, or to where it is nearly `_HUGE`."""
+    if power < UNIT:
+        return most
+    end = np.log(power * _HUGE / 16.0) / power
+    return float(np.exp(end)) if end < np.log(most) else most
 
 
 def _powered(logs: Floats, power: float) -> Floats:
