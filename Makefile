@@ -14,13 +14,14 @@ WEB := $(VENV)/.installed-web
 LOCK := requirements.lock
 LOCK_VENV := .venv-lock
 OLDEST_VENV := .venv-oldest
+ENGINES_VENV := .venv-engines
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo page test test-docs test-slow test-cpus test-browser test-oldest test-peers lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
+.PHONY: help demo page test test-docs test-slow test-cpus test-browser test-oldest test-peers test-engines lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +60,11 @@ PEERS ?=
 test-peers: $(DEV) ## Confirm answers in environments of other LVQ libraries, built on request
 	$(BIN)/python -m pytest -rPs tests/peers $(if $(PEERS),-k "$(PEERS)")
 
+# On Debian and its kin; elsewhere any Java that Spark takes will do.
+test-engines: $(ENGINES_VENV)/.installed ## Run the recipes for clusters on Spark, Ray and Dask, on this machine alone
+	@command -v java > /dev/null || apt-get install -y default-jre-headless
+	$(ENGINES_VENV)/bin/python -m pytest -n 0 tests/engines
+
 lint: $(DEV) ## Check style, format and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -83,6 +89,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.local
 	$(BIN)/python -m benchmarks.mixed
 	$(BIN)/python -m benchmarks.datasets
+	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.mixed_batches
 
 REPRODUCE ?=
@@ -137,7 +144,7 @@ lock: ## Resolve the newest versions on Python 3.11 and pin them
 	rm -rf $(LOCK_VENV)
 
 clean: ## Remove the environment, the caches and what was built
-	rm -rf $(VENV) $(LOCK_VENV) $(OLDEST_VENV) .venv-peers build docs/gallery dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) $(LOCK_VENV) $(OLDEST_VENV) $(ENGINES_VENV) .venv-peers build docs/gallery dist htmlcov .coverage .coverage.* .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(CREATED):
@@ -173,4 +180,12 @@ $(OLDEST_VENV)/.installed: pyproject.toml scripts/oldest.py
 	$(OLDEST_VENV)/bin/python scripts/oldest.py > $(OLDEST_VENV)/oldest.txt
 	@echo "Installing the lowest versions into $(OLDEST_VENV)/ ..."
 	$(OLDEST_VENV)/bin/python -m pip install --quiet -c $(OLDEST_VENV)/oldest.txt -e ".[dev]"
+	@touch $@
+
+# The package beside engines for clusters, which are no part of the development environment.
+$(ENGINES_VENV)/.installed: pyproject.toml $(LOCK) tests/engines/requirements.txt
+	rm -rf $(ENGINES_VENV)
+	$(PYTHON) -m venv $(ENGINES_VENV)
+	@echo "Installing counterlvq and engines for clusters into $(ENGINES_VENV)/ ..."
+	$(ENGINES_VENV)/bin/python -m pip install --quiet -c $(LOCK) -e ".[cli,dask]" -r tests/engines/requirements.txt
 	@touch $@

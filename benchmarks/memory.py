@@ -48,8 +48,8 @@ def _measure_here(n: int, jobs: int = 2) -> MemoryFigures:
     explainer.explain_batch(X[:1000], n_jobs=jobs)
     before = _resident()
     batch = explainer.explain_batch(X, n_jobs=jobs)
-    peak, output = _peak(), _bytes_of(batch, X)
-    return MemoryFigures(n, FEATURES, jobs, X.nbytes, output, max(0, peak - before - output))
+    most, output = peak(), _bytes_of(batch, X)
+    return MemoryFigures(n, FEATURES, jobs, X.nbytes, output, max(0, most - before - output))
 
 
 def _bytes_of(batch: clvq.CounterfactualBatch, X: np.ndarray) -> int:
@@ -66,13 +66,13 @@ def _resident() -> int:
     """Memory in use now, and the peak starts anew; elsewhere than on Linux the peak so far."""
     with contextlib.suppress(OSError):  # without it earlier peaks count, which only adds
         Path("/proc/self/clear_refs").write_text("5")
-    return _of_status("VmRSS") or _peak()
+    return _of_status("VmRSS") or peak()
 
 
-def _peak() -> int:
+def peak() -> int:
     """Largest memory in use so far. Linux hands `ru_maxrss` on to children, so it comes last."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return _of_status("VmHWM") or peak * (1 if sys.platform == "darwin" else 1024)
+    known = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return _of_status("VmHWM") or known * (1 if sys.platform == "darwin" else 1024)
 
 
 def _of_status(name: str) -> int | None:

@@ -6,10 +6,8 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).resolve().parent
+from tests.support.on_request import is_asked_for
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    start = config.invocation_params.dir
-    asked = [(start / argument.split("::")[0]).resolve() for argument in config.args]
-    return None if any(path.is_relative_to(HERE) for path in asked) else True
+    return None if is_asked_for(Path(__file__).resolve().parent, config) else True

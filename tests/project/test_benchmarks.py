@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import json
 import math
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 import counterlvq as clvq
-from benchmarks import coldstart, compare, figures, growth, memory, neighbours
+from benchmarks import coldstart, compare, datasets, figures, growth, memory, neighbours, workers
 from benchmarks.baselines import blackbox, paper
 from benchmarks.baselines.cells import cells_of
 from benchmarks.baselines.warm import WarmDaqp, WarmHighs, WarmSolvers
@@ -199,8 +202,20 @@ def test_durations_read_well(seconds, words):
 
 
 def test_datasets_are_measured(capsys: pytest.CaptureFixture[str]) -> None:
-    from benchmarks import datasets
-
     assert datasets.main(["--quick"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith("| 2,000 | ")
+    text = capsys.readouterr().out
+    assert "\n| 2,000 | " in text
+    assert "By the rates of 2,000 rows, a billion rows take" in text
+
+
+def test_files_are_shared_among_workers_and_gains_are_told(tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    for k in range(3):
+        datasets.write_source(tmp_path / "source" / f"{k}.parquet", 50)
+    with ThreadPoolExecutor(2) as pool:
+        workers.share_files(pool, tmp_path / "source", tmp_path / "answers")
+    assert pq.read_table(tmp_path / "answers").num_rows == 150
+    for two, verdict in ((2.0, "reached, with 1.50"), (2.5, "not reached, with 1.20")):
+        gains = [workers.Gain("Dask", 3.0, two), workers.Gain("plain processes", 3.0, 2.0)]
+        text = workers.markdown(figures.environment(), 150, 1, gains)
+        assert f": {verdict}, beside 1.50 of plain processes" in text

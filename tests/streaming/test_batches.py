@@ -311,6 +311,15 @@ def test_nothing_in_gives_nothing_out(batches: list[Any]) -> None:
     assert "cost" in told.schema.names
 
 
+def test_partition_without_batches_may_be_asked_for_columns() -> None:
+    """Nobody says of it which columns it would have."""
+    told = answered(plain_explainer(), [], "wish", columns=["id", "u"])
+    assert told.num_rows == 0
+    assert told.schema.names[:3] == ["id", "u", "u_after"]
+    with pytest.raises(clvq.InvalidInputError, match=r"columns is 'id'; expected a list"):
+        answered(plain_explainer(), [], "c", columns="id")
+
+
 def test_columns_to_give_back_can_be_chosen() -> None:
     told = answered(mixed_explainer(), [mixed_batch(2)], "yes", columns=["id"], prefix="cf_")
     names = told.schema.names

@@ -167,7 +167,8 @@ class _Checked:
         if "apart" in model:
             model = json.loads(apart or b"")["model"]
         try:
-            return cls(header, view_of(model, stated["question"]))
+            with np.errstate(all="ignore"):
+                return cls(header, view_of(model, stated["question"]))
         except (CounterlvqError, MemoryError):
             return cls(header, None)
 
@@ -180,10 +181,15 @@ class _Checked:
             paid = asked.check_answer(answer["row"], answer["cost"])
         bound = 0.0
         if not asked.is_told:
-            asked.aim(self._sums(line), answer["lower_bound"] or 0)
             cap = np.inf if paid is None else answer["cost"]
-            found = asked.least(line["proof"], cap, answer["status"] == "infeasible")
-            bound = _float(min(found, cap))
+            try:
+                # Numbers of strangers may leave the range of floats, which then show nothing.
+                with np.errstate(over="raise", invalid="raise", divide="raise"):
+                    asked.aim(self._sums(line), answer["lower_bound"] or 0)
+                    found = asked.least(line["proof"], cap, answer["status"] == "infeasible")
+                bound = _float(min(found, cap))
+            except FloatingPointError:
+                bound = 0.0
         if asked.is_told or not self._is_enough(answer, paid, bound):
             bound = _float(self.header.check(exact).bound)
         cost = np.inf if paid is None else float(paid[0])
@@ -196,7 +202,7 @@ class _Checked:
         """Whether a bound shows what a line claims, without any allowance."""
         if answer["status"] == "infeasible":
             return bound == np.inf
-        if answer["lower_bound"] > bound:
+        if not answer["lower_bound"] <= bound:
             return False
         if answer["status"] != "optimal" or paid is None:
             return True

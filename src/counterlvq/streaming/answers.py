@@ -15,7 +15,7 @@ from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.batch.threads import workers
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, told
+from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.prepared import Prepared
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.columns import AnswerColumn, label_array
@@ -289,7 +289,7 @@ def answer_batches(
     first: list[Any] = []
     if known is None:
         first = [*islice(ahead, 1)]
-        known = first[0].schema if first else _features_alone(explainer)
+        known = first[0].schema if first else _schema_of_nothing(explainer, target, columns)
     question = BatchQuestion.of(
         explainer,
         known,
@@ -317,10 +317,17 @@ def _checked(batches: Iterable[Any]) -> Iterable[Any]:
         yield batch
 
 
-def _features_alone(explainer: Explains) -> Any:
-    """Make the schema of a table of which nothing is known but that it has no rows."""
+def _schema_of_nothing(explainer: Explains, target: Any, columns: Sequence[str] | None) -> Any:
+    """Make the schema of a table of which nothing is known but that it has no rows.
+
+    Engines hand out such partitions too. Columns that are asked for are taken to be there.
+    """
     pa = arrow()
-    return pa.schema([(f.name, AnswerColumn.of(f, None).type) for f in explainer.features])
+    types = {f.name: AnswerColumn.of(f, None).type for f in explainer.features}
+    labels = [plain(label) for label in explainer.model.classes]
+    asked = [target] if isinstance(target, str) and target not in labels else []
+    asked += [] if columns is None or isinstance(columns, str) else columns
+    return pa.schema({**dict.fromkeys(asked, pa.null()), **types})
 
 
 def _as_stated(batch: Any, schema: Any) -> Any:
