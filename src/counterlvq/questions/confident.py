@@ -92,7 +92,12 @@ def parts_of(
         least, most = confidence.leads(model, int(i), rivals)
         part = shifted(model, int(i), rivals, most if is_strict else least)
         source = replace(
-            asked._source, model=part, says=None, rounding=None, responds=None, with_gaps=None,
+            asked._source,
+            model=part,
+            says=None,
+            rounding=None,
+            responds=None,
+            with_gaps=None,
             behind=None,
         )
         out.append(Part(asked.asking_for(confidence=None, model=part, _source=source), label))
