@@ -212,6 +212,15 @@ def test_damaged_parquet_is_refused_or_gives_all_rows(tmp_path: Path) -> None:
             assert explained(source, tmp_path / "out").rows == 16
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes there")
+def test_names_that_arrow_cannot_open_are_told(tmp_path: Path) -> None:
+    whole = parquet(tmp_path / "t.parquet")
+    strange = tmp_path / os.fsdecode(b"\xff.parquet")
+    strange.write_bytes(whole)
+    with pytest.raises(clvq.InvalidInputError, match=r"a name that is no UTF-8.* make a link"):
+        explained(strange, tmp_path / "out")
+
+
 def test_damaged_pages_are_told_with_their_place(tmp_path: Path) -> None:
     table = pa.table({"x": [float(k) for k in range(99)], "y": [2.0] * 99})
     pq.write_table(table, tmp_path / "t.parquet", compression="snappy", use_dictionary=False)

@@ -111,7 +111,7 @@ class ParquetSource(Source):
     def of(cls, root: Path, paths: Sequence[str], max_bytes: int | None = None) -> ParquetSource:
         """Read the footers, and nothing else; text that is stored once is measured."""
         parquet, datasets = arrow_part("parquet"), arrow_part("dataset")
-        full = [(root / path).as_posix() for path in paths]
+        full = [_encodable(root / path) for path in paths]
         files, counts = list[SourceFile](), list[tuple[int, ...]]()
         for path in paths:
             with foreign_errors(told(path), "Parquet", _WHOLE):
@@ -199,6 +199,19 @@ class ParquetSource(Source):
 def named(file: int, begin: int) -> str:
     """Name a part by the file and the row group, or the piece, that it begins with."""
     return f"part-{file:05d}-{begin:05d}.parquet"
+
+
+def _encodable(place: Path) -> str:
+    """Refuse names that Arrow cannot open."""
+    name = place.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        raise InvalidInputError(
+            f"{told(name)} has a name that is no UTF-8, which Arrow cannot open as Parquet; "
+            f"expected one that is. Rename the file or its folder, or make a link to it."
+        ) from None
+    return name
 
 
 def _refuse_large(place: Path, path: str, max_bytes: int | None) -> None:
