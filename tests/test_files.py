@@ -46,6 +46,12 @@ def test_failure_leaves_the_old_file(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["old.txt"]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="has no disk that is always full")
+def test_full_disk_is_told_with_the_name_of_the_file() -> None:
+    with pytest.raises(OSError, match="/dev/full"), whole_file("/dev/full") as file:
+        file.write(b"one")
+
+
 @pytest.mark.parametrize("sign", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_killed_writer_leaves_the_old_file(tmp_path: Path, sign: signal.Signals) -> None:
     path = tmp_path / "old.txt"

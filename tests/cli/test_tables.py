@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import random
 import sys
 import time
@@ -20,7 +21,7 @@ import counterlvq as clvq
 from counterlvq.cli.tables import Reading, needed, table_from
 from counterlvq.files.csv_lines import first_lines
 from tests.support.quick import some
-from tests.support.shell import counterlvq, one_line
+from tests.support.shell import counterlvq, one_line, started
 
 
 def read(content: bytes, **how: Any) -> pd.DataFrame:
@@ -260,6 +261,30 @@ def test_hints_name_what_can_be_installed(library: str, monkeypatch: pytest.Monk
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(clvq.NotSupportedError, match=f"install it with pip install {library}.$"):
         needed(library)
+
+
+def test_libraries_that_cannot_be_loaded_are_not_called_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(_: str) -> None:
+        raise ImportError("failed to map segment from shared object")
+
+    monkeypatch.setattr("counterlvq.cli.tables.import_module", refuse)
+    with pytest.raises(clvq.NotSupportedError, match=r"cannot be imported here \(failed to map"):
+        needed("pandas")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="sets a limit of the system")
+def test_too_few_open_files_are_told_in_words(tmp_path: Path) -> None:
+    import resource
+
+    with started(
+        "inspect", "m.clvq", cwd=tmp_path,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (6, 6)),
+    ) as command:  # fmt: skip
+        _, told = command.communicate()
+    assert command.returncode == 1
+    assert "Too many open files" in one_line(told)
 
 
 def test_missing_columns_speak_of_the_delimiter(tmp_path: Path) -> None:

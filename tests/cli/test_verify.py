@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate
 from counterlvq.cli.app import run
+from tests.support.shell import is_running, started
 
 
 @pytest.fixture
@@ -85,6 +90,27 @@ def test_checker_is_handed_out_and_runs(
         [sys.executable, "-I", "-S", str(alone), path], capture_output=True, check=False
     )
     assert done.returncode == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a stopped process ends so on Linux only")
+def test_checker_ends_with_the_command_that_is_killed(tmp_path: Path) -> None:
+    """Even one that is stopped, and so can look at nothing."""
+    path = tmp_path / "proofs.jsonl"
+    os.mkfifo(path)  # the checker waits here for somebody who writes
+    # Both ends are open as soon as the checker reads, which knows its parent by then.
+    with started("verify", "--exact", str(path), cwd=tmp_path) as command, open(path, "wb"):
+        place = Path(f"/proc/{command.pid}/task/{command.pid}/children")
+        (checker,) = map(int, place.read_text(encoding="utf-8").split())
+        os.kill(checker, signal.SIGSTOP)
+        command.kill()
+        until = time.monotonic() + 20
+        while is_running(checker) and time.monotonic() < until:
+            time.sleep(0.01)
+        try:
+            assert not is_running(checker)
+        finally:
+            with suppress(ProcessLookupError):
+                os.kill(checker, signal.SIGKILL)
 
 
 def test_proofs_for_vipr_are_written(files: tuple[str, str], tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.numeric.worker_processes import ask_in_processes
 from tests.support.quick import some
+from tests.support.shell import is_running
 
 # Workers cannot import this file, as they cannot import a user's script.
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -51,14 +52,6 @@ def children() -> set[int]:
             if int(told[1]) == os.getpid() and told[0] != "Z":
                 found.add(int(place.name))
     return found
-
-
-def is_running(pid: int) -> bool:
-    try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except OSError:
-        return False
-    return state != "Z"
 
 
 # --- what comes back ----------------------------------------------------------------------------

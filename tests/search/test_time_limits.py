@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -215,3 +216,12 @@ def test_time_that_is_over_leaves_no_claim() -> None:
         known, cf = free.explain(x), hurried.explain(x)
         assert cf.status is not clvq.Status.INFEASIBLE
         assert cf.lower_bound <= known.cost
+
+
+def test_limits_beyond_what_clocks_hold_are_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    failed = list[object]()
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"])
+    told = clvq.Explainer(model, time_limit=1e308).explain([1.0, 0.0], "yes")
+    assert told.status == clvq.Status.OPTIMAL
+    assert not failed

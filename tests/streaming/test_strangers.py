@@ -18,6 +18,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.streaming import csv_cuts
 from counterlvq.streaming.csv_cuts import cuts_of, header_of
+from counterlvq.streaming.listing import listed_files
 
 PART = "part-00000-00001.parquet"
 MODEL = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], feature_names=["x", "y"])
@@ -102,6 +103,42 @@ def test_records_without_an_end_are_refused(
         explained(tmp_path / "t.csv", tmp_path / "out")
 
 
+@pytest.mark.parametrize("sign", ["\t", " ", ","])
+@pytest.mark.parametrize("rows", [1, 2, 100])
+def test_rows_of_gaps_are_rows(tmp_path: Path, sign: str, rows: int) -> None:
+    """Also where a part has no others, and the sign between cells is a blank."""
+    lines = ["x,y", "1,2", "3,4", ",", ",", "5,6", ",", ","]
+    (tmp_path / "t.csv").write_text("\n".join(lines).replace(",", sign) + "\n\n")
+    told = explained(tmp_path / "t.csv", tmp_path / "out", delimiter=sign, part_rows=rows)
+    assert told.statuses == {"invalid": 4, "optimal": 3}
+    (tmp_path / "t.csv").write_text("\n,\n1,2\n".replace(",", sign))
+    with pytest.raises(clvq.InvalidInputError, match=r"^'t.csv': "):
+        explained(tmp_path / "t.csv", tmp_path / "blank", delimiter=sign)
+
+
+@pytest.mark.parametrize(
+    ("text", "begin"),
+    [
+        ('x,y\n1,"2\n3,4\n5,6\n', 4),
+        ('x,y\n1,2\n3,"', 8),
+        ('x,y\n1,2\n3,"4""\n5,6\n', 8),
+        ('x,"y\n1,2\n3,4\n', 0),
+    ],
+)
+def test_quotes_that_nothing_closes_swallow_no_lines(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, begin: int
+) -> None:
+    words = rf"ends between quotes.* at byte {begin},"
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(clvq.InvalidInputError, match=words):
+        explained(tmp_path / "t.csv", tmp_path / "out")
+    if begin:
+        monkeypatch.setattr(csv_cuts, "header_of", lambda *_: (b"", b"", 4))
+        monkeypatch.setattr(csv_cuts, "_CHUNK", 1)
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            cuts_of(tmp_path / "t.csv", ",", 2)
+
+
 # --- cells and files ------------------------------------------------------------------------------
 
 
@@ -175,6 +212,15 @@ def test_damaged_parquet_is_refused_or_gives_all_rows(tmp_path: Path) -> None:
             assert explained(source, tmp_path / "out").rows == 16
 
 
+@pytest.mark.skipif(os.name != "posix", reason="names are bytes there")
+def test_names_that_arrow_cannot_open_are_told(tmp_path: Path) -> None:
+    whole = parquet(tmp_path / "t.parquet")
+    strange = tmp_path / os.fsdecode(b"\xff.parquet")
+    strange.write_bytes(whole)
+    with pytest.raises(clvq.InvalidInputError, match=r"a name that is no UTF-8.* make a link"):
+        explained(strange, tmp_path / "out")
+
+
 def test_damaged_pages_are_told_with_their_place(tmp_path: Path) -> None:
     table = pa.table({"x": [float(k) for k in range(99)], "y": [2.0] * 99})
     pq.write_table(table, tmp_path / "t.parquet", compression="snappy", use_dictionary=False)
@@ -184,7 +230,87 @@ def test_damaged_pages_are_told_with_their_place(tmp_path: Path) -> None:
         explained(tmp_path / "t.parquet", tmp_path / "out")
 
 
-# --- folders --------------------------------------------------------------------------------------
+# --- folders of tables ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> Path:
+    """A folder of tables with one file of two rows, and another one beside it."""
+    for name in ("in", "beside"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / f"{name}.csv").write_text("x,y\n1,2\n3,4\n")
+    return tmp_path / "in"
+
+
+def test_links_are_followed_and_repeat_no_row(tables: Path) -> None:
+    """Whether they lead elsewhere, to each other, back, or to what is read anyhow."""
+    (tables / "sub").mkdir()
+    (tables / "sub" / "s.csv").write_text("x,y\n5,6\n")
+    beside = tables.parent / "beside"
+    links = {
+        "away": beside, "again": beside, "latest": tables / "sub", "same.csv": tables / "in.csv",
+        "loop": tables, "sub/up": tables.parent, "b.csv": beside / "other.csv",
+    }  # fmt: skip
+    (beside / "other.csv").write_text("x,y\n7,8\n")
+    (beside / "back").symlink_to(tables / "sub")
+    for name, target in links.items():
+        (tables / name).symlink_to(target)
+    listing = listed_files(tables)
+    assert listing.paths == ("again/beside.csv", "again/other.csv", "in.csv", "sub/s.csv")
+    assert dict(listing.left_out) == {
+        "again/back": "it leads to 'sub', which is read",
+        "away": "it leads to 'again', which is read",
+        "b.csv": "it leads to 'again/other.csv', which is read",
+        "latest": "it leads to 'sub', which is read",
+        "loop": "it leads back to a folder that it lies in",
+        "same.csv": "it leads to 'in.csv', which is read",
+        "sub/up": "it leads back to a folder that it lies in",
+    }
+    with pytest.raises(clvq.InvalidInputError, match="lies in the source"):
+        explained(tables, tables / "again" / "out")
+
+
+def test_what_is_left_out_is_told_with_the_reason(tables: Path, tmp_path: Path) -> None:
+    for name in ("a.csv.gz", "b.tsv", "c.txt", "_d.csv", "_SUCCESS", ".e"):
+        (tables / name).write_text("x\ty\n1\t1\n")
+    (tables / "_f").mkdir()
+    (tables / "dangling.txt").symlink_to("nowhere")
+    told = explained(tables, tmp_path / "out")
+    names = [path for path, _ in told.left_out]
+    assert names == ["_d.csv", "_f", "a.csv.gz", "b.tsv", "c.txt", "dangling.txt"]
+    assert str(told) == (
+        "2 rows in 1 parts: 2 optimal; left out: '_d.csv', '_f' (its name begins with a dot or an "
+        "underscore), 'a.csv.gz', 'b.tsv', 'c.txt', 'dangling.txt' (it ends in neither .parquet "
+        "nor .csv)"
+    )
+    manifest = json.loads((tmp_path / "out" / "_manifest.json").read_text())
+    assert [place["path"] for place in manifest["left_out"]] == names
+    (tables / "in.csv").unlink()
+    with pytest.raises(clvq.InvalidInputError, match=r"no file of Parquet or CSV; left out: '_d"):
+        explained(tables, tmp_path / "none")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="has pipes without names only")
+def test_what_cannot_be_read_is_refused(tables: Path) -> None:
+    for name, make, words in [
+        ("a.csv", lambda path: path.symlink_to("nowhere.csv"), "leads nowhere"),
+        ("folder", lambda path: path.symlink_to("nowhere"), "leads nowhere"),
+        ("b.parquet", os.mkfifo, "is no file"),
+    ]:
+        make(tables / name)
+        with pytest.raises(clvq.InvalidInputError, match=rf"'{name}' in .*{words}"):
+            listed_files(tables)
+        (tables / name).unlink()
+    os.mkfifo(tables / "pipe")
+    with pytest.raises(clvq.InvalidInputError, match="pipe', which is neither"):
+        listed_files(tables / "pipe")
+    (tables / "c=1").mkdir()
+    (tables / "c=2").symlink_to("c=1")
+    with pytest.raises(clvq.InvalidInputError, match=r"leads to 'c=1', under other values"):
+        listed_files(tables)
+
+
+# --- folders of answers ---------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -86,6 +86,15 @@ def started(*words: str, cwd: Path, **options: Any) -> subprocess.Popen[bytes]:
     )
 
 
+def is_running(pid: int) -> bool:
+    """Whether a process has not ended; it may be stopped."""
+    try:
+        told = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8")
+    except OSError:
+        return False
+    return told.rpartition(")")[2].split()[0] != "Z"
+
+
 def one_line(output: bytes | str) -> str:
     """The single line of an error, and nothing else."""
     text = output if isinstance(output, str) else output.decode()

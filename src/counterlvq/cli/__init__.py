@@ -28,6 +28,8 @@ def main() -> None:
             "counterlvq: error: the command line needs click, which is not installed; install it "
             "and what else it uses with pip install click pandas pyarrow tqdm."
         )
+    except (ImportError, OSError) as error:  # too few files may be open, or too little memory
+        sys.exit(f"counterlvq: error: the command cannot be loaded: {error}")
     code = run(sys.argv[1:])
     ENDING.work_is_over()
     sys.exit(code)

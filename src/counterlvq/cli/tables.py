@@ -61,11 +61,16 @@ def needed(library: str) -> Any:
     """Import what only the command line needs, or say how to get it."""
     try:
         return import_module(library)
-    except ImportError:
+    except ModuleNotFoundError:
         raise clvq.NotSupportedError(
             f"tables at the command line need {library}, which is not installed; install it with "
             f"pip install {library}."
         ) from None
+    except ImportError as error:
+        raise clvq.NotSupportedError(
+            f"tables at the command line need {library}, which cannot be imported here ({error}); "
+            f"look whether there is enough memory, or install it again."
+        ) from error
 
 
 def table_from(whole: bytes, name: str, how: Reading) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import stat
@@ -18,6 +19,7 @@ __all__ = [
     "abandon",
     "allowed_bytes",
     "is_wide",
+    "naming_full_disks",
     "placed",
     "read_at_most",
     "read_within",
@@ -29,6 +31,8 @@ __all__ = [
 _unfinished: dict[str, bool] = {}
 # Set as soon as one has been put in its place.
 _placed = threading.Event()
+# What writing may end with, of which the system does not say where.
+_FULL = (errno.ENOSPC, errno.EFBIG, errno.EDQUOT)
 
 
 @contextmanager
@@ -55,7 +59,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """
     mode = _mode_of(path)
     if mode is not None and not stat.S_ISREG(mode):
-        with open(path, "wb") as file:
+        with naming_full_disks(path), open(path, "wb") as file:
             yield file
         return
     target = os.path.realpath(path)  # a link stays one, and what it points to is replaced
@@ -65,7 +69,7 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     part = os.path.join(folder, f".{begin}.{secrets.token_hex(8)}.part")
     _unfinished[part] = False
     try:
-        with open(part, "xb") as file:
+        with naming_full_disks(path), open(part, "xb") as file:
             _unfinished[part] = True
             if mode is not None:
                 os.chmod(part, stat.S_IMODE(mode))
@@ -80,6 +84,26 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     finally:
         _unfinished.pop(part, None)
     sync_folder(folder)
+
+
+@contextmanager
+def naming_full_disks(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Say of a disk that is full which file was to be written; systems do not.
+
+    Examples
+    --------
+    >>> with naming_full_disks("answers.csv"):
+    ...     raise OSError(errno.ENOSPC, "No space left on device")
+    Traceback (most recent call last):
+    ...
+    OSError: [Errno 28] No space left on device: 'answers.csv'
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL and error.filename is None:
+            error.filename = os.fspath(path)
+        raise
 
 
 def placed() -> bool:

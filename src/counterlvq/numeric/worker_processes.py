@@ -16,7 +16,6 @@ it also asks to be ended then, because a running cone program lets no Python cod
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import io
 import json
 import os
@@ -33,6 +32,7 @@ from threading import Lock, Thread
 from typing import IO, Any, NamedTuple, final
 
 from counterlvq.errors import NotSupportedError, WorkerLostError
+from counterlvq.numeric.parents import end_with
 
 __all__ = ["ask_in_processes", "serve"]
 
@@ -47,8 +47,6 @@ _SIZE = 8  # bytes that say how long a message is
 _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")
 _GRACE = 5.0  # seconds for a worker to leave by itself, when all is done
 _MOMENT = 0.2  # seconds in which whatever ended one worker may end others
-_LOOK = 1.0  # seconds between two looks at the parent
-_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux
 
 _ANSWER, _ERROR, _UNREAD = b"a", b"e", b"u"
 
@@ -277,8 +275,8 @@ def _way_out(code: int | None) -> str:
 def serve() -> None:
     """Answer one number after another, until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks ends this process
-    parent = os.getppid()
-    _end_with_parent()
+    # Not only when the input ends: a process forked from the parent may keep that open.
+    end_with(os.getppid())
     # What the user's model prints does not get in between: it goes to standard error.
     into, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -289,7 +287,6 @@ def serve() -> None:
         os.dup2(nowhere, 1)
     asked = SimpleQueue[bytes]()
     Thread(target=_listen, args=(into, asked), daemon=True).start()
-    Thread(target=_watch, args=(parent,), daemon=True).start()
     task = asked.get()
     try:
         ask = _unpacked(task)
@@ -321,20 +318,6 @@ def _listen(into: IO[bytes], asked: SimpleQueue[bytes]) -> None:
             asked.put(_receive(into))
     except (EOFError, OSError):
         os._exit(0)
-
-
-def _watch(parent: int) -> None:
-    """Leave when the parent has ended: a process forked from it may keep the input open."""
-    while os.getppid() == parent:
-        time.sleep(_LOOK)
-    os._exit(1)
-
-
-def _end_with_parent() -> None:
-    """Let the system end this process with the thread that started it, where it can."""
-    if sys.platform == "linux":
-        with contextlib.suppress(OSError, AttributeError):  # then the other ways have to do
-            ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
 
 
 # --- between the two ------------------------------------------------------------------------------

@@ -23,11 +23,16 @@ def arrow_part(name: str) -> Any:
     """Import a module of pyarrow, such as ``parquet``, or say how to get it."""
     try:
         return import_module(f"pyarrow.{name}" if name else "pyarrow")
-    except ImportError:
+    except ModuleNotFoundError:
         raise NotSupportedError(
             "record batches and datasets need pyarrow, which is not installed; install it with "
             "pip install pyarrow."
         ) from None
+    except ImportError as error:
+        raise NotSupportedError(
+            f"record batches and datasets need pyarrow, which cannot be imported here ({error}); "
+            f"look whether there is enough memory, or install it again."
+        ) from error
 
 
 @contextmanager

@@ -24,6 +24,7 @@ _CHUNK = 8 << 20
 _MOST_BYTES = 64 << 20
 _MARK = b"\xef\xbb\xbf"
 _FEED, _RETURN, _QUOTE = b'\n\r"'
+_BLANK = b" \t\r\n\v\f"
 
 
 class Cut(NamedTuple):
@@ -40,9 +41,12 @@ def header_of(path: Path, delimiter: str) -> tuple[bytes, bytes, int]:
         first = file.read(_CHUNK)
         is_all = not file.read(1)
     at = len(_MARK) if first.startswith(_MARK) else 0
-    starts = _Records(delimiter).starts(first[at:]) + at
+    records, blank = _Records(delimiter), _BLANK.replace(delimiter.encode(), b"")
+    starts = records.starts(first[at:]) + at
     for end in [*starts.tolist(), *([len(first)] if is_all else [])]:
-        if first[at:end].strip():
+        if first[at:end].strip(blank):
+            if end == len(first):
+                _refuse_open(path, records, at)
             return first[at:end], first, end
         at = end
     if not is_all:
@@ -74,6 +78,7 @@ def cuts_of(path: Path, delimiter: str, part_rows: int) -> tuple[tuple[Cut, ...]
                     cuts.append(Cut(begin, last, rows))
                     begin, rows = last, 0
                 starts = starts[taken:]
+    _refuse_open(path, records, last)
     if at > begin or not cuts:
         cuts.append(Cut(begin, at, rows + (at > last)))
     return tuple(cuts), known.hexdigest()
@@ -91,6 +96,16 @@ def _refuse_long(path: Path, ends: NDArray[np.int64]) -> None:
         )
 
 
+def _refuse_open(path: Path, records: _Records, begin: int) -> None:
+    """Refuse a file whose last record has no end, and may hold many lines for that."""
+    if records.is_open:
+        raise InvalidInputError(
+            f"{told(path.name)} ends between quotes; expected each quote that opens a cell to be "
+            f"closed. Look for one in the line that begins at byte {begin:,}, or for lines that "
+            f"are missing at the end."
+        )
+
+
 class _Records:
     """Finds where records begin, chunk by chunk; the first one begins with the first byte."""
 
@@ -100,6 +115,11 @@ class _Records:
         self._before = _FEED  # the byte before a chunk
         self._is_first = True
         self._is_quoted = self._has_closed = False  # whether that byte is in quotes, or closes some
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a cell has been opened by a quote, and not been closed."""
+        return self._is_quoted
 
     def starts(self, chunk: bytes) -> NDArray[np.int64]:
         """Return where records begin within a chunk, behind the end of another one."""

@@ -17,7 +17,8 @@ from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
 from counterlvq.streaming.folder import AnswerFolder, counts_of
 from counterlvq.streaming.identity import digest, model_digest, question_digest
-from counterlvq.streaming.sources import ParquetSource, Part, Source, listed_files
+from counterlvq.streaming.listing import LeftOut, Listing, listed_files, told_of
+from counterlvq.streaming.sources import ParquetSource, Part, Source
 from counterlvq.types import Status
 
 __all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "opened"]
@@ -46,6 +47,8 @@ class DatasetSummary:
         How many parts there are.
     resumed : int
         How many of the parts were finished before.
+    left_out : tuple of (path, why)
+        Files and folders of the source that were not read, and the reason for each.
 
     Examples
     --------
@@ -58,11 +61,13 @@ class DatasetSummary:
     statuses: dict[str, int]
     parts: int
     resumed: int = 0
+    left_out: tuple[LeftOut, ...] = ()
 
     def __str__(self) -> str:
         ends = ", ".join(f"{count:,} {status}" for status, count in self.statuses.items())
         again = f", {self.resumed:,} of them from before" if self.resumed else ""
-        return f"{self.rows:,} rows in {self.parts:,} parts{again}: {ends or 'none'}"
+        head = f"{self.rows:,} rows in {self.parts:,} parts{again}: {ends or 'none'}"
+        return head + told_of(self.left_out)
 
 
 @final
@@ -75,6 +80,7 @@ class DatasetRun:
     folder: AnswerFolder
     parts: tuple[Part, ...]
     identity: dict[str, Any]
+    left_out: tuple[LeftOut, ...] = ()
 
     def answer(self, part: Part, count: Callable[[int], object] | None = None) -> dict[str, int]:
         """Answer and write one part; returns how many rows have which status."""
@@ -111,6 +117,7 @@ class DatasetRun:
         """State what is asked, and how far it is."""
         return {
             **self.identity,
+            "left_out": [place._asdict() for place in self.left_out],
             "rows": _total(done),
             "statuses": _sums(done),
             "parts": [
@@ -149,9 +156,8 @@ class DatasetRun:
 
     def summary(self, done: dict[str, dict[str, int]], resumed: int) -> DatasetSummary:
         """Say how it went."""
-        return DatasetSummary(
-            str(self.folder.path), _total(done), _sums(done), len(self.parts), resumed
-        )
+        counts = (_total(done), _sums(done), len(self.parts), resumed)
+        return DatasetSummary(str(self.folder.path), *counts, self.left_out)
 
 
 def explain_dataset(
@@ -183,7 +189,7 @@ def explain_dataset(
     explainer : Explainer
     source : str or path
         A file of Parquet or CSV, or a folder of them, in which subfolders may hold values of
-        columns (``country=DE``).
+        columns (``country=DE``). Links are followed. What is left out is told with the reason.
     destination : str or path
         A new folder, an empty one, or one that the same run has begun.
     target, columns, prefix, on_bad_rows, n_jobs
@@ -268,7 +274,8 @@ def opened(
     if finite_scalar("part_rows", part_rows) < 1 or part_rows != int(part_rows):
         raise InvalidInputError(f"part_rows is {told(part_rows)}; expected a positive number.")
     folder = AnswerFolder(Path(destination))
-    found = _opened_source(explainer, source, target, part_rows, style, max_bytes)
+    listing = listed_files(source)
+    found = _opened_source(explainer, listing, target, part_rows, style, max_bytes)
     question = BatchQuestion.of(
         explainer,
         found.schema,
@@ -278,7 +285,7 @@ def opened(
         on_bad_rows=on_bad_rows,
         n_jobs=n_jobs,
     )
-    _refuse_inside(found.root, source, folder.path)
+    _refuse_inside(listing, folder.path)
     identity = {
         "format": _FORMAT,
         "version": __version__,
@@ -286,19 +293,20 @@ def opened(
         "question": digest((question_digest(question), part_rows)),
         "source": found.document(),
     }
-    return DatasetRun(question, found, folder, found.parts(part_rows), identity)
+    parts = found.parts(part_rows)
+    return DatasetRun(question, found, folder, parts, identity, listing.left_out)
 
 
 def _opened_source(
     explainer: Explains,
-    source: str | os.PathLike[str],
+    listing: Listing,
     target: Any,
     part_rows: int,
     style: CsvStyle,
     max_bytes: int | None,
 ) -> Source:
-    root, paths, is_csv = listed_files(source)
-    if not is_csv:
+    root, paths = listing.root, listing.paths
+    if not listing.is_csv:
         return ParquetSource.of(root, paths, max_bytes)
     labels = [str(label) for label in explainer.model.classes]
     wish = target if isinstance(target, str) and target not in labels else None
@@ -309,10 +317,10 @@ def _opened_source(
     return found.cut(part_rows)
 
 
-def _refuse_inside(root: Path, source: str | os.PathLike[str], folder: Path) -> None:
+def _refuse_inside(listing: Listing, folder: Path) -> None:
     """Refuse to write where the next run would read its own answers."""
-    is_folder = Path(source).is_dir()
-    if is_folder and folder.resolve().is_relative_to(root.resolve()):
+    place = folder.resolve()
+    if any(place.is_relative_to(real) for real in listing.folders):
         raise InvalidInputError(
             f"destination {told(str(folder))} lies in the source; expected a folder beside it."
         )

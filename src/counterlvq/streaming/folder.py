@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, final
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.files import read_at_most, sync_folder, whole_file
+from counterlvq.files import naming_full_disks, read_at_most, sync_folder, whole_file
 from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.places import FileBytes
 from counterlvq.numeric.arrays import told
@@ -185,7 +185,7 @@ class AnswerFolder:
         pending = self.path / f".{name}.{secrets.token_hex(8)}{_PENDING}"
         counts: dict[str, int] = {}
         try:
-            with open(pending, "x+b") as file:
+            with naming_full_disks(self.path / name), open(pending, "x+b") as file:
                 with parquet.ParquetWriter(file, schema) as writer:
                     for batch, found in batches:
                         writer.write_batch(batch)

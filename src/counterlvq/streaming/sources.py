@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, final
 
 from counterlvq.errors import InvalidInputError
-from counterlvq.files.kinds import PARQUET
 from counterlvq.files.parquet_room import refuse_large_parquet, table_room
 from counterlvq.files.parquet_sizes import sizes_of
 from counterlvq.files.places import FileBytes
@@ -29,14 +28,11 @@ __all__ = [
     "Part",
     "Source",
     "SourceFile",
-    "listed_files",
     "named",
 ]
 
 # Rows that are in memory at a time.
 BATCH_ROWS = 1 << 16
-_PARQUET = (".parquet", ".parq", ".pq")
-_CSV = (".csv",)
 # What allows a file to take more memory than its size does.
 RAISED_BY = "max_bytes (--max-memory)"
 _WHOLE = "a whole file. Write it again"
@@ -115,7 +111,7 @@ class ParquetSource(Source):
     def of(cls, root: Path, paths: Sequence[str], max_bytes: int | None = None) -> ParquetSource:
         """Read the footers, and nothing else; text that is stored once is measured."""
         parquet, datasets = arrow_part("parquet"), arrow_part("dataset")
-        full = [(root / path).as_posix() for path in paths]
+        full = [_encodable(root / path) for path in paths]
         files, counts = list[SourceFile](), list[tuple[int, ...]]()
         for path in paths:
             with foreign_errors(told(path), "Parquet", _WHOLE):
@@ -205,34 +201,17 @@ def named(file: int, begin: int) -> str:
     return f"part-{file:05d}-{begin:05d}.parquet"
 
 
-def listed_files(source: str | os.PathLike[str]) -> tuple[Path, tuple[str, ...], bool]:
-    """List the files of a source: its folder, their paths from there, and whether they are CSV."""
-    place = Path(source)
-    if place.is_file():
-        with open(place, "rb") as file:
-            is_csv = file.read(len(PARQUET)) != PARQUET
-        return place.parent, (place.name,), is_csv
-    if not place.is_dir():
+def _encodable(place: Path) -> str:
+    """Refuse names that Arrow cannot open."""
+    name = place.as_posix()
+    try:
+        name.encode()
+    except UnicodeEncodeError:
         raise InvalidInputError(
-            f"source is {told(str(place))}, and there is no such file or folder; expected files of "
-            f"Parquet or CSV, or a folder of them."
-        )
-    found = sorted(
-        path.relative_to(place)
-        for path in place.rglob("*")
-        if path.is_file() and not any(part[0] in "._" for part in path.relative_to(place).parts)
-    )
-    by_kind = [
-        [path.as_posix() for path in found if path.suffix.lower() in kinds]
-        for kinds in (_PARQUET, _CSV)
-    ]
-    if not any(by_kind) or all(by_kind):
-        what = "files of both Parquet and CSV" if all(by_kind) else "no file of Parquet or CSV"
-        raise InvalidInputError(
-            f"{told(str(place))} holds {what}; expected files of one kind, which end in .parquet "
-            f"or in .csv."
-        )
-    return place, tuple(by_kind[0] or by_kind[1]), bool(by_kind[1])
+            f"{told(name)} has a name that is no UTF-8, which Arrow cannot open as Parquet; "
+            f"expected one that is. Rename the file or its folder, or make a link to it."
+        ) from None
+    return name
 
 
 def _refuse_large(place: Path, path: str, max_bytes: int | None) -> None:
