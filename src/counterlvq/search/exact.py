@@ -85,7 +85,7 @@ def stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
     if seconds == np.inf:
         yield
         return
-    timer = threading.Timer(max(seconds, 0.0), scratch.stop.fill, [1])
+    timer = threading.Timer(min(max(seconds, 0.0), threading.TIMEOUT_MAX), scratch.stop.fill, [1])
     timer.daemon = True
     timer.start()
     try:

@@ -37,9 +37,6 @@ from counterlvq.service.workers import Workers
 
 __all__ = ["make_app"]
 
-# Rows that are answered between two other things, if their question is known.
-_FEW = 4
-
 Values = dict[str, Any]
 
 _WORDS = {
@@ -139,7 +136,7 @@ class _Desk:
                 "rows",
             )
         if self.answering.is_quick(asked):
-            told = await self._at_once(asked)
+            told = await self._at_once(request, asked)
         else:
             told = await _unless_gone(request, self.workers.ask("explain", asked))
         ends = Counter(answer["status"] for answer in told["answers"])
@@ -149,21 +146,23 @@ class _Desk:
         }
         return told
 
-    async def _at_once(self, asked: Values) -> Values:
+    async def _at_once(self, request: Request, asked: Values) -> Values:
         if self._quick >= self.limits.quick:
             raise Problem(
                 503, "busy", f"{self._quick} questions are being answered already.", retry_after=1
             )
         task = partial(answered, self.answering, "explain", asked, self.limits.seconds)
-        if len(asked["rows"]) <= _FEW and self.answering.is_prepared(asked):
+        if self.answering.is_prepared(asked):
             # A thread would take longer to start than this takes.
             return _unwrapped(task())
         self._quick += 1
         try:
-            told = await to_thread.run_sync(task, limiter=self._threads)
+            # Whoever leaves while others are answered is not answered; a thread goes on to its end.
+            return _unwrapped(
+                await _unless_gone(request, to_thread.run_sync(task, limiter=self._threads))
+            )
         finally:
             self._quick -= 1
-        return _unwrapped(told)
 
     async def verify(self, request: Request, asked: Values) -> Values:
         """Let a worker check a certificate: a file of strangers may take any time."""
