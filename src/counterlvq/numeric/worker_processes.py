@@ -34,7 +34,7 @@ from typing import IO, Any, NamedTuple, final
 
 from counterlvq.errors import NotSupportedError, WorkerLostError
 
-__all__ = ["ask_in_processes", "serve"]
+__all__ = ["ask_in_processes", "end_with_parent", "serve"]
 
 # The worker finds the package where this process found it, whatever changed `sys.path` since.
 _BOOT = (
@@ -277,8 +277,7 @@ def _way_out(code: int | None) -> str:
 def serve() -> None:
     """Answer one number after another, until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asks ends this process
-    parent = os.getppid()
-    _end_with_parent()
+    end_with_parent(os.getppid())
     # What the user's model prints does not get in between: it goes to standard error.
     into, out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     nowhere = os.open(os.devnull, os.O_RDWR)
@@ -289,7 +288,6 @@ def serve() -> None:
         os.dup2(nowhere, 1)
     asked = SimpleQueue[bytes]()
     Thread(target=_listen, args=(into, asked), daemon=True).start()
-    Thread(target=_watch, args=(parent,), daemon=True).start()
     task = asked.get()
     try:
         ask = _unpacked(task)
@@ -330,11 +328,12 @@ def _watch(parent: int) -> None:
     os._exit(1)
 
 
-def _end_with_parent() -> None:
-    """Let the system end this process with the thread that started it, where it can."""
+def end_with_parent(parent: int) -> None:
+    """End this process with the thread that started it, by the system where it can."""
     if sys.platform == "linux":
         with contextlib.suppress(OSError, AttributeError):  # then the other ways have to do
             ctypes.CDLL(None).prctl(_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    Thread(target=_watch, args=(parent,), daemon=True).start()
 
 
 # --- between the two ------------------------------------------------------------------------------

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import inf
-from pathlib import Path
 from threading import Lock
 from time import monotonic
 from typing import Any, final
 
 import counterlvq as clvq
 from counterlvq.certified.lines import Writer
+from counterlvq.certified.verifying import verify_texts
 from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.setting import words_of
 from counterlvq.problem.seen import AsSeen
 from counterlvq.service.describing import Model, described
+from counterlvq.service.guard import failure_of
 from counterlvq.service.problems import Problem, problem_of
 from counterlvq.service.questions import Question, explainer_for, target_for
 
@@ -159,14 +159,10 @@ class Answering:
 
     def verify(self, request: Mapping[str, Any]) -> Values:
         """Check the lines of a certificate file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "certificate.jsonl"
-            path.write_text(request["certificate"], encoding="utf-8")
-            apart = None
-            if request.get("model") is not None:
-                apart = Path(folder) / "model.json"
-                apart.write_text(request["model"], encoding="utf-8")
-            verdicts = clvq.verify_certificates(path, apart)
+        apart = request.get("model")
+        verdicts = verify_texts(
+            request["certificate"].encode(), None if apart is None else apart.encode()
+        )
         lines = [
             {
                 "line": verdict.line,
@@ -319,3 +315,7 @@ def answered(answering: Answering, kind: str, request: Values, seconds: float) -
         return {"problem": problem.to_dict()}
     except clvq.CounterlvqError as error:
         return {"problem": problem_of(error).to_dict()}
+    except Exception as error:  # noqa: BLE001 - told to whoever asked, and to the log
+        words = "something failed that should not; the log of the service says where."
+        told = Problem(500, "failed", words).to_dict()
+        return {"problem": told, "failure": failure_of(error)}
