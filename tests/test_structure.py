@@ -63,7 +63,7 @@ ROOMS = {
     "page": "markup",
     "report": "visible errors types files numeric tables markup programs certificates problem"
     " presentation results batch certified explainer plots page",
-    "service": "problem presentation certified page",
+    "service": "numeric problem presentation certified page",
     "counterlvq_paper": "visible errors datasets presentation",
     "cli": "visible files datasets presentation report page service counterlvq_paper",
     "__main__": "cli",

@@ -88,6 +88,15 @@ def test_hostile_names_stay_inside_their_strings() -> None:
     assert "<img" not in served_page(rows, EVIL)[0]
 
 
+def test_numbers_that_no_form_can_hold_are_left_open() -> None:
+    rows = [{**ROWS[0], "income": float("inf")}, ROWS[1]]
+    config = told(offline(rows=rows, bad_rows="report"))
+    assert [row["income"] for row in config["rows"]] == [None, 900]
+    assert [answer["status"] for answer in config["answers"]] == ["invalid", "optimal"]
+    assert "inf" in config["answers"][0]["reason"]
+    assert told(served_page(rows, "Loans")[0])["rows"] == config["rows"]
+
+
 def test_files_of_the_page_are_listed_and_no_other_is_handed_out() -> None:
     assert page_file("app.js")[1].startswith("text/javascript")
     assert page_file("page.css")[1].startswith("text/css")

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import http.client
 import json
+import os
+import signal
 import socket
+import sys
 import threading
 import time
 from pathlib import Path
@@ -20,7 +25,7 @@ pytest.importorskip("uvicorn")
 
 ROW = {"income": 1100.0, "savings": 600.0, "age": 40.0}
 SECRET = 123456.789
-WIDTH = 26
+WIDTH = 40
 
 
 def loan_model() -> clvq.PrototypeModel:
@@ -33,25 +38,29 @@ def loan_model() -> clvq.PrototypeModel:
     )
 
 
+def hard_model() -> clvq.PrototypeModel:
+    rng = np.random.default_rng(0)
+    d, p = WIDTH, 10
+    return clvq.PrototypeModel(
+        rng.normal(size=(p, d)), [k % 2 for k in range(p)], rng.normal(size=(p, d, d))
+    )
+
+
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory):
     folder = tmp_path_factory.mktemp("service")
     path = folder / "loans.clvq"
     clvq.save(loan_model(), path)
     with serving(path, "--max-rows", "5", "--max-body", "20000") as service:
+        path.unlink()  # what was loaded is what answers, in workers too
         yield service
 
 
 @pytest.fixture(scope="module")
 def hard(tmp_path_factory):
     """Local metrics, whose proof takes as long as it may: one search at a time, one waits."""
-    rng = np.random.default_rng(0)
-    d, p = WIDTH, 10
-    model = clvq.PrototypeModel(
-        rng.normal(size=(p, d)), [k % 2 for k in range(p)], rng.normal(size=(p, d, d))
-    )
     path = tmp_path_factory.mktemp("hard") / "local.clvq"
-    clvq.save(model, path)
+    clvq.save(hard_model(), path)
     options = ("--workers", "1", "--max-waiting", "1", "--max-seconds", "4")
     with serving(path, *options) as service:
         yield service
@@ -178,6 +187,12 @@ def _csv(table: pd.DataFrame, folder: Path) -> Path:
         ({"rows": [ROW], "surprise": 1}, 422, "surprise", ""),
         ({"rows": [ROW], "time_limit": -1}, 422, "time_limit", ""),
         ({"rows": [ROW] * 6}, 413, "rows", "expected 5 at most"),
+        ({"rows": [ROW], "target": {}}, 422, "target", "or:"),
+        ({"rows": [ROW], "target": []}, 422, "target", "at least 1"),
+        ({"rows": [ROW], "bounds": {"\ud800": [0, 1]}}, 422, None, "cannot be read"),
+        ({"rows": [{**ROW, "age": 10**4_299}]}, 422, None, ""),
+        (b'{"rows": [{"age": 1' + b"0" * 5_000 + b"}]}", 422, None, "cannot be read"),
+        (b'{"rows": [', 422, None, "cannot be read"),
         (b"{", 422, None, "JSON"),
         (b'{"rows": [' + b" " * 30_000 + b"]}", 413, None, "20,000 bytes"),
         (b"\xff\xfe", None, None, ""),
@@ -197,6 +212,37 @@ def test_problems_name_the_field(plain, body, status, field, words) -> None:
     assert words in told["detail"]
 
 
+@pytest.mark.parametrize("key", ["certificate", "model"])
+def test_letters_that_are_none_are_refused(plain, key) -> None:
+    status, told, headers = plain.ask("/verify", {"certificate": "{}", key: "\ud800"})
+    assert (status, told["title"]) == (422, "invalid request")
+    assert headers["content-type"] == "application/problem+json"
+
+
+def test_body_without_a_length_is_counted(plain) -> None:
+    link = http.client.HTTPConnection(*_host_and_port(plain), timeout=60)
+    parts = (b" " * 9_000 for _ in range(4))
+    link.request("POST", "/explain", parts, {"Content-Type": "application/json"})
+    came = link.getresponse()
+    assert came.status == 413
+    assert "20,000 bytes" in json.loads(came.read())["detail"]
+    link.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are listed by Linux")
+def test_worker_that_was_ended_is_replaced(plain) -> None:
+    asked = {"rows": [ROW], "target": "accepted", "alternatives": 2}
+    first = plain.ask("/explain", asked)
+    pid = plain.process.pid
+    workers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    assert workers
+    for worker in workers:
+        os.kill(int(worker), signal.SIGKILL)
+    again = plain.ask("/explain", asked)
+    assert (first[0], again[0]) == (200, 200)
+    assert first[1] == again[1]
+
+
 def test_unreadable_rows_are_reported_if_asked_for(plain) -> None:
     asked = {"rows": [ROW, {**ROW, "income": None}], "bad_rows": "report"}
     answers = plain.ask("/explain", asked)[1]["answers"]
@@ -210,6 +256,8 @@ def test_strangers_are_kept_out(plain, tmp_path) -> None:
     status, _, headers = plain.ask("/explain", asked, headers={"Origin": "https://evil.example"})
     assert status == 200
     assert not [name for name in headers if name.lower().startswith("access-control")]
+    for name in ("[::1]:8000", "[::1]", "LOCALHOST:80"):
+        assert plain.ask("/explain", asked, headers={"Host": name})[0] == 200
     assert plain.ask("/nowhere")[0] == 404
     assert plain.ask("/page/..%2f__init__.py")[0] == 404
     clvq.save(loan_model(), tmp_path / "m.clvq")
@@ -226,6 +274,19 @@ def test_other_addresses_need_a_token(tmp_path) -> None:
 
     clvq.save(loan_model(), tmp_path / "m.clvq")
     assert run(["serve", str(tmp_path / "m.clvq"), "--host", "0.0.0.0"]) == 2
+
+
+def test_places_where_nothing_can_listen_are_named(tmp_path, capsys) -> None:
+    from counterlvq.cli.app import run
+
+    path = str(tmp_path / "m.clvq")
+    clvq.save(loan_model(), path)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run(["serve", path, "--port", port]) == 1
+    assert f"127.0.0.1:{port}" in capsys.readouterr().err
+    assert run(["serve", path, "--host", "nosuch.invalid", "--token", "x"]) == 1
+    assert "nosuch.invalid" in capsys.readouterr().err
 
 
 def test_log_has_no_personal_data(plain) -> None:
@@ -302,10 +363,42 @@ def _host_and_port(service: Service) -> tuple[str, int]:
     return host, int(port)
 
 
-def test_end_waits_for_answers_that_were_promised(hard) -> None:
-    thread, out = later(hard, {**HARD, "time_limit": 2.0})
-    time.sleep(0.7)
-    assert hard.end() == 0
-    thread.join()
+def test_end_waits_for_answers_that_were_promised_and_for_no_body(hard) -> None:
+    head = b"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with socket.create_connection(_host_and_port(hard), timeout=60) as slow:
+        slow.sendall(head + b"Content-Length: 100\r\n\r\n{")
+        thread, out = later(hard, {**HARD, "time_limit": 2.0})
+        time.sleep(0.7)
+        assert hard.end() == 0
+        thread.join()
+        assert b" 408 " in slow.recv(100)
     assert out[0][0] == 200
     assert out[0][1]["answers"][0]["status"] in ("feasible", "optimal", "unknown")
+    assert "Traceback" not in "".join(hard.log)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="signals, and children as Linux lists them")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_nothing_outlives_a_service_that_is_ended(tmp_path, number) -> None:
+    path = tmp_path / "local.clvq"
+    clvq.save(hard_model(), path)
+    with serving(path, "--max-seconds", "60") as service:
+        pid = service.process.pid
+        listed = Path(f"/proc/{pid}/task/{pid}/children")
+        thread = threading.Thread(target=lambda: _unanswered(service), daemon=True)
+        thread.start()
+        wait_until(lambda: listed.read_text().split())
+        worker = Path("/proc") / listed.read_text().split()[0]
+        if number == signal.SIGTERM:
+            service.process.send_signal(number)
+            time.sleep(0.3)
+        service.process.send_signal(number)
+        assert service.process.wait(30) in (128 + number, -number)
+        wait_until(lambda: not worker.exists() or " Z " in (worker / "stat").read_text())
+        thread.join(30)
+        assert "Traceback" not in "".join(service.log)
+
+
+def _unanswered(service: Service) -> None:
+    with contextlib.suppress(OSError, http.client.HTTPException):
+        service.ask("/explain", HARD)

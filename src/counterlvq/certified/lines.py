@@ -13,7 +13,7 @@ from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.counted import CountedQuestion
 from counterlvq.certificates.exact_duality import rounded_down
-from counterlvq.certificates.files import proof_values
+from counterlvq.certificates.files import Numbering, proof_values
 from counterlvq.certificates.questions import Question
 from counterlvq.certificates.told import Told
 from counterlvq.certified.leaves import TROUBLE, AimedCertificate
@@ -62,6 +62,7 @@ class Writer:
     made_by: str
     lowered: list[int] = field(default_factory=list)  # lines that claim less than the answer did
     _written: int = 0
+    _numbered: tuple[Prepared, Numbering] | None = None  # of the view that was asked for last
 
     @classmethod
     def of(cls, explainer: Explains) -> Writer:
@@ -102,6 +103,11 @@ class Writer:
         return {
             "format": exactly.FORMAT + " model", "version": exactly.VERSION, "model": self.model,
         }  # fmt: skip
+
+    @cached_property
+    def header_text(self) -> str:
+        """The first line as it is written, with the model in it."""
+        return text_of(self.header(apart=False))
 
     @cached_property
     def checker(self) -> exactly.Certificate:
@@ -162,7 +168,7 @@ class Writer:
             goal = cf.certificate.lower_bound(question, cap, margin)
         proof: Values = {"cells": []}
         if goal > 0.0:
-            numbering = numbering_of(view)
+            numbering = self._numbering(view)
             proof = proof_values(cf.certificate, question, numbering, cap, goal, margin)
         return {
             "input": self._row(cf.original_values, view),
@@ -178,6 +184,12 @@ class Writer:
             "made_by": self.made_by,
             **({"missing": np.flatnonzero(cf.missing).tolist()} if cf.missing.any() else {}),
         }
+
+    def _numbering(self, view: Prepared) -> Numbering:
+        """Return the numbers of the conditions; all rules are read for it, once for many rows."""
+        if self._numbered is None or self._numbered[0] is not view:
+            self._numbered = view, numbering_of(view)
+        return self._numbered[1]
 
     def _row(self, row: Floats, view: Prepared) -> list[Any]:
         pairs = zip(row.tolist(), view.asked.features, strict=True)

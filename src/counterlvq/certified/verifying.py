@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ from counterlvq.prepared import Prepared
 from counterlvq.presentation.proved import proved
 from counterlvq.problem.seen import outside_of
 
-__all__ = ["LineVerdict", "verify_certificates"]
+__all__ = ["LineVerdict", "verify_certificates", "verify_texts"]
 
 Values = dict[str, Any]
 # Significant digits of costs and bounds, unless the gap takes more.
@@ -114,6 +115,15 @@ def verify_certificates(
             apart = checker.beginning(file)
     with open(path, "rb") as file:
         return list(_verdicts(checker.short_lines(file), apart, _limit(seconds)))
+
+
+def verify_texts(
+    certificate: bytes, model: bytes | None = None, *, seconds: float = 600.0
+) -> list[LineVerdict]:
+    """Check the content of a certificate file, and of the model's, without files."""
+    apart = None if model is None else checker.beginning(io.BytesIO(model))
+    lines = checker.short_lines(io.BytesIO(certificate))
+    return list(_verdicts(lines, apart, _limit(seconds)))
 
 
 def _limit(seconds: float) -> float:

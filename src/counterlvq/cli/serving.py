@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -13,16 +11,16 @@ import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.ending import ENDING
-from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
+from counterlvq.cli.inputs import read_model, read_table, table_options
 from counterlvq.cli.options import label_from
 from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
 from counterlvq.cli.telling import say
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.values import plain_label
+from counterlvq.service.hosts import LOOPBACK, is_loopback
 
 __all__ = ["page", "run", "serve"]
 
-_LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _TITLE = "What would have to change?"
 _FEW = 50
 
@@ -75,9 +73,9 @@ def serve(
     this machine can ask, unless --host says otherwise, which needs a --token. Requests are logged
     to stderr, a line of JSON each, without their values.
     """
-    if host not in _LOOPBACK and not token:
+    if not is_loopback(host) and not token:
         raise click.UsageError(
-            f"--host {host} can be reached from elsewhere, which needs a --token."
+            f"--host {host!r} can be reached from elsewhere, which needs a --token."
         )
     loaded = read_model(model)
     offered, names = _rows(loaded, rows) if rows is not None else ([], [])
@@ -89,14 +87,12 @@ def serve(
         "searches": workers,
         "waiting": max_waiting,
     }
-    path = None if model == STDIN else Path(model).resolve()
-    run(loaded, path, offered, names, wish, title, host=host, port=port, token=token,
+    run(loaded, offered, names, wish, title, host=host, port=port, token=token,
         origins=allow_origin, sizes=sizes)  # fmt: skip
 
 
 def run(
     loaded: Any,
-    path: Path | None,
     rows: list[dict[str, Any]],
     names: list[str],
     target: Any,
@@ -108,32 +104,27 @@ def run(
     origins: tuple[str, ...] = (),
     sizes: Mapping[str, Any] | None = None,
 ) -> None:
-    """Serve a model until a signal comes; without a path, from a file of its own."""
+    """Serve a model until a signal comes."""
     _require_web()
     from counterlvq.page.offering import served_page
     from counterlvq.service.app import make_app
+    from counterlvq.service.arrivals import Arrivals
     from counterlvq.service.limits import Limits
-    from counterlvq.service.run import run_service
+    from counterlvq.service.run import listening, run_service
 
     limits = Limits(**(sizes or {}))
-    with tempfile.TemporaryDirectory() as folder:
-        if path is None:
-            path = Path(folder) / "model.clvq"
-            clvq.save(loaded, path)
-        app = make_app(
-            path,
-            loaded,
-            limits=limits,
-            token=token,
-            hosts=_LOOPBACK if host in _LOOPBACK else (),
-            origins=origins,
-            page=served_page(rows, title, names, target),
-        )
-        ENDING.stand_aside()
-        if not run_service(app, host, port, limits, _told(token)):
-            raise clvq.InvalidInputError(
-                f"nothing can listen at {host}:{port}; expected a free port. Try --port 0."
-            )
+    sockets, arrivals = listening(host, port), Arrivals()
+    app = make_app(
+        loaded,
+        limits=limits,
+        token=token,
+        hosts=(*LOOPBACK, host.lower()) if is_loopback(host) else (),
+        origins=origins,
+        page=served_page(rows, title, names, target),
+        arrivals=arrivals,
+    )
+    ENDING.stand_aside()
+    run_service(app, sockets, limits, arrivals, _told(token))
 
 
 def _told(token: str | None) -> Any:

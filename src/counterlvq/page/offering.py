@@ -8,6 +8,7 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from importlib.resources import files
+from math import isfinite
 from typing import Any
 
 from counterlvq.markup.parts import looks
@@ -52,7 +53,7 @@ def served_page(
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    config: dict[str, Any] = {"rows": list(rows), "names": list(names)}
+    config: dict[str, Any] = {"rows": _offered(rows), "names": list(names)}
     if target is not None:
         config["target"] = target
     head = (
@@ -91,7 +92,7 @@ def offline_page(
     )
     config = {
         "model": dict(model),
-        "rows": list(rows),
+        "rows": _offered(rows),
         "answers": list(answers),
         "names": list(names),
         "target": target,
@@ -116,6 +117,17 @@ def stored(values: Mapping[str, Any]) -> Safe:
     # The only letter by which text inside a script could end it.
     text = json.dumps(values, allow_nan=False).replace("<", "\\u003c")
     return tag("script", Safe(text), type_="application/json", id_="config")
+
+
+def _offered(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Leave open what no form can hold: numbers that are infinite, or none."""
+    return [
+        {
+            name: None if isinstance(value, float) and not isfinite(value) else value
+            for name, value in row.items()
+        }
+        for row in rows
+    ]
 
 
 def _one_script(names: Sequence[str]) -> tuple[Safe, str]:

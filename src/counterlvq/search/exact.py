@@ -91,7 +91,7 @@ def stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
     if seconds > threading.TIMEOUT_MAX:  # some centuries, or no limit at all
         yield
         return
-    timer = threading.Timer(max(seconds, 0.0), scratch.stop.fill, [1])
+    timer = threading.Timer(min(max(seconds, 0.0), threading.TIMEOUT_MAX), scratch.stop.fill, [1])
     timer.daemon = True
     timer.start()
     try:

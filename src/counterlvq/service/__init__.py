@@ -1,1 +1,1 @@
-"""`counterlvq serve`: answers over HTTP. Only `app` and `run` need the extra `serve`."""
+"""`counterlvq serve`: answers over HTTP. Only `app`, `run` and bodies need the extra `serve`."""

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
+from functools import cached_property
+from math import inf
 from threading import Lock
 from time import monotonic
 from typing import Any, final
 
 import counterlvq as clvq
-from counterlvq.certified.lines import Writer, text_of
+from counterlvq.certified.lines import Writer
+from counterlvq.certified.verifying import verify_texts
 from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.setting import words_of
 from counterlvq.problem.seen import AsSeen
 from counterlvq.service.describing import Model, described
+from counterlvq.service.guard import failure_of
 from counterlvq.service.problems import Problem, problem_of
 from counterlvq.service.questions import Question, explainer_for, target_for
 
@@ -27,6 +29,14 @@ __all__ = ["Answering"]
 _KEPT = 32
 # What takes a search of its own.
 _SLOW = ("confidence", "reasons", "ranges", "alternatives")
+# Numbers of model and rules that are looked at for all rows of a question: fewer are a matter of
+# milliseconds, or of a second where a clash of rules is found in each row. Beyond it, a question
+# is for workers, which can be ended.
+_AT_ONCE = 8_000
+_PROMPT = 2_000
+_PER_ROW = 200  # what a row takes besides
+# Characters of all certificates of a request, of which each holds the model and the rules.
+_MOST_TEXT = 50_000_000
 
 Values = dict[str, Any]
 
@@ -69,21 +79,42 @@ class Answering:
 
     def is_quick(self, request: Mapping[str, Any]) -> bool:
         """Whether answers come at once: one metric for all, real numbers, plain rules."""
-        inner = self.model.model if isinstance(self.model, clvq.TableModel) else self.model
-        plain = not inner.is_local and all(feature.is_real for feature in self._features)
-        wants_more = any(request.get(key) for key in _SLOW)
         rules = request.get("constraints") or ()
-        return plain and not wants_more and not any(" if " in f" {rule} " for rule in rules)
+        wants_more = any(request.get(key) for key in _SLOW)
+        wants_more = wants_more or any("if" in rule.split() for rule in rules)
+        return self._is_plain and not wants_more and self.size(request) <= _AT_ONCE
+
+    def size(self, request: Mapping[str, Any]) -> int:
+        """How much is looked at: numbers of the model and of the rules, in each row."""
+        rules = sum(len(request.get(key) or ()) for key in ("constraints", "freeze", "bounds"))
+        each = _PER_ROW + len(self._features) * (self._inner.n_prototypes + rules)
+        return (1 + len(request["rows"])) * each
+
+    @property
+    def _inner(self) -> clvq.PrototypeModel:
+        return self.model.model if isinstance(self.model, clvq.TableModel) else self.model
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        return not self._inner.is_local and all(feature.is_real for feature in self._features)
 
     def is_prepared(self, request: Mapping[str, Any]) -> bool:
         """Whether somebody has asked the same of other rows, and nothing more."""
-        return not request.get("certificate") and _question(request) in self._explainers
+        return self.is_prompt(request) and _question(request) in self._explainers
 
-    def explain(self, request: Mapping[str, Any], seconds: float) -> Values:
-        """Answer the rows of a request, in their order, within so many seconds."""
+    def is_prompt(self, request: Mapping[str, Any]) -> bool:
+        """Whether answers come so soon that nobody need look at a clock."""
+        is_small = self.size(request) <= _PROMPT and not request.get("certificate")
+        return is_small and self.is_quick(request)
+
+    def explain(self, request: Mapping[str, Any], seconds: float, most_text: float = inf) -> Values:
+        """Answer the rows of a request, in their order, within so many seconds.
+
+        Certificates that have more than `most_text` characters together are refused.
+        """
         rows, question = request["rows"], _question(request)
         begun, limit = monotonic(), seconds / max(len(rows), 1)
-        if not self.is_quick(request):
+        if not self.is_prompt(request):
             limit /= 2 if request.get("alternatives") else 1
             asked = question.time_limit
             limit = limit if asked is None else min(limit, asked)
@@ -91,8 +122,7 @@ class Answering:
         explainer = self._explainer(question)
         target = target_for(self.model, request.get("target"))
         answers = self._answered(explainer, rows, target, request.get("bad_rows", "raise"))
-        writer = Writer.of(explainer)
-        told = [_told(explainer, writer, cf, request) for cf in answers]
+        told = _all_told(explainer, answers, request, most_text)
         if request.get("alternatives"):
             # Each way is a search, and all of them share what is left of the time.
             left = max(seconds - (monotonic() - begun), 0.0)
@@ -129,14 +159,10 @@ class Answering:
 
     def verify(self, request: Mapping[str, Any]) -> Values:
         """Check the lines of a certificate file."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder) / "certificate.jsonl"
-            path.write_text(request["certificate"], encoding="utf-8")
-            apart = None
-            if request.get("model") is not None:
-                apart = Path(folder) / "model.json"
-                apart.write_text(request["model"], encoding="utf-8")
-            verdicts = clvq.verify_certificates(path, apart)
+        apart = request.get("model")
+        verdicts = verify_texts(
+            request["certificate"].encode(), None if apart is None else apart.encode()
+        )
         lines = [
             {
                 "line": verdict.line,
@@ -179,6 +205,28 @@ def _question(request: Mapping[str, Any]) -> Question:
         noise=confidence.get("noise"),
         norm=confidence.get("norm") or "l2",
     )
+
+
+def _all_told(
+    explainer: clvq.Explainer,
+    answers: list[clvq.Counterfactual],
+    request: Mapping[str, Any],
+    most_text: float,
+) -> list[Values]:
+    out: list[Values] = []
+    writer, written = Writer.of(explainer), 0
+    for cf in answers:
+        out.append(_told(explainer, writer, cf, request))
+        written += len(out[-1].get("certificate") or "")
+        if written > most_text:
+            raise Problem(
+                413,
+                "too large",
+                f"the certificates of {len(out):,} of {len(answers):,} rows have more than "
+                f"{most_text:,} characters; expected fewer. Ask about fewer rows at a time.",
+                "certificate",
+            )
+    return out
 
 
 def _told(
@@ -254,7 +302,7 @@ def _fields(
 def _certificate(writer: Writer, cf: clvq.Counterfactual) -> str | None:
     """Write the proof as a certificate file of two lines; None where there is no format for it."""
     line = writer.text(cf)
-    return None if line is None else f"{text_of(writer.header(apart=False))}\n{line}\n"
+    return None if line is None else f"{writer.header_text}\n{line}\n"
 
 
 def answered(answering: Answering, kind: str, request: Values, seconds: float) -> Values:
@@ -262,8 +310,12 @@ def answered(answering: Answering, kind: str, request: Values, seconds: float) -
     try:
         if kind == "verify":
             return {"told": answering.verify(request)}
-        return {"told": answering.explain(request, seconds)}
+        return {"told": answering.explain(request, seconds, _MOST_TEXT)}
     except Problem as problem:
         return {"problem": problem.to_dict()}
     except clvq.CounterlvqError as error:
         return {"problem": problem_of(error).to_dict()}
+    except Exception as error:  # noqa: BLE001 - told to whoever asked, and to the log
+        words = "something failed that should not; the log of the service says where."
+        told = Problem(500, "failed", words).to_dict()
+        return {"problem": told, "failure": failure_of(error)}

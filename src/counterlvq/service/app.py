@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
@@ -20,10 +19,12 @@ from starlette.exceptions import HTTPException
 import counterlvq as clvq
 from counterlvq.page.offering import TITLE, page_file, served_page
 from counterlvq.service.answering import Answering, answered
+from counterlvq.service.arrivals import Arrivals
 from counterlvq.service.describing import Model
-from counterlvq.service.guard import Guard
+from counterlvq.service.guard import LOG, Guard
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import MEDIA_TYPE, Problem
+from counterlvq.service.reading import body_of, read_body, schemas_of
 from counterlvq.service.schema import (
     Answers,
     Described,
@@ -37,17 +38,16 @@ from counterlvq.service.workers import Workers
 
 __all__ = ["make_app"]
 
-# Rows that are answered between two other things, if their question is known.
-_FEW = 4
-
 Values = dict[str, Any]
 
 _WORDS = {
     401: "No token, or another one",
+    408: "The body did not arrive in time",
     413: "The body or the question is too large",
     415: "The body is no JSON",
     421: "The request names another host",
     422: "Something in the request is wrong; `field` says what",
+    500: "Something failed that should not",
     503: "Too many searches; `Retry-After` says when to come back",
     504: "No answer within the limit of time",
 }
@@ -59,7 +59,6 @@ _SHARED: dict[int | str, dict[str, Any]] = {status: _PROBLEMS[status] for status
 
 
 def make_app(
-    path: Path,
     model: Model,
     *,
     limits: Limits | None = None,
@@ -67,15 +66,13 @@ def make_app(
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     page: tuple[str, str] | None = None,
+    arrivals: Arrivals | None = None,
 ) -> Any:
     """Make the ASGI application of a model.
 
     Parameters
     ----------
-    path : Path
-        The file of the model, which workers load.
     model : PrototypeModel or TableModel
-        The model of that file.
     limits : Limits, optional
     token : str, optional
         That requests have to bring along.
@@ -85,9 +82,11 @@ def make_app(
         Pages of other origins that may ask; none by default.
     page : pair of str, optional
         The page at ``/`` and its policy, of `served_page`; one without rows by default.
+    arrivals : Arrivals, optional
+        Told when the service ends, so that nobody waits for bodies that do not come.
     """
     limits = limits or Limits()
-    answering, workers = Answering(model), Workers(path, limits)
+    answering, workers = Answering(model), Workers.of(model, limits)
     desk = _Desk(answering, workers, limits)
 
     @contextlib.asynccontextmanager
@@ -106,10 +105,10 @@ def make_app(
     )
     _add_addresses(app, desk)
     _add_page(app, *(page or served_page((), TITLE)))
+    _add_schemas(app)
     app.add_exception_handler(Problem, _tell)
-    app.add_exception_handler(RequestValidationError, _tell_invalid)
     app.add_exception_handler(HTTPException, _tell_http)
-    guarded = Guard(app, limits, token, frozenset(hosts))
+    guarded = Guard(app, limits, token, frozenset(hosts), arrivals or Arrivals())
     if not origins:
         return guarded
     return CORSMiddleware(
@@ -139,9 +138,9 @@ class _Desk:
                 "rows",
             )
         if self.answering.is_quick(asked):
-            told = await self._at_once(asked)
+            told = await self._at_once(request, asked)
         else:
-            told = await _unless_gone(request, self.workers.ask("explain", asked))
+            told = _unwrapped(await _unless_gone(request, self.workers.ask("explain", asked)))
         ends = Counter(answer["status"] for answer in told["answers"])
         request.scope.setdefault("state", {})["told"] = {
             "rows": len(told["answers"]),
@@ -149,28 +148,32 @@ class _Desk:
         }
         return told
 
-    async def _at_once(self, asked: Values) -> Values:
+    async def _at_once(self, request: Request, asked: Values) -> Values:
         if self._quick >= self.limits.quick:
             raise Problem(
                 503, "busy", f"{self._quick} questions are being answered already.", retry_after=1
             )
         task = partial(answered, self.answering, "explain", asked, self.limits.seconds)
-        if len(asked["rows"]) <= _FEW and self.answering.is_prepared(asked):
+        if self.answering.is_prepared(asked):
             # A thread would take longer to start than this takes.
             return _unwrapped(task())
         self._quick += 1
         try:
-            told = await to_thread.run_sync(task, limiter=self._threads)
+            # Whoever leaves while others are answered is not answered; a thread goes on to its end.
+            return _unwrapped(
+                await _unless_gone(request, to_thread.run_sync(task, limiter=self._threads))
+            )
         finally:
             self._quick -= 1
-        return _unwrapped(told)
 
     async def verify(self, request: Request, asked: Values) -> Values:
         """Let a worker check a certificate: a file of strangers may take any time."""
-        return await _unless_gone(request, self.workers.ask("verify", asked))
+        return _unwrapped(await _unless_gone(request, self.workers.ask("verify", asked)))
 
 
 def _unwrapped(told: Values) -> Values:
+    if "failure" in told:
+        LOG.error(json.dumps(told["failure"]))
     if "problem" in told:
         raise Problem.from_dict(told["problem"])
     answers: Values = told["told"]
@@ -205,9 +208,11 @@ def _add_addresses(app: FastAPI, desk: _Desk) -> None:
         responses=_PROBLEMS,
         summary="Find the closest counterfactual of each row",
         operation_id="explain",
+        openapi_extra=body_of(ExplainRequest),
     )
-    async def explain(body: ExplainRequest, request: Request) -> Response:
-        return JSONResponse(await desk.explain(request, body.model_dump()))
+    async def explain(request: Request) -> Response:
+        asked = read_body(ExplainRequest, await request.body())
+        return JSONResponse(await desk.explain(request, asked))
 
     @app.get(
         "/model",
@@ -225,9 +230,11 @@ def _add_addresses(app: FastAPI, desk: _Desk) -> None:
         responses=_PROBLEMS,
         summary="Check the proofs of a certificate file",
         operation_id="verify",
+        openapi_extra=body_of(VerifyRequest),
     )
-    async def verify(body: VerifyRequest, request: Request) -> Response:
-        return JSONResponse(await desk.verify(request, body.model_dump()))
+    async def verify(request: Request) -> Response:
+        asked = read_body(VerifyRequest, await request.body())
+        return JSONResponse(await desk.verify(request, asked))
 
     @app.get(
         "/health",
@@ -237,6 +244,18 @@ def _add_addresses(app: FastAPI, desk: _Desk) -> None:
     )
     async def health() -> Response:
         return JSONResponse({"status": "ok", "version": clvq.__version__})
+
+
+def _add_schemas(app: FastAPI) -> None:
+    """Put what addresses take into the OpenAPI text: bodies are read without FastAPI."""
+    made = app.openapi
+
+    def openapi() -> Values:
+        told = made()
+        told["components"]["schemas"] |= schemas_of(ExplainRequest, VerifyRequest)
+        return told
+
+    app.openapi = openapi  # type: ignore[method-assign]
 
 
 def _add_page(app: FastAPI, page: str, policy: str) -> None:
@@ -257,17 +276,6 @@ async def _tell(_: Request, error: Exception) -> Response:
     assert isinstance(error, Problem)
     headers = {} if error.retry_after is None else {"retry-after": str(error.retry_after)}
     return JSONResponse(error.to_dict(), error.status, headers, MEDIA_TYPE)
-
-
-async def _tell_invalid(_: Request, error: Exception) -> Response:
-    """Name the first field that does not fit, in the words of the schema."""
-    assert isinstance(error, RequestValidationError)
-    first = error.errors()[0]
-    where = ""
-    for part in first["loc"][1:]:
-        where += f"[{part}]" if isinstance(part, int) else f".{part}" if where else str(part)
-    problem = Problem(422, "invalid request", f"{where or 'the body'}: {first['msg']}.", where)
-    return JSONResponse(problem.to_dict(), 422, media_type=MEDIA_TYPE)
 
 
 async def _tell_http(_: Request, error: Exception) -> Response:

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from time import perf_counter
 from typing import Any, final
 
+from counterlvq.service.arrivals import Arrivals, too_large
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import MEDIA_TYPE, Problem
 
-__all__ = ["LOG", "Guard"]
+__all__ = ["LOG", "Guard", "failure_of"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -23,6 +27,8 @@ Send = Callable[[Message], Awaitable[None]]
 LOG = logging.getLogger("counterlvq.service")
 # What is open without the token: that the service runs, and the page, which holds no data.
 _OPEN = ("/health", "/", "/page/")
+# Of the length of a body; more are no length.
+_DIGITS = 18
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -40,6 +46,7 @@ class Guard:
     limits: Limits
     token: str | None = None
     hosts: frozenset[str] = field(default_factory=frozenset)  # empty: any
+    arrivals: Arrivals = field(default_factory=Arrivals)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let one request pass, or refuse it."""
@@ -57,9 +64,19 @@ class Guard:
 
         try:
             self._check(scope)
-            await self.app(scope, self._counted(receive), sending)
+            has_body = scope["method"] == "POST"
+            await self.app(scope, await self._read(receive) if has_body else receive, sending)
         except Problem as problem:
             await refuse(problem, sending)
+        except asyncio.CancelledError:
+            # The service ends and has waited long enough; whoever asked is told so.
+            if status == 0:
+                words = "the service ends, and the answer would come too late."
+                await refuse(Problem(503, "ending", words, retry_after=1), sending)
+        except Exception as error:  # noqa: BLE001 - told without the values that it may name
+            LOG.error(json.dumps(failure_of(error)))
+            if status == 0:
+                await refuse(Problem(500, "failed", "something failed that should not."), sending)
         finally:
             told = {
                 "event": "request",
@@ -75,7 +92,7 @@ class Guard:
         headers = dict(scope["headers"])
         host = headers.get(b"host", b"").decode("latin-1").rpartition(":")
         name = host[0] if host[1] and host[2].isdigit() else "".join(host)
-        if self.hosts and name not in self.hosts:
+        if self.hosts and name.lower() not in self.hosts:
             # A page elsewhere may give its own name this address, to read the answers.
             raise Problem(421, "wrong host", "the request names a host that this service is not.")
         is_open = scope["path"] in _OPEN[:2] or scope["path"].startswith(_OPEN[2])
@@ -88,27 +105,29 @@ class Guard:
             if kind.lower() != "application/json":
                 raise Problem(415, "no JSON", "expected a body of type application/json.")
         length = headers.get(b"content-length", b"0")
-        if not length.isdigit() or int(length) > self.limits.body:
-            raise self._too_large()
+        if not length.isdigit() or len(length) > _DIGITS or int(length) > self.limits.body:
+            raise too_large(self.limits.body)
 
-    def _counted(self, receive: Receive) -> Receive:
-        """Refuse a body as soon as it is too large, whatever its header says."""
-        seen = 0
+    async def _read(self, receive: Receive) -> Receive:
+        """Read the body, and hand it on as one part."""
+        body: bytes | None = await self.arrivals.body(receive, self.limits)
 
         async def receiving() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > self.limits.body:
-                raise self._too_large()
+            nonlocal body
+            if body is None:
+                return await receive()
+            message = {"type": "http.request", "body": body, "more_body": False}
+            body = None
             return message
 
         return receiving
 
-    def _too_large(self) -> Problem:
-        return Problem(
-            413, "too large", f"the body is larger than {self.limits.body:,} bytes, which is all."
-        )
+
+def failure_of(error: BaseException) -> dict[str, Any]:
+    """Say what failed and where, without words that may hold values of a request."""
+    frames = traceback.extract_tb(error.__traceback__)
+    places = [f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames]
+    return {"event": "failed", "error": type(error).__name__, "at": places}
 
 
 async def refuse(problem: Problem, send: Send) -> None:
@@ -120,6 +139,8 @@ async def refuse(problem: Problem, send: Send) -> None:
     ]
     if problem.retry_after is not None:
         headers.append((b"retry-after", str(problem.retry_after).encode()))
+    if problem.status in (408, 413):
+        headers.append((b"connection", b"close"))  # what is left of the body is not read
     if problem.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})

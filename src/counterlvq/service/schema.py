@@ -51,7 +51,7 @@ class ExplainRequest(_Strict):
     rows: list[dict[str, Cell]] = Field(
         min_length=1, description="A value for each feature; null for a missing one."
     )
-    target: Label | list[Label] = Field(
+    target: Label | Annotated[list[Label], Field(min_length=1, max_length=1_000)] = Field(
         None, description="A class, or several of which any will do; null for any other class."
     )
     cost: Literal["mad", "manhattan", "euclidean"] | None = Field(
@@ -60,12 +60,18 @@ class ExplainRequest(_Strict):
     constraints: list[Annotated[str, Field(max_length=10_000)]] = Field(
         default=[], max_length=1_000, description="Comparisons, such as 'cards <= 3'."
     )
-    freeze: list[str] = Field([], description="Features that stay as they are.")
+    freeze: list[str] = Field(
+        default=[], max_length=10_000, description="Features that stay as they are."
+    )
     bounds: dict[str, tuple[End, End]] = Field(
-        {}, description="Ranges of features, lower and upper end; null for an open end."
+        default={},
+        max_length=10_000,
+        description="Ranges of features, lower and upper end; null for an open end.",
     )
     switches: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
-        {}, description="What another level of a feature costs; 1 by default."
+        default={},
+        max_length=10_000,
+        description="What another level of a feature costs; 1 by default.",
     )
     anywhere: bool = Field(False, description="Let numbers leave the ranges seen in training.")
     method: Literal["auto", "ccp", "global"] = "auto"

@@ -1,8 +1,9 @@
 """Long searches in processes of their own, one at a time in each.
 
 A worker is a plain interpreter that reads requests from its standard input and writes answers to
-its standard output, a line each. It leaves when its input ends, however this process ends. A
-search that nobody waits for any more ends with its worker, and another one takes its place.
+its standard output, a line each. It is given the model that the service has, whatever becomes of
+its file, and it ends with this process, however that ends. A search that nobody waits for any more
+ends with its worker, and another one takes its place.
 """
 
 from __future__ import annotations
@@ -14,18 +15,22 @@ import os
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import IO, Any, final
+from io import BytesIO
+from typing import Any, BinaryIO, final
 
+import counterlvq as clvq
+from counterlvq.numeric.parents import end_with
 from counterlvq.service.answering import Answering, answered
+from counterlvq.service.describing import Model
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import Problem
 
 __all__ = ["Workers", "work"]
 
 _BOOT = (
-    "import json, sys; asked = json.loads(sys.stdin.readline()); sys.path[:] = asked['path']; "
-    "from counterlvq.service.workers import work; work(asked['model'], sys.stdin, sys.stdout)"
+    "import json, sys; asked = json.loads(sys.stdin.buffer.readline()); "
+    "sys.path[:] = asked['path']; from counterlvq.service.workers import work; "
+    "work(asked['parent'], asked['bytes'], sys.stdin.buffer, sys.stdout.buffer)"
 )
 # Bytes of one line of a worker.
 _LINE = 1 << 28
@@ -42,27 +47,38 @@ _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")
 class Workers:
     """As many workers as `limits` allow, started when they are first needed."""
 
-    model: Path
+    model: bytes  # as a file holds it
     limits: Limits
     _free: list[asyncio.subprocess.Process] = field(default_factory=list)
     _busy: int = 0
     _waiting: int = 0
     _turn: asyncio.Condition = field(default_factory=asyncio.Condition)
 
+    @classmethod
+    def of(cls, model: Model, limits: Limits) -> Workers:
+        """Workers for a model."""
+        file = BytesIO()
+        clvq.save(model, file)
+        return cls(file.getvalue(), limits)
+
     async def ask(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
-        """Let a worker answer; cancelling this ends the search."""
+        """Let a worker answer, as `answered` does; cancelling this ends the search."""
         async with self._place():
-            worker = self._free.pop() if self._free else await self._started()
-            try:
-                told = await self._exchanged(worker, kind, request)
-            except BaseException:
-                await _ended(worker)
-                raise
-            self._free.append(worker)
-        if "problem" in told:
-            raise Problem.from_dict(told["problem"])
-        answer: dict[str, Any] = told["told"]
-        return answer
+            while True:
+                is_new = not self._free
+                worker = await self._started() if is_new else self._free.pop()
+                try:
+                    told = await self._exchanged(worker, kind, request)
+                except OSError:  # it has ended, perhaps long ago: a new one is asked, once
+                    await _ended(worker)
+                    if is_new:
+                        raise _lost() from None
+                except BaseException:
+                    await _ended(worker)
+                    raise
+                else:
+                    self._free.append(worker)
+                    return told
 
     @contextlib.asynccontextmanager
     async def _place(self) -> AsyncIterator[None]:
@@ -94,6 +110,8 @@ class Workers:
         assert worker.stdin is not None
         assert worker.stdout is not None
         asked = {"kind": kind, "request": request, "seconds": self.limits.seconds}
+        if worker.returncode is not None or worker.stdin.is_closing():
+            raise ConnectionResetError
         worker.stdin.write(json.dumps(asked).encode() + b"\n")
         try:
             async with asyncio.timeout(self.limits.seconds + _GRACE):
@@ -103,8 +121,12 @@ class Workers:
             raise Problem(
                 504, "out of time", f"no answer came within {self.limits.seconds:g} seconds."
             ) from None
+        except ValueError:
+            raise Problem(
+                413, "too large", f"the answer has more than {_LINE:,} bytes; ask about fewer rows."
+            ) from None
         if not line:
-            raise Problem(500, "worker lost", "the process that searched was ended from outside.")
+            raise ConnectionResetError
         told: dict[str, Any] = json.loads(line)
         return told
 
@@ -122,12 +144,13 @@ class Workers:
         )
         assert worker.stdin is not None
         assert worker.stdout is not None
-        boot = {"path": sys.path, "model": str(self.model)}
-        worker.stdin.write(json.dumps(boot).encode() + b"\n")
+        boot = {"path": sys.path, "parent": os.getpid(), "bytes": len(self.model)}
+        worker.stdin.write(json.dumps(boot).encode() + b"\n" + self.model)
         try:
             async with asyncio.timeout(_START):
+                await worker.stdin.drain()
                 is_ready = bool(await worker.stdout.readline())
-        except TimeoutError:
+        except (TimeoutError, OSError):
             is_ready = False
         except asyncio.CancelledError:
             await _ended(worker)
@@ -143,21 +166,24 @@ class Workers:
             await _ended(self._free.pop())
 
 
+def _lost() -> Problem:
+    return Problem(500, "worker lost", "the process that searched was ended from outside.")
+
+
 async def _ended(worker: asyncio.subprocess.Process) -> None:
     with contextlib.suppress(ProcessLookupError):
         worker.kill()
     await asyncio.shield(worker.wait())
 
 
-def work(model: str, asked: IO[str], told: IO[str]) -> None:
+def work(parent: int, size: int, asked: BinaryIO, told: BinaryIO) -> None:
     """Say that it is ready, then answer requests, a line each: the whole life of a worker."""
-    import counterlvq as clvq
-
-    answering = Answering(clvq.load(model))
-    told.write("{}\n")
+    end_with(parent)
+    answering = Answering(clvq.load(BytesIO(asked.read(size))))
+    told.write(b"{}\n")
     told.flush()
     for line in asked:
         request = json.loads(line)
         answer = answered(answering, request["kind"], request["request"], request["seconds"])
-        told.write(json.dumps(answer, allow_nan=False) + "\n")
+        told.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
         told.flush()

@@ -1,0 +1,48 @@
+"""Who answers what, and how much is written: without a service, in this process."""
+
+from __future__ import annotations
+
+import pytest
+
+from counterlvq.certified import lines
+from counterlvq.service.answering import Answering, answered
+from tests.service.test_service import ROW, loan_model
+
+RULES = [f"income + {k} * savings <= 1000000" for k in range(1, 1_001)]
+
+
+def test_only_little_questions_are_answered_between_others() -> None:
+    answering = Answering(loan_model())
+    few, many = {"rows": [ROW], "certificate": True}, {"rows": [ROW] * 1_000}
+    assert answering.is_quick(few)
+    assert answering.is_quick({**few, "constraints": RULES[:5], "freeze": ["age"]})
+    assert not answering.is_quick(many)
+    assert not answering.is_quick({"rows": [ROW] * 20, "constraints": RULES})
+    assert not answering.is_quick({"rows": [ROW] * 20, "freeze": ["age"] * 1_000})
+    assert not answering.is_quick({**few, "constraints": ["income\t<= 1\tif\tage >= 3"]})
+
+
+def test_certificates_of_many_rows_read_the_rules_once(monkeypatch) -> None:
+    read = []
+    known = lines.numbering_of
+    monkeypatch.setattr(lines, "numbering_of", lambda view: read.append(view) or known(view))
+    asked = {"rows": [{**ROW, "age": 40.0 + k} for k in range(3)], "target": "accepted"}
+    asked |= {"certificate": True, "constraints": RULES[:3]}
+    told = Answering(loan_model()).explain(asked, 60.0)["answers"]
+    assert len({answer["certificate"].splitlines()[0] for answer in told}) == 1
+    assert len({answer["certificate"] for answer in told}) == 3
+    assert len(read) == 1
+
+
+def test_too_many_certificates_are_refused(monkeypatch) -> None:
+    monkeypatch.setattr("counterlvq.service.answering._MOST_TEXT", 2_000)
+    asked = {"rows": [ROW] * 3, "target": "accepted", "certificate": True}
+    problem = answered(Answering(loan_model()), "explain", asked, 60.0)["problem"]
+    assert (problem["status"], problem["field"]) == (413, "certificate")
+
+
+@pytest.mark.parametrize("seconds", [1e308, 0.0])
+def test_any_time_limit_is_a_time(seconds) -> None:
+    asked = {"rows": [ROW], "target": "accepted", "time_limit": seconds}
+    (answer,) = Answering(loan_model()).explain(asked, 60.0)["answers"]
+    assert answer["status"] in ("optimal", "feasible", "unknown")
