@@ -19,9 +19,11 @@ __all__ = [
     "are_days",
     "date_of",
     "dates_like",
+    "days_between",
     "days_of",
     "days_of_times",
     "is_date",
+    "moment_of",
 ]
 
 _FIRST = date(1970, 1, 1)
@@ -100,11 +102,42 @@ def date_of(days: float) -> date:
     return _FIRST + timedelta(days=round(days))
 
 
+def moment_of(days: float) -> date:
+    """Return the date of a whole number of days, and a date with a time of day for any other.
+
+    Rows have whole days; what stands in for a missing date, such as a median, need not be one.
+
+    Examples
+    --------
+    >>> moment_of(31.0), moment_of(31.5)
+    (datetime.date(1970, 2, 1), datetime.datetime(1970, 2, 1, 12, 0))
+    """
+    if days == round(days):
+        return date_of(days)
+    return datetime.combine(_FIRST, time()) + timedelta(days=days)
+
+
+def days_between(before: date, after: date) -> float:
+    """Days from one date to another; a whole number unless one of them has a time of day.
+
+    Examples
+    --------
+    >>> days_between(date(1970, 2, 1), date(1970, 2, 9))
+    8
+    >>> days_between(datetime(1970, 2, 1, 12), date(1970, 2, 9))
+    7.5
+    """
+    first, last = (d if isinstance(d, datetime) else datetime.combine(d, time())
+                   for d in (before, after))  # fmt: skip
+    days = (last - first) / timedelta(days=1)
+    return int(days) if days.is_integer() else days
+
+
 def dates_like(days: Floats, before: Sequence[Any]) -> NDArray[Any]:
     """Write days as what stood there before: dates, midnights or text; NaN leaves a gap."""
     out = np.empty(len(days), dtype=object)
     out[:] = [
-        None if isnan(day) else _typed(date_of(day), old)
+        None if isnan(day) else _typed(moment_of(day), old)
         for day, old in zip(days.tolist(), before, strict=True)
     ]
     return out

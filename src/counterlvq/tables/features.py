@@ -82,7 +82,8 @@ class Feature:
         A real number that changes gets at most so many decimals.
     steps : {"of value", "of change"}, default "of value"
         Whether values are multiples of `step` (or have so many `decimals`), or changes are: from
-        9,683 by steps of 50 to 9,733.
+        9,683 by steps of 50 to 9,733. Whole numbers and dates stay whole: where what stands in
+        for a missing one is not, values are multiples.
     ordered : bool, default False
         Whether the levels stand in order: another one then costs the weight for each step along
         the list.
