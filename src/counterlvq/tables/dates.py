@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.tables.values import is_missing
 
 __all__ = [
     "FIRST_DAY",
@@ -60,9 +61,10 @@ def days_of(value: Any) -> float:
     if isinstance(value, np.datetime64):
         days = value.astype("datetime64[D]")
         return nan if np.isnat(value) or days != value else float(days.astype(np.int64))
+    if is_missing(value):  # NaT is a datetime that has neither date nor time
+        return nan
     if isinstance(value, datetime):
-        has_time = value.time() != time() or value.tzinfo is not None
-        value = None if has_time or value != value else value.date()  # noqa: PLR0124 - NaT
+        value = None if value.time() != time() or value.tzinfo is not None else value.date()
     return float((value - _FIRST).days) if isinstance(value, date) else nan
 
 
@@ -134,7 +136,17 @@ def days_between(before: date, after: date) -> float:
 
 
 def dates_like(days: Floats, before: Sequence[Any]) -> NDArray[Any]:
-    """Write days as what stood there before: dates, midnights or text; NaN leaves a gap."""
+    """Write days as what stood there before: dates, midnights or text; NaN leaves a gap.
+
+    Where a value was missing, they are written as what stands in the first row that has one.
+
+    Examples
+    --------
+    >>> dates_like(np.array([31.0, 32.0]), [None, "2024-05-31"]).tolist()
+    ['1970-02-01', '1970-02-02']
+    """
+    first = next((old for old in before if not is_missing(old)), None)
+    before = [first if is_missing(old) else old for old in before]
     out = np.empty(len(days), dtype=object)
     out[:] = [
         None if isnan(day) else _typed(moment_of(day), old)
