@@ -263,6 +263,12 @@ class Feature:
         return None if self.lattice is None else self.lattice[0] / self.lattice[1]
 
     @property
+    def may_stray(self) -> bool:
+        """Whether a value of a table may lie off the grid that changed values are on."""
+        is_whole = self.kind in (Kind.WHOLE, Kind.DATE) and self.step == 1
+        return self.grid is not None and self.steps == STEPS[0] and not is_whole
+
+    @property
     def range(self) -> tuple[float, float]:
         """The allowed range; that of all tables where nothing limits a date."""
         if self.kind is not Kind.DATE:
@@ -554,7 +560,7 @@ class Features:
         level_labels: Mapping[str, Mapping[Any, str]] | None = None,
         changes: Mapping[str, str] | None = None,
         prices: Mapping[str, float | Mapping[tuple[Any, Any], float] | Pairs] | None = None,
-        seen: Mapping[str, tuple[float, float]] | None = None,
+        seen: Mapping[str, tuple[float, float] | None] | None = None,
         thousands: Mapping[str, bool] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
