@@ -37,6 +37,7 @@ from counterlvq.presentation.values import (
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
 from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.problem.saying import plain_words
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
@@ -583,9 +584,15 @@ class Counterfactual:
             limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
             where = " within the ranges of the features" if limited else ""
             return f"the model never says so{where}, with or without constraints"
+        off = "".join(
+            f"; {feature.spoken} changes in steps of {wording.value(feature, feature.grid)}, "
+            f"and none ends there"
+            for feature in steps_left_out(self.conflict, self.features)
+        )
         if len(words) == 1:
-            return f"{words[0]} leaves no room for it{fewer}"
-        return f"{', '.join(words[:-1])} and {words[-1]} leave no room for it together{fewer}"
+            return f"{words[0]} leaves no room for it{fewer}{off}"
+        listed = f"{', '.join(words[:-1])} and {words[-1]}"
+        return f"{listed} leave no room for it together{fewer}{off}"
 
 
 def _words(constraint: Constraint | str) -> str:

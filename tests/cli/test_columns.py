@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from math import inf
 from pathlib import Path
 
 import numpy as np
@@ -90,7 +91,8 @@ def test_the_model_file_knows_what_was_said(desk: Path) -> None:
     assert features["months"] == clvq.Feature(
         "months", "whole", label="months in the job", change="increase"
     )
-    assert features["pay"] == clvq.Feature("pay", unit="EUR", decimals=2, lower=0, label="net pay")
+    pay = clvq.Feature("pay", unit="EUR", decimals=2, lower=0, label="net pay", seen=(-inf, inf))
+    assert features["pay"] == pay
     assert features["home"].levels[:2] == ("rent", "own")
     odd = features["home"].levels[2]
     prices = {("rent", "own"): 3.0, ("rent", odd): 4.0, ("own", odd): 4.0}
@@ -114,6 +116,22 @@ def test_answers_keep_to_it_and_are_worded_by_it(desk: Path) -> None:
     assert len(lines) == len(given)
     assert all(line.startswith("Your loan would have been granted if ") for line in lines)
     assert any("months in the job were" in line or "net pay were" in line for line in lines)
+
+
+def test_an_open_end_is_not_the_one_that_was_seen(desk: Path) -> None:
+    """Whether the file was there at training or is at the question."""
+    model = clvq.load(desk / "loans.clvq")
+    reference = model.reference
+    assert reference is not None
+    assert reference.described(model.features)["pay"].seen is None
+    more = f"pay >= {TABLE['pay'].max() + 100}"
+    words = ["explain", "loans.clvq", "some.csv", "--target", "good", "--constraint", more]
+    (desk / "open.toml").write_text("[pay]\nrange = [-inf, inf]\n")
+    (desk / "shut.toml").write_text("[pay]\nrange = [0, 2000]\n")
+    for columns, found in ((None, True), ("open.toml", True), ("shut.toml", False)):
+        with_file = [] if columns is None else ["--columns", columns]
+        done = called(*words, *with_file, "--format", "csv", cwd=desk)
+        assert (b"infeasible" not in done.stdout) == found, done.stderr
 
 
 def test_a_file_at_explain_says_more(desk: Path) -> None:

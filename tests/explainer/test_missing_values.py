@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import pickle
 from collections.abc import Callable
 from functools import cache
@@ -21,6 +22,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
+from counterlvq.certificates import check_certificate as checker
 from counterlvq.pipelines import read_pipeline
 from tests.support.quick import some
 
@@ -474,3 +476,71 @@ def test_summaries_count_missing_values() -> None:
         summary = clvq.Reference.of(given)
         assert [column.missing for column in summary.columns] == [1, 2]
         assert summary["x0"].median == 2.0
+
+
+EPOCH = pd.Timestamp("1970-01-01")
+
+
+@cache
+def steps_of_change(kind: str, step: int, strategy: str) -> tuple[Any, clvq.Explainer]:
+    """A column whose imputed value lies between two whole numbers, in steps of change."""
+    k = np.arange(40.0)
+    side = np.random.default_rng(5).normal(0, 1, 40).round(3)
+    # The median lies at noon, the mean at another time of day.
+    table = pd.DataFrame({"paid": 20454 + k + 13 * (k == 39), "side": side})
+    labels = np.where(k + 6 * side > 20, "good", "bad")
+    steps = make_pipeline(SimpleImputer(strategy=strategy), StandardScaler())
+    pipe = make_pipeline(steps, clvq.GMLVQ(random_state=0)).fit(table, labels)
+    features = clvq.Features([clvq.Feature("paid", kind, step=step, steps="of change"), "side"])
+    asked = [clvq.Freeze("side")]
+    return pipe, clvq.Explainer(pipe, clvq.Manhattan([0.1, 1.0]), asked, features=features)
+
+
+@pytest.mark.parametrize(
+    ("kind", "step", "strategy"),
+    some([(k, s, how) for s in (7, 1) for k in ("date", "whole") for how in ("median", "mean")], 3),
+)
+def test_what_is_written_for_a_missing_whole_number_is_what_was_checked(
+    tmp_path: Any, kind: str, step: int, strategy: str
+) -> None:
+    """Whatever stands in for it: the cheapest whole value, which the model itself labels so."""
+    pipe, explainer = steps_of_change(kind, step, strategy)
+    paid = pd.to_datetime([None] * 12) if kind == "date" else np.full(12, np.nan)
+    rows = pd.DataFrame({"paid": paid, "side": np.linspace(-2.0, 2.0, 12)})
+    rows.loc[12] = [EPOCH + pd.Timedelta(days=20460) if kind == "date" else 20460, -1.0]
+    batch = explainer.explain_batch(rows, target="good")
+    days = batch.X.paid if kind == "whole" else (pd.to_datetime(batch.X.paid) - EPOCH).dt.days
+    written = pd.DataFrame({"paid": days.astype(float), "side": rows.side})
+    assert batch.missing[:12, 0].all()
+    assert (batch.status == "optimal").all()
+    assert set(pipe.predict(written)) == {"good"}
+    fill = float(pipe[0][0].statistics_[0])
+    moved = batch.values[:, 0] != batch.original_values[:, 0]
+    assert moved[:12].any()
+    np.testing.assert_array_equal(written.paid[moved], batch.values[moved, 0])
+    for i, cf in enumerate(batch):
+        start, base = (20460.0, 20460.0) if i == 12 else (fill, 0.0)
+        near = base + step * (np.rint((start - base) / step) + np.arange(-60, 61))
+        grid = np.array([start, *near])
+        shown = pd.DataFrame({"paid": grid, "side": rows.side[i]})
+        least = np.abs(grid - start)[pipe.predict(shown) == "good"].min()
+        assert cf.cost == pytest.approx(0.1 * least)
+        assert explainer.verify(cf) == pytest.approx(cf.cost)
+        alone = explainer.explain(records(rows.iloc[[i]])[0], target="good")
+        assert alone.values.tolist() == cf.values.tolist()
+        if moved[i] and i < 12:
+            (change,) = cf.changes
+            assert change.difference == pytest.approx(cf.values[0] - fill, abs=1e-9)
+            assert "days later" not in cf.text()
+    path = tmp_path / "answers.jsonl"
+    batch.save_certificates(path)
+    assert all(verdict.verified for verdict in clvq.verify_certificates(path))
+    told: list[str] = []
+    checker.main([str(path)], say=told.append)
+    assert [line.split()[0] for line in told] == ["VERIFIED"] * 13
+    # A row that nobody can write down is no answer, however good the model calls it.
+    header, *lines = path.read_text().splitlines()
+    line = json.loads(lines[int(np.flatnonzero(moved)[0])])
+    line["answer"] |= {"row": [fill + 70.0, line["input"][1]], "cost": 7.0, "status": "feasible"}
+    path.write_text(f"{header}\n{json.dumps(line)}\n")
+    assert "the value of coordinate 0 is not allowed" in clvq.verify_certificates(path)[0].reason

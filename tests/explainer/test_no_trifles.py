@@ -111,6 +111,32 @@ def test_a_table_says_what_a_trifle_is() -> None:
         clvq.least_changes(frame, -1)
 
 
+@pytest.mark.parametrize(
+    ("feature", "is_kept"),
+    [
+        (Feature("pay", step=50), True),
+        (Feature("pay", "whole", step=50), True),
+        (Feature("pay", decimals=0), True),
+        (Feature("pay", "whole"), True),  # with steps below the least change
+        (Feature("pay", step=50, steps="of change"), False),
+        (Feature("pay", "whole", step=50, steps="of change"), False),
+    ],
+    ids=repr,
+)
+def test_values_off_their_steps_do_not_change_by_trifles(feature: Feature, is_kept: bool) -> None:
+    """A step of 50 is no trifle, but from 9,999.26 to the next multiple it is."""
+    reference = clvq.Reference.of(pd.DataFrame({"pay": np.arange(9000.0, 10000.0, 2.5)}))
+    assert reference["pay"].unit / 10 > 20
+    found = reference.least_changes(Features([feature]))
+    assert found == ({"pay": 20.0} if is_kept else {})
+    model = clvq.PrototypeModel([[9000.0], [11000.0 - 1]], ["no", "yes"], feature_names=["pay"])
+    rules = [clvq.MinChange(name, by) for name, by in found.items()]
+    explainer = clvq.Explainer(model, constraints=rules, features=Features([feature]))
+    cf = explainer.explain([9999.0], target="yes")
+    assert abs(cf.values[0] - 9999) >= 20
+    assert cf.status == "optimal"
+
+
 def test_sentences_of_a_batch_are_those_of_its_answers() -> None:
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"a": rng.normal(0, 3, 12).round(2), "b": rng.integers(-5, 5, 12)})

@@ -12,7 +12,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import exact_text
-from counterlvq.presentation.wording import NUMBERS, PLAIN
+from counterlvq.presentation.wording import NUMBERS, PLAIN, Wording
 from counterlvq.problem.saying import plain_words
 from counterlvq.report import report_html
 
@@ -247,6 +247,38 @@ def test_constraints_are_said_by_labels(constraint: clvq.Constraint | str, words
         return PLAIN.number(exact_text(value, feature), grouped=feature.groups(value))
 
     assert plain_words(constraint, features, write) == words
+
+
+def test_amounts_of_rules_are_written_as_asked() -> None:
+    sums = clvq.Linear({"inc": 1, "age": 1000.5}, "<=", 3500.25)
+    rules = [clvq.MaxChange("inc", 1200.5), clvq.MinChange("inc", 20000), sums]
+    features, write = clvq.Features([INCOME, PLAIN_ONE]), Wording(numbers="1.234,5").value
+    assert [plain_words(rule, features, write) for rule in rules] == [
+        "a change of net income by at most 1.200,5 EUR",
+        "a change of net income by at least 20.000 EUR, or none",
+        "net income + 1.000,5 * age <= 3.500,25",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_said"),
+    [
+        (["pay in [3010, 3060]"], True),
+        ([clvq.Bounds("pay", 3010, 3040)], True),
+        (["pay == 3010"], True),
+        (["pay <= 3040", "pay >= 3010"], True),
+        (["pay <= 1000"], False),
+        (["pay in [50, 3060]"], False),
+    ],
+    ids=str,
+)
+def test_conflicts_of_a_step_name_it(rules: list[Any], is_said: bool) -> None:
+    pay = clvq.Feature("pay", unit="EUR", label="your pay", step=50)
+    model = clvq.PrototypeModel([[1000.0], [3000.0]], ["bad", "good"], feature_names=["pay"])
+    explainer = clvq.Explainer(model, constraints=rules, features=clvq.Features([pay]))
+    cf = explainer.explain([1549.0], target="good")
+    assert cf.status == "infeasible"
+    assert ("your pay changes in steps of 50, and none ends there" in cf.text()) == is_said
 
 
 def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> None:

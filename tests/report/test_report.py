@@ -105,6 +105,18 @@ def test_price_of_a_constraint_is_the_cost_without_it(loans) -> None:
     assert words in Page(report_html(loans, cf, pictures=False)).text
 
 
+def test_a_range_that_holds_a_value_where_it_is_has_a_price() -> None:
+    """The answer leaves the income at the end of what was seen; lifting that saves the rest."""
+    model = clvq.PrototypeModel([[4.0, 2.0], [9.0, 0.0]], ["bad", "good"], feature_names=["a", "b"])
+    features = clvq.Features([clvq.Feature("a", seen=(1, 5)), clvq.Feature("b", seen=(-9, 9))])
+    explainer = clvq.Explainer(model, features=features)
+    for start in (5.0, 4.9):
+        cf = explainer.explain([start, 2.0], target="good")
+        page = Page(report_html(explainer, cf, pictures=False)).text
+        assert "a from 1 to 5 as seen in the data : lifting it would save" in page
+        assert "b from -9 to 9 as seen in the data : lifting" not in page
+
+
 def test_leads_times_prices_are_what_the_page_says() -> None:
     model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"])
     explainer = clvq.Explainer(model)

@@ -105,7 +105,8 @@ class World:
     def _tick(self, j: int, y: np.ndarray, x: np.ndarray) -> float:
         """The value of a grid that is nearest to a value of column j."""
         column = self.columns[j]
-        base = x[j] if column["kind"] == "steps" else 0.0
+        is_own = not column.get("whole") or float(x[j]).is_integer()
+        base = x[j] if column["kind"] == "steps" and is_own else 0.0
         step = column["step"] / column["parts"]
         return float(base + round((y[j] - base) / step) * column["step"] / column["parts"])
 

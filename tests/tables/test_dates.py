@@ -10,12 +10,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
 
 import counterlvq as clvq
 from counterlvq import Feature, Features, plots
 from counterlvq.report import report_html
 from counterlvq.tables.dates import days_of
+from counterlvq.tables.encoding import as_table, like, rows_of
 from counterlvq.tables.frames import as_frame, numbers_or_days
+from counterlvq.tables.gaps import Fills
+from counterlvq.tables.values import is_missing
 from counterlvq.types import Kind
 
 BEFORE, TARGET = date(2024, 2, 20), date(2024, 3, 31)
@@ -193,3 +199,69 @@ def test_pages_and_plots_show_dates_that_change_and_that_stay(pictures: bool) ->
         plots.plot_changes(cf, explainer)
         plots.plot_changes(cf)
         plots.plot_batch(batch)
+
+
+EMPTY: dict[str, Any] = {
+    "pandas floats": pd.DataFrame({"opened": [np.nan, np.nan], "job": [np.nan, np.nan]}),
+    "pandas objects": pd.DataFrame({"opened": [None, None], "job": [None, None]}, dtype=object),
+    "pandas text": pd.DataFrame({"opened": [None, None], "job": [None, None]}, dtype="string"),
+    "pandas integers": pd.DataFrame({"opened": [None, None], "job": [None, None]}, dtype="Int64"),
+    "polars": pl.DataFrame({"opened": [None, None], "job": [None, None]}),
+    "polars text": pl.DataFrame(
+        {"opened": [None, None], "job": [None, None]}, schema={"opened": pl.String, "job": pl.Int8}
+    ),
+    "arrow": pa.table({"opened": pa.nulls(2), "job": pa.nulls(2)}),
+    "arrow floats": pa.table({name: pa.nulls(2, pa.float64()) for name in ("opened", "job")}),
+    "arrow text": pa.table({name: pa.nulls(2, pa.string()) for name in ("opened", "job")}),
+    "records": [{"opened": pd.NaT, "job": None}, {"opened": float("nan"), "job": np.nan}],
+    "columns": {"opened": [None, None], "job": [None, None]},
+    "array": np.array([[pd.NaT, None], [None, None]], dtype=object),
+}
+
+
+@pytest.mark.parametrize("name", EMPTY)
+def test_columns_without_any_value_take_dates_and_levels(name: str) -> None:
+    """Whatever type somebody gave to a column in which nothing stands."""
+    features = Features([Feature("opened", "date"), Feature("job", levels=["clerk", "nurse"])])
+    table = EMPTY[name]
+    read = rows_of(table, features, fills=Fills({"opened": 31.5, "job": "clerk"}))
+    assert read.tolist() == [[31.5, 0.0]] * 2
+    out = like(table, [[31.0, 1.0], [np.nan, np.nan]], features)
+    found = as_table(out, features.names)
+    assert [str(found.values(column)[0])[:10] for column in found.names] == ["1970-02-01", "nurse"]
+    assert all(is_missing(found.values(column)[1]) for column in found.names)
+
+
+def test_dates_are_written_as_those_of_the_other_rows() -> None:
+    """Where a value was missing: as text among text, as days among days."""
+    features = Features([Feature("opened", "date")])
+    days = like(pd.DataFrame({"opened": [np.nan, 40.0]}), [[31.0], [32.0]], features)
+    assert days.opened.tolist() == [31.0, 32.0]
+    cells = {"opened": [None, "1970-02-10"]}
+    for text in (pl.DataFrame(cells), cells):
+        out = like(text, [[31.0], [32.0]], features)
+        assert list(out["opened"]) == ["1970-02-01", "1970-02-02"]
+    times = pd.DataFrame({"opened": pd.to_datetime([None, "1970-02-10"])})
+    assert like(times, [[31.0], [np.nan]], features).opened.isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("gap", [pd.NaT, np.datetime64("NaT"), None, float("nan")], ids=repr)
+def test_one_row_with_a_missing_date(gap: Any) -> None:
+    """As a mapping, as a row of pandas and in a list, with an imputer and without one."""
+    record = {"opened": gap, "cards": 1.0}
+    series = pd.DataFrame({"opened": pd.to_datetime([gap]), "cards": [1.0]}).iloc[0]
+    days = pd.DataFrame({"opened": [19771.0, 19775, 19811, 19815], "cards": [1.0, 2, 1, 2]})
+    pipe = make_pipeline(SimpleImputer(strategy="median"), NearestCentroid())
+    pipe.fit(days, ["no", "no", "yes", "yes"])
+    described = Features([Feature("opened", "date"), "cards"])
+    explainer = clvq.Explainer(pipe, features=described, constraints=["cards == 1"])
+    for row in (record, series):
+        cf = explainer.explain(row, target="yes")
+        assert cf.status.has_answer
+        assert cf.missing.tolist() == [True, False]
+        with pytest.raises(clvq.InvalidInputError, match=r"opened.*, row 0 is missing"):
+            clvq.Explainer(MODEL, features=described).explain(row)
+    told = clvq.Explainer(MODEL, features=described).explain_batch(
+        [record, {"opened": BEFORE, "cards": 1.0}], on_bad_rows="report"
+    )
+    assert told.status.tolist() == ["invalid", "optimal"]

@@ -162,7 +162,8 @@ SHAPES: dict[str, Any] = {
                    "levels": {"weights": [Table("dimension"), "level"]}}),
     "question": {"columns": ["table column", "column"], "cost": "any", "constraints": "any",
                  "margin": "amount", "tolerance": "amount"},
-    "table column": Kinds({"real": {"name": "text", **_ENDS}, "grid": _STEPS, "steps": _STEPS,
+    "table column": Kinds({"real": {"name": "text", **_ENDS}, "grid": _STEPS,
+                           "steps": {**_STEPS, "whole?": "flag"},
                            "levels": {"name": "text", "levels": ["any", "level"]}}),
     "cost": {"weights": ["amount", "column"], "decrease?": ["amount", "column"],
              "switches": ["switch", "level column"], "quadratic": "square|null"},
@@ -428,6 +429,7 @@ class Column(NamedTuple):
     levels: int = 0
     step: Q = ZERO
     from_input: bool = False  # whether changes are multiples of the step, or values
+    whole: bool = False  # values are, where the value of the input is no whole number
 
     @classmethod
     def of(cls, told: Told) -> Column:
@@ -436,7 +438,12 @@ class Column(NamedTuple):
             refuse_repeats("levels", told["levels"])
             return cls(-INF, INF, len(told["levels"]))
         step = told["step"] / told["parts"] if "step" in told else ZERO
-        return cls(told["lower"], told["upper"], 0, step, told["kind"] == "steps")
+        whole = bool(told.get("whole"))
+        return cls(told["lower"], told["upper"], 0, step, told["kind"] == "steps", whole)
+
+    def counts_from(self, x: Q) -> bool:
+        """Whether steps count from this value of the input, or from 0."""
+        return self.from_input and not (self.whole and x.denominator > 1)
 
 
 def square(told: Told, n: int, clock: Clock) -> Terms:
@@ -583,9 +590,9 @@ class Allowed:
 
     def __init__(self, start: Q, column: Column) -> None:
         self.start, self.step = start, ONE if column.levels else column.step
-        self.base = start if column.from_input else ZERO
-        self.is_from_input = column.from_input
-        self.most_near = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * self.step
+        self.is_from_input = column.counts_from(start)
+        self.base = start if self.is_from_input else ZERO
+        self.most_near = (SHARE_OF_SUM if self.is_from_input else SHARE_OF_STEP) * self.step
         # What bounds are about; and the same with all that counts as an end.
         self.pieces: list[tuple[End, End]] = [(-INF, INF)]
         self.wide = self.pieces
@@ -791,7 +798,7 @@ class Seen:
         input counts as is moved to the input.
         """
         x, column = self.x[item["column"]], self.question.columns[item["column"]]
-        most = (SHARE_OF_SUM if column.from_input else SHARE_OF_STEP) * column.step
+        most = (SHARE_OF_SUM if column.counts_from(x) else SHARE_OF_STEP) * column.step
         by = sum([a * self.x[j] for j, a in item["old"].items()], ZERO)
         for part in item["parts"]:
             ends: list[End] = []

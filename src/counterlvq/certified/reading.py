@@ -27,7 +27,7 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.intervals import Interval, ValueRule
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Method
+from counterlvq.types import Kind, Method
 
 __all__ = ["Stated", "view_of"]
 
@@ -103,9 +103,10 @@ def _feature(column: Values) -> Feature:
         return Feature(name, lower=lower, upper=upper)
     steps = STEPS[column["kind"] == "steps"]
     if column["parts"] == 1 and column["step"] == int(column["step"]):
-        return Feature(name, step=int(column["step"]), steps=steps, lower=lower, upper=upper)
+        kind, step = Kind.WHOLE if column.get("whole") else Kind.REAL, int(column["step"])
+        return Feature(name, kind, step=step, steps=steps, lower=lower, upper=upper)
     decimals = round(np.log10(column["parts"]))
-    if column["step"] != 1 or column["parts"] != 10.0**decimals:
+    if column["step"] != 1 or column["parts"] != 10.0**decimals or column.get("whole"):
         raise NotSupportedError(f"column {name!r} has steps that are neither whole nor decimals")
     return Feature(name, decimals=decimals, steps=steps, lower=lower, upper=upper)
 

@@ -29,7 +29,8 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.intervals import Interval, LeastChange, ValueRule
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.types import Scores
+from counterlvq.tables.gaps import Fills
+from counterlvq.types import Kind, Scores
 
 __all__ = ["model_values", "numbering_of", "question_values"]
 
@@ -106,7 +107,7 @@ def question_values(view: Prepared) -> Values:
         )
     prices, features = asked.prices, asked.features
     return {
-        "columns": [_column(feature) for feature in features],
+        "columns": [_column(feature, view.source.fills) for feature in features],
         "cost": {
             **_weights(prices.weights),
             "switches": [
@@ -130,7 +131,7 @@ def _weights(ways: Floats) -> Values:
     return {"weights": up} if up == down else {"weights": up, "decrease": down}
 
 
-def _column(feature: Feature) -> Values:
+def _column(feature: Feature, fills: Fills) -> Values:
     if not feature.is_number:
         levels = [_word(level) for level in feature.levels]
         return {"name": feature.name, "kind": "levels", "levels": levels}
@@ -139,7 +140,11 @@ def _column(feature: Feature) -> Values:
     if feature.lattice is None:
         return out
     step, parts = map(float, feature.lattice)
-    return {**out, "kind": kind, "step": step, "parts": parts}
+    out |= {"kind": kind, "step": step, "parts": parts}
+    # What stands in for a missing value may be no whole number, and steps do not count from it.
+    is_whole = feature.kind in (Kind.WHOLE, Kind.DATE) and kind == "steps"
+    fill = float(fills.values.get(feature.name, 0.0)) if is_whole else 0.0
+    return out if fill.is_integer() else {**out, "whole": True}
 
 
 def _ends(lower: float, upper: float) -> Values:

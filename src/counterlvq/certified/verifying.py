@@ -238,7 +238,7 @@ class _Checked:
             return None
         asked, source = self.view.asked, self.view.source
         outside = outside_of(asked.constraints, asked.features, row)
-        key = source.coordinates.seen_from(row).levels, outside
+        key = source.coordinates.seen_from(row).key, outside
         if key not in self.views:
             self.views[key] = Prepared(asked, source.seen_from(row), dict(outside))
         return self.views[key]

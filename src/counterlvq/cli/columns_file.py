@@ -8,11 +8,12 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from itertools import combinations
-from math import gcd, inf, isfinite
+from math import gcd, inf, isfinite, isinf
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
 from counterlvq.files import read_within
+from counterlvq.tables.declarations import OPEN
 from counterlvq.visible import shown_repr, shown_text
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ class Said(NamedTuple):
         others = some.pop("other_prices", {})
         prices = {**others, **some.pop("prices", {})}
         try:
-            found = features.refined(**some)
+            found = features.refined(**some, seen=_open_ends(some.get("ranges", {})))
             for name in sorted(prices):
                 if isinstance(prices[name], tuple):
                     _refuse_many_pairs(found[name])
@@ -104,6 +105,12 @@ class Said(NamedTuple):
             return found.refined(prices={**prices, **full})
         except clvq.InvalidInputError as error:
             raise clvq.InvalidInputError(f"{self.path}: {error}") from None
+
+
+def _open_ends(ranges: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[float, float]]:
+    """Find the ranges that have an open end, which is not to be that of the data."""
+    ends = {name: [e for e in pair if isinstance(e, float)] for name, pair in ranges.items()}
+    return {name: OPEN for name, found in ends.items() if any(map(isinf, found))}
 
 
 def _refuse_many_pairs(feature: clvq.Feature) -> None:

@@ -343,11 +343,11 @@ class OneRow:
         """Return what does not depend on a row beyond its levels, prepared once."""
         source, coordinates = self._source, self._source.coordinates
         if row is None:
-            here = coordinates.levels, ()
+            here = coordinates.key, ()
             return self._views.get(here, lambda: (Prepared(self, source, read=self._read), 1))
         outside = outside_of(self.constraints, self.features, row)
         return self._views.get(
-            (coordinates.seen_from(row).levels, outside),
+            (coordinates.seen_from(row).key, outside),
             lambda: (Prepared(self, source.seen_from(row), dict(outside), self._read), 1),
         )
 

@@ -140,9 +140,9 @@ def _answered_mixed(
 
 
 def _view_keys(asked: OneRow, rows: Floats) -> Floats:
-    """State what the view of a row depends on, (n, k): levels, and ranges it is outside of."""
-    levels = [j for j, feature in enumerate(asked.features) if not feature.is_number]
-    return np.hstack([rows[:, levels], sides_outside(asked.constraints, asked.features, rows)])
+    """State what the view of a row depends on, (n, k): coordinates, and ranges it is outside of."""
+    own = asked._source.coordinates.keys_of(rows)
+    return np.hstack([own, sides_outside(asked.constraints, asked.features, rows)])
 
 
 def _kernel_data(asked: OneRow, target_mask: NDArray[np.bool_]) -> KernelData | None:

@@ -13,6 +13,7 @@ from counterlvq.files import MOST_WIDE, is_wide
 from counterlvq.numeric.arrays import plain, told
 from counterlvq.persistence.json_reading import Fields, Scalar
 from counterlvq.persistence.refusals import Refusal
+from counterlvq.tables.declarations import OPEN
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.reference import PROBABILITIES, ColumnSummary, Reference
@@ -92,6 +93,8 @@ def _said(feature: Feature) -> dict[str, Any]:
         out["change"] = feature.change
     if feature.thousands is not None:
         out["thousands"] = feature.thousands
+    if feature.seen == OPEN:
+        out["open"] = True
     return out
 
 
@@ -183,6 +186,7 @@ def _said_later(fields: Fields, levels: list[Any]) -> dict[str, Any]:
         "steps": fields.take_if_there("steps", str),
         "ordered": fields.take_if_there("ordered", bool),
         "thousands": fields.take_if_there("thousands", bool),
+        "seen": OPEN if fields.take_if_there("open", bool) else None,
     }
     if "level_labels" in fields:
         texts = fields.items("level_labels", str)

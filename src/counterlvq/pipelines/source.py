@@ -309,9 +309,11 @@ class ExplainedModel:
 
     def seen_from(self, row: Floats) -> ExplainedModel:
         """State the model in the coordinates of rows that have the levels of this one."""
-        if self.behind is None or not self.coordinates.has_levels:
-            return self
         coordinates = self.coordinates.seen_from(row)
+        if coordinates is self.coordinates:
+            return self
+        if self.behind is None or not self.coordinates.has_levels:
+            return replace(self, coordinates=coordinates)
         return replace(self, model=self.behind.stated(coordinates), coordinates=coordinates)
 
     def widened(self, feature: Feature) -> ExplainedModel:

@@ -10,6 +10,7 @@ from typing import Any, final
 from counterlvq.presentation.numbers import ShownChange, exact_text, shown_change
 from counterlvq.presentation.values import plain_label
 from counterlvq.presentation.wording import PLAIN, Wording
+from counterlvq.tables.dates import days_between
 from counterlvq.tables.features import Feature
 from counterlvq.types import Kind
 from counterlvq.visible import shown_text
@@ -60,7 +61,7 @@ class Change:
     def difference(self) -> Any:
         """New value less old value, in days for dates; None between levels, which have none."""
         if self.is_date:
-            return (self.after - self.before).days
+            return days_between(self.before, self.after)
         return self.after - self.before if self.is_number else None
 
     @property
@@ -103,7 +104,9 @@ class Change:
             return f"it were {shown.after}{instead}"
         instead = f"{shown.after} instead of {shown.before}{self._unit}{self._gap_words}"
         whole = not self._unit and isinstance(self.before, int) and isinstance(self.after, int)
-        if not (self.is_number or self.is_date) or whole:
+        # A time of day may stand in for a missing date: how many days that is, nobody counts.
+        by_parts = self.is_date and self.difference != int(self.difference)
+        if not (self.is_number or self.is_date) or whole or by_parts:
             return f"{self.spoken} were {instead}"
         return f"{self.spoken} were {shown.by} {self._way(shown)} ({instead})"
 
@@ -168,8 +171,8 @@ class Change:
             return ShownChange(before, after, wording.number(shown.by), shown.rises)
         if self.is_date:
             days = abs(self.difference)
-            by = f"{wording.number(exact_text(days))} day{'' if days == 1 else 's'}"
             before, after = wording.date(self.before), wording.date(self.after)
+            by = f"{wording.number(exact_text(round(days, 1)))} day{'' if days == 1 else 's'}"
             return ShownChange(before, after, by, self.difference > 0)
         before, after = (self._level(value, wording) for value in (self.before, self.after))
         return ShownChange(before, after, "", True)

@@ -13,7 +13,7 @@ from counterlvq.presentation.wording import PLAIN, Wording, plural
 from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
 from counterlvq.problem.largest import Chebyshev
-from counterlvq.problem.saying import plain_words
+from counterlvq.problem.saying import plain_words, with_unit
 from counterlvq.problem.seen import AsSeen
 from counterlvq.tables.features import Features
 from counterlvq.visible import shown_repr, shown_text, visible
@@ -68,8 +68,9 @@ def _constraints_words(
         said.append(f"{count} in the range of {which} as seen in the data")
     if least:
         shown = ", ".join(
-            f"{wording.number(exact_text(item.by))} ({shown_text(features[item.feature].spoken)})"
-            for item in least
+            f"{with_unit(feature, wording.number(exact_text(item.by)), 'days')} "
+            f"({shown_text(feature.spoken)})"
+            for item, feature in ((item, features[item.feature]) for item in least)
         )
         said.append(f"changes of less than {shown} are left out")
     return visible("; ".join(said), _LONGEST) or "none"

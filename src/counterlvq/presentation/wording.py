@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
+from datetime import date, datetime
 from string import Formatter
 from typing import Any, Protocol, final
 
@@ -139,11 +139,11 @@ class Wording:
         return text.translate({ord(","): thousands if grouped else "", ord("."): decimal})
 
     def date(self, value: date) -> str:
-        """Write a date as it was asked for."""
+        """Write a date as it was asked for; of one with a time of day that too, to the minute."""
         name = _MONTHS[value.month - 1]
-        return DATES[self.dates].format(
-            year=value.year, month=value.month, day=value.day, name=name
-        )
+        hour = f" {value:%H:%M}" if isinstance(value, datetime) else ""
+        day = DATES[self.dates].format(year=value.year, month=value.month, day=value.day, name=name)
+        return day + hour
 
     def has_place(self, place: str) -> bool:
         """Whether something has a place of its own; without a template everything has."""

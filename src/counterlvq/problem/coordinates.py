@@ -30,8 +30,10 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
+from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.links import Link
+from counterlvq.types import Kind
 
 __all__ = ["Coordinates"]
 
@@ -57,6 +59,7 @@ class Coordinates:
         float, ...
     ] = ()  # positions, as in a row of the table; only those of levels count
     links: tuple[Link | None, ...] = ()  # functions through which numbers are seen
+    between: tuple[int, ...] = ()  # whole features whose own value is none, see `seen_from`
 
     def __post_init__(self) -> None:
         if not any(link is not None for link in self.links):
@@ -76,10 +79,36 @@ class Coordinates:
         object.__setattr__(self, "levels", tuple(kept))
 
     def seen_from(self, row: Floats) -> Coordinates:
-        """Coordinates of rows that have the levels of this one."""
-        if not self.has_levels:
+        """Coordinates of rows that have the levels of this one.
+
+        What stands in for a missing value may lie between two whole numbers. Counted from there,
+        steps would lead to values that nobody can write down: they count from 0 then.
+        """
+        between = tuple(j for j in self._counted_from_own if not float(row[j]).is_integer())
+        if not self.has_levels and between == self.between:
             return self
-        return Coordinates(self.features, tuple(float(value) for value in row), self.links)
+        levels = tuple(float(value) for value in row)
+        return Coordinates(self.features, levels, self.links, between)
+
+    @property
+    def key(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
+        """What rows share that are seen in these coordinates."""
+        return self.levels, self.between
+
+    def keys_of(self, rows: Floats) -> Floats:
+        """Tell rows apart as `key` does, (n, k)."""
+        levels = [j for j, feature in enumerate(self.features) if not feature.is_number]
+        counted = rows[:, self._counted_from_own]
+        return np.hstack([rows[:, levels], 1.0 * (counted != np.rint(counted))])
+
+    @cached_property
+    def _counted_from_own(self) -> list[int]:
+        """Features with whole values whose steps count from the value itself."""
+        return [
+            j
+            for j, feature in enumerate(self.features)
+            if feature.kind in (Kind.WHOLE, Kind.DATE) and feature.steps == STEPS[1]
+        ]
 
     def holds(self, row: object) -> bool:
         """Whether something is a row of the table: finite numbers and positions of levels."""
@@ -148,8 +177,9 @@ class Coordinates:
                 step[span], parts[span] = feature.lattice
         groups = tuple(span for f, span in self._each if not f.is_number and len(f.levels) > 1)
         from_input = np.zeros(self.width, dtype=bool)
-        for feature, span in self._each:
-            from_input[span] = feature.is_number and feature.steps == "of change"
+        for j, (feature, span) in enumerate(self._each):
+            is_own = feature.steps == STEPS[1] and j not in self.between
+            from_input[span] = feature.is_number and is_own
         return Grid(step, parts, groups, from_input if from_input.any() else None)
 
     @property

@@ -26,7 +26,7 @@ from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import Feature, FeatureKey, Features
 from counterlvq.types import Kind
 
-__all__ = ["plain_words", "rule_words"]
+__all__ = ["plain_words", "rule_words", "with_unit"]
 
 # Writes a number or a date of a feature.
 Write = Callable[[Feature, Any], str]
@@ -114,28 +114,35 @@ def rule_words(constraint: Constraint | str, features: Features, write: Write) -
         return f"with {when}, {rule_words(constraint.then, features, write)}"
     if isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         return _about_one(constraint, features, write)
-    return _about_many(constraint, features)
+    return _about_many(constraint, features, write)
 
 
-def _about_many(constraint: Constraint, features: Features) -> str:
+def _about_many(constraint: Constraint, features: Features, write: Write) -> str:
     if isinstance(constraint, AtMost):
         named = _joined([_spoken(key, features) for key in constraint.features], "and")
         changes = f"at most {constraint.count} change{'' if constraint.count == 1 else 's'}"
         return f"{changes} of {named}" if named else changes
-    return _sum(constraint, features) if isinstance(constraint, Linear) else str(constraint)
+    if isinstance(constraint, Linear):
+        return _sum(constraint, features, write)
+    return str(constraint)
 
 
-def _sum(constraint: Linear, features: Features) -> str:
+def _sum(constraint: Linear, features: Features, write: Write) -> str:
     """Write a linear condition as a comparison of features."""
     given = constraint.coefficients
     pairs = given.items() if isinstance(given, Mapping) else enumerate(given.tolist())
     out = ""
     for key, factor in pairs:
         if factor:
-            size = "" if abs(factor) == 1 else f"{abs(factor):,} * ".replace(".0 ", " ")
+            size = "" if abs(factor) == 1 else f"{_amount(abs(factor), write)} * "
             sign = ("-" if factor < 0 else "") if not out else (" - " if factor < 0 else " + ")
             out += f"{sign}{size}{_spoken(key, features)}"
-    return f"{out or 0} {constraint.sense} {constraint.value:,}".removesuffix(".0")
+    return f"{out or 0} {constraint.sense} {_amount(constraint.value, write)}"
+
+
+def _amount(value: float, write: Write) -> str:
+    """Write a number that is no value of a feature."""
+    return write(Feature("amount"), value)
 
 
 def _text(text: str, features: Features, write: Write) -> str:
@@ -172,7 +179,7 @@ def _part(parsed: grammar.Comparison | grammar.LevelTest, features: Features, wr
     if not (feature.is_number or feature.has_numbers):
         return ""
     sense = _TURNED.get(sense, sense) if factor < 0 else sense
-    return f"{feature.spoken} {_SENSES[sense]} {_with_unit(feature, _value(feature, end, write))}"
+    return f"{feature.spoken} {_SENSES[sense]} {with_unit(feature, _value(feature, end, write))}"
 
 
 def _test(feature: Feature, parsed: grammar.LevelTest, write: Write) -> str:
@@ -196,7 +203,7 @@ def _about_one(
         levels = [_level(feature, level, write) for level in constraint.levels]
         return f"{feature.spoken} as {_joined(levels, 'or')}"
     if isinstance(constraint, MaxChange | MinChange):
-        by = _with_unit(feature, f"{constraint.by:,}".removesuffix(".0"), "days")
+        by = with_unit(feature, _amount(constraint.by, write), "days")
         if isinstance(constraint, MinChange) and constraint.is_default:
             return f"changes of {feature.spoken} by less than {by} left out"
         least = isinstance(constraint, MinChange)
@@ -213,10 +220,10 @@ def _range(feature: Feature, lower: float, upper: float, write: Write) -> str:
     if not low and not high:
         return feature.spoken
     if low and high:
-        words = f"from {low} to {_with_unit(feature, high)}"
-        words = words if lower != upper else f"of {_with_unit(feature, low)} only"
+        words = f"from {low} to {with_unit(feature, high)}"
+        words = words if lower != upper else f"of {with_unit(feature, low)} only"
     else:
-        words = f"of at {'least' if low else 'most'} {_with_unit(feature, low or high)}"
+        words = f"of at {'least' if low else 'most'} {with_unit(feature, low or high)}"
     return f"{feature.spoken} {words}"
 
 
@@ -231,7 +238,8 @@ def _level(feature: Feature, level: Any, write: Write) -> str:
     return feature.words(level)
 
 
-def _with_unit(feature: Feature, text: str, of_dates: str = "") -> str:
+def with_unit(feature: Feature, text: str, of_dates: str = "") -> str:
+    """Put the unit of a feature behind a number; of dates another, for numbers of days."""
     unit = of_dates if feature.kind is Kind.DATE else feature.unit
     return f"{text} {unit}" if unit else text
 

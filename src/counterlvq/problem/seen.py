@@ -237,7 +237,7 @@ def least_changes(X: Any, share: float = LEAST_SHARE) -> list[Constraint]:
         Typically the training table. Typical deviations are those of `mad_weights`.
     share : float, default 0.1
         Each least change is this share, rounded down to a 1, 2 or 5 with zeros. Whole numbers and
-        decimals whose steps are as large as that need none.
+        decimals whose steps are as large as that need none, unless values may lie between them.
 
     Returns
     -------

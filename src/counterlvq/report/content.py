@@ -210,4 +210,6 @@ def _leans_on_values(explainer: Explainer, item: AsSeen | AtMost, y: Floats, x: 
     # A range leaves room that nobody can use between its end and the next value of a grid.
     j = explainer.features.position(item.feature)
     step = explainer.features.columns[j].grid or HELD_WITH_EQUALITY * max(abs(y[j]), abs(x[j]))
-    return bool(y[j] != x[j] and (y[j] + step > item.upper or y[j] - step < item.lower))
+    # A value that stays may stay because the range ends there.
+    is_at_end = not item.lower < y[j] < item.upper
+    return bool(is_at_end or y[j] + step > item.upper or y[j] - step < item.lower)

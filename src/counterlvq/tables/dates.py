@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.tables.values import is_missing
 
 __all__ = [
     "FIRST_DAY",
@@ -19,9 +20,11 @@ __all__ = [
     "are_days",
     "date_of",
     "dates_like",
+    "days_between",
     "days_of",
     "days_of_times",
     "is_date",
+    "moment_of",
 ]
 
 _FIRST = date(1970, 1, 1)
@@ -58,9 +61,10 @@ def days_of(value: Any) -> float:
     if isinstance(value, np.datetime64):
         days = value.astype("datetime64[D]")
         return nan if np.isnat(value) or days != value else float(days.astype(np.int64))
+    if is_missing(value):  # NaT is a datetime that has neither date nor time
+        return nan
     if isinstance(value, datetime):
-        has_time = value.time() != time() or value.tzinfo is not None
-        value = None if has_time or value != value else value.date()  # noqa: PLR0124 - NaT
+        value = None if value.time() != time() or value.tzinfo is not None else value.date()
     return float((value - _FIRST).days) if isinstance(value, date) else nan
 
 
@@ -100,11 +104,52 @@ def date_of(days: float) -> date:
     return _FIRST + timedelta(days=round(days))
 
 
+def moment_of(days: float) -> date:
+    """Return the date of a whole number of days, and a date with a time of day for any other.
+
+    Rows have whole days; what stands in for a missing date, such as a median, need not be one.
+
+    Examples
+    --------
+    >>> moment_of(31.0), moment_of(31.5)
+    (datetime.date(1970, 2, 1), datetime.datetime(1970, 2, 1, 12, 0))
+    """
+    if days == round(days):
+        return date_of(days)
+    return datetime.combine(_FIRST, time()) + timedelta(days=days)
+
+
+def days_between(before: date, after: date) -> float:
+    """Days from one date to another; a whole number unless one of them has a time of day.
+
+    Examples
+    --------
+    >>> days_between(date(1970, 2, 1), date(1970, 2, 9))
+    8
+    >>> days_between(datetime(1970, 2, 1, 12), date(1970, 2, 9))
+    7.5
+    """
+    first, last = (d if isinstance(d, datetime) else datetime.combine(d, time())
+                   for d in (before, after))  # fmt: skip
+    days = (last - first) / timedelta(days=1)
+    return int(days) if days.is_integer() else days
+
+
 def dates_like(days: Floats, before: Sequence[Any]) -> NDArray[Any]:
-    """Write days as what stood there before: dates, midnights or text; NaN leaves a gap."""
+    """Write days as what stood there before: dates, midnights or text; NaN leaves a gap.
+
+    Where a value was missing, they are written as what stands in the first row that has one.
+
+    Examples
+    --------
+    >>> dates_like(np.array([31.0, 32.0]), [None, "2024-05-31"]).tolist()
+    ['1970-02-01', '1970-02-02']
+    """
+    first = next((old for old in before if not is_missing(old)), None)
+    before = [first if is_missing(old) else old for old in before]
     out = np.empty(len(days), dtype=object)
     out[:] = [
-        None if isnan(day) else _typed(date_of(day), old)
+        None if isnan(day) else _typed(moment_of(day), old)
         for day, old in zip(days.tolist(), before, strict=True)
     ]
     return out

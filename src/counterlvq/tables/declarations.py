@@ -14,6 +14,7 @@ from counterlvq.types import Kind
 
 __all__ = [
     "CHANGES",
+    "OPEN",
     "Pairs",
     "checked_change",
     "checked_label",
@@ -123,6 +124,11 @@ def _positive(what: str, value: Any) -> float:
     if not (number > 0 and isfinite(number)):
         raise InvalidInputError(f"{what} is {number:g}; expected a positive number.")
     return number
+
+
+# Said to be seen where somebody has stated a range without an end, which what was seen must not
+# give it back.
+OPEN = (-inf, inf)
 
 
 def checked_seen(

@@ -28,7 +28,7 @@ from counterlvq.tables.frames import TableView, as_frame, settled
 from counterlvq.tables.gaps import Fills
 from counterlvq.tables.reading import read_rows, refuse_missing_columns, shortened
 from counterlvq.tables.records import as_records, typed_like
-from counterlvq.tables.values import numbers_among
+from counterlvq.tables.values import is_missing, numbers_among
 from counterlvq.types import Kind
 from counterlvq.visible import shown_text
 
@@ -141,7 +141,8 @@ def _written_like(source: TableView, column: Floats, feature: Feature) -> NDArra
     if feature.kind is not Kind.DATE:
         return written(column, feature)
     before = source.values(feature.name)
-    if before and all(isinstance(value, int | float) for value in before):
+    known = [value for value in before if not is_missing(value)] or before
+    if before and all(isinstance(value, int | float) for value in known):
         return written(column, Feature(feature.name, Kind.WHOLE))
     return dates_like(column, before)
 

@@ -82,7 +82,8 @@ class Feature:
         A real number that changes gets at most so many decimals.
     steps : {"of value", "of change"}, default "of value"
         Whether values are multiples of `step` (or have so many `decimals`), or changes are: from
-        9,683 by steps of 50 to 9,733.
+        9,683 by steps of 50 to 9,733. Whole numbers and dates stay whole: where what stands in
+        for a missing one is not, values are multiples.
     ordered : bool, default False
         Whether the levels stand in order: another one then costs the weight for each step along
         the list.
@@ -260,6 +261,12 @@ class Feature:
     def grid(self) -> float | None:
         """Distance of neighbouring values, all of them multiples of it; None without a grid."""
         return None if self.lattice is None else self.lattice[0] / self.lattice[1]
+
+    @property
+    def may_stray(self) -> bool:
+        """Whether a value of a table may lie off the grid that changed values are on."""
+        is_whole = self.kind in (Kind.WHOLE, Kind.DATE) and self.step == 1
+        return self.grid is not None and self.steps == STEPS[0] and not is_whole
 
     @property
     def range(self) -> tuple[float, float]:
@@ -553,7 +560,7 @@ class Features:
         level_labels: Mapping[str, Mapping[Any, str]] | None = None,
         changes: Mapping[str, str] | None = None,
         prices: Mapping[str, float | Mapping[tuple[Any, Any], float] | Pairs] | None = None,
-        seen: Mapping[str, tuple[float, float]] | None = None,
+        seen: Mapping[str, tuple[float, float] | None] | None = None,
         thousands: Mapping[str, bool] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),

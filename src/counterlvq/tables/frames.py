@@ -21,6 +21,8 @@ from counterlvq.numeric.arrays import Floats, once, plain, told
 from counterlvq.tables.dates import days_of, days_of_times
 from counterlvq.tables.decimals import nearest_floats
 from counterlvq.tables.values import (
+    are_numbers,
+    as_texts,
     checked_names,
     distinct,
     is_missing,
@@ -199,12 +201,18 @@ class _Pandas(FrameView):
             column[gaps] = None
             if isinstance(dtype, np.dtype) and dtype.kind in "iub":
                 dtype = pd.array(np.zeros(1, dtype)).dtype  # its twin with room for gaps
-        if dtype.kind in "iu" and not _fits(column[~gaps], getattr(dtype, "numpy_dtype", dtype)):
+        is_number = are_numbers(column)
+        plain_type = getattr(dtype, "numpy_dtype", dtype)
+        if dtype.kind in "iu" and is_number and not _fits(column[~gaps], plain_type):
             dtype = np.dtype(np.int64) if isinstance(dtype, np.dtype) else pd.Int64Dtype()
         if isinstance(dtype, pd.CategoricalDtype):
             new = [v for v in once(column[~gaps]) if v not in dtype.categories]
             levels = dtype.categories.append(pd.Index(new)) if new else dtype.categories
             dtype = pd.CategoricalDtype(levels, dtype.ordered)
+        if isinstance(dtype, pd.StringDtype):
+            column = np.array(as_texts(column), dtype=object)
+        elif pd.api.types.is_numeric_dtype(dtype) and not is_number:
+            dtype = np.dtype(object)
         return pd.Series(column, index=index, dtype=dtype)
 
 
@@ -282,11 +290,13 @@ class _Polars(FrameView):
             known = set(dtype.categories)
             new = [v for v in once(values) if v is not None and v not in known]
             dtype = pl.Enum([*dtype.categories, *new]) if new else dtype
+        if (dtype.is_numeric() and not are_numbers(values)) or dtype == pl.Null:
+            return pl.Series(name, values)
         if dtype.is_numeric():
             numbers = pl.Series(name, [None if v is None else plain(v) + 0 for v in values])
             narrow = numbers.cast(dtype, strict=False)
             return numbers if narrow.null_count() > numbers.null_count() else narrow
-        return pl.Series(name, values, dtype=dtype)
+        return pl.Series(name, as_texts(values) if dtype == pl.String else values, dtype=dtype)
 
 
 @final
@@ -391,8 +401,11 @@ class _Arrow(FrameView):
                 pa.array(levels, dtype.value_type),
                 ordered=dtype.ordered,
             )
+        is_number = is_whole or pa.types.is_floating(dtype) or pa.types.is_decimal(dtype)
+        if (is_number and not are_numbers(values)) or pa.types.is_null(dtype):
+            return pa.array(values)
         if not is_whole:
-            return pa.array(values, dtype)
+            return pa.array(as_texts(values) if str(dtype) in _ARROW_TEXT else values, dtype)
         numbers = [None if value is None else value + 0 for value in values]
         try:
             return pa.array(numbers, dtype)

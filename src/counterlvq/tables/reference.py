@@ -18,6 +18,7 @@ import numpy as np
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.tables.declarations import OPEN
 from counterlvq.tables.feature_checks import MOST_DECIMALS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
@@ -180,7 +181,8 @@ class Reference:
         """By how much numbers change at the least, if they are not to change by trifles.
 
         A share of the typical deviation, rounded down to a 1, 2 or 5 with zeros. Numbers whose
-        steps are as large as that are left out.
+        steps are as large as that are left out, unless a value between two of them is a step away
+        from neither.
 
         Examples
         --------
@@ -193,7 +195,11 @@ class Reference:
             for f in features
             if f.is_number and f.name in self and self[f.name].is_number
         }
-        return {name: by for name, by in found.items() if by > (features[name].grid or 0.0)}
+        return {
+            name: by
+            for name, by in found.items()
+            if by > (features[name].grid or 0.0) or (by > 0 and features[name].may_stray)
+        }
 
     def with_digits(self, features: Features) -> Features:
         """Give numbers that may be any as many decimals as a change of theirs is looked at by.
@@ -219,13 +225,21 @@ class Reference:
         )
 
     def described(self, features: Features) -> Features:
-        """Return the same features with the ranges that were seen."""
+        """Return the same features with the ranges that were seen, but for those said to be open.
+
+        Examples
+        --------
+        >>> reference = Reference.of([[float(k), -k] for k in range(40)])
+        >>> features = Features(["x0", Feature("x1", upper=0, seen=OPEN)])
+        >>> [feature.seen for feature in reference.described(features)]
+        [(9.0, 30.0), None]
+        """
         seen = {
-            f.name: self[f.name].seen
+            f.name: None if f.seen == OPEN else self[f.name].seen or f.seen
             for f in features
             if f.is_number and f.name in self and self[f.name].is_number
         }
-        return features.refined(seen={name: pair for name, pair in seen.items() if pair})
+        return features.refined(seen=seen)
 
 
 def _of_column(frame: FrameView, feature: Feature) -> ColumnSummary:

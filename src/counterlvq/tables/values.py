@@ -24,6 +24,8 @@ from counterlvq.numeric.arrays import (
 from counterlvq.types import Kind
 
 __all__ = [
+    "are_numbers",
+    "as_texts",
     "checked_names",
     "closest",
     "distinct",
@@ -51,6 +53,31 @@ def distinct(values: Iterable[Any]) -> list[Any]:
         return sorted(seen)
     except TypeError:
         return seen
+
+
+def are_numbers(values: Iterable[Any]) -> bool:
+    """Whether all values are numbers or missing.
+
+    A column without a value may have got a type of numbers from whoever read it, and cannot keep
+    it where its values are levels or dates.
+
+    Examples
+    --------
+    >>> are_numbers([1, None, 2.5]), are_numbers([None, "nurse"])
+    (True, False)
+    """
+    return all(is_missing(v) or isinstance(v, int | float | np.number | np.bool_) for v in values)
+
+
+def as_texts(values: Iterable[Any]) -> list[Any]:
+    """Write dates as text, for columns that hold text; leave the rest alone.
+
+    Examples
+    --------
+    >>> as_texts([date(2024, 5, 31), None, "nurse"])
+    ['2024-05-31', None, 'nurse']
+    """
+    return [v.isoformat() if isinstance(v, date) and not is_missing(v) else v for v in values]
 
 
 # Longer names take long to compare, and whoever mistypes one of so many looks at the list.
