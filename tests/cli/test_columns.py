@@ -211,7 +211,7 @@ def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) ->
     assert done.returncode == 0, done.stderr
     features = clvq.load(tmp_path / "loans.clvq").features
     assert features["paid"] == clvq.Feature(
-        "paid", "date", step=7, steps="of change", lower="2024-01-01"
+        "paid", "date", step=7, steps="of change", lower="2024-01-01", seen=(-inf, inf)
     )
     assert features["grade"] == clvq.Feature(
         "grade", levels=["low", "mid", "high", "top"], ordered=True

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
 from counterlvq.files import read_within
-from counterlvq.tables.declarations import OPEN
 from counterlvq.visible import shown_repr, shown_text
 
 if TYPE_CHECKING:
@@ -110,7 +109,7 @@ class Said(NamedTuple):
 def _open_ends(ranges: Mapping[str, tuple[Any, Any]]) -> dict[str, tuple[float, float]]:
     """Find the ranges that have an open end, which is not to be that of the data."""
     ends = {name: [e for e in pair if isinstance(e, float)] for name, pair in ranges.items()}
-    return {name: OPEN for name, found in ends.items() if any(map(isinf, found))}
+    return {name: (-inf, inf) for name, found in ends.items() if any(map(isinf, found))}
 
 
 def _refuse_many_pairs(feature: clvq.Feature) -> None:
