@@ -72,7 +72,7 @@ ROOMS = {
 RIM = ("counterlvq_paper", "cli")
 MOST_AT_THE_TOP = 12
 # Folders of tests that are about something else than one room.
-OTHER_TESTS = {"paper", "peers", "project", "support"}
+OTHER_TESTS = {"engines", "paper", "peers", "project", "support"}
 
 
 def source_files() -> list[Path]:

@@ -133,10 +133,10 @@ def test_conditions_of_an_implication_are_inequalities() -> None:
 
 def paid(cost: clvq.Cost, x: np.ndarray, y: np.ndarray) -> float:
     seen = SPREAD.seen_from(x)
-    w, L, _, _ = Prices.of(cost, FEATURES, FEATURES.names).over(seen)
+    priced = Prices.of(cost, FEATURES, FEATURES.names).over(seen)
     before, after = seen.inner(np.array([x, y]))
-    lifted = L @ (after - before)
-    return float(w @ np.abs(after - before) + lifted @ lifted)
+    lifted = priced.L @ (after - before)
+    return float(priced.w @ np.abs(after - before) + lifted @ lifted)
 
 
 @pytest.mark.parametrize(

@@ -32,7 +32,7 @@ class Browser:
 
     def __init__(self, width: int = 1200, height: int = 900) -> None:
         assert CHROMIUM is not None
-        self._folder = tempfile.TemporaryDirectory()
+        self._folder = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         theirs_in, self._write = os.pipe()
         self._read, theirs_out = os.pipe()
         options = (
