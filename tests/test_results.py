@@ -145,8 +145,8 @@ def test_missing_answer_reads_as_a_reason() -> None:
         'There is no counterfactual for accepted: "no change of age" and "income <= 3" leave no '
         "room for it together."
     )
-    three = infeasible("a <= 1", "b <= 1", "c <= 1").text()
-    assert '"a <= 1", "b <= 1" and "c <= 1" leave no room' in three
+    three = infeasible("income <= 1", "savings <= 1", "age <= 1").text()
+    assert '"income <= 1", "savings <= 1" and "age <= 1" leave no room' in three
     none = infeasible(target=("accepted", "perhaps")).text()
     assert none == (
         "There is no counterfactual for accepted or perhaps: the model never says so, with "

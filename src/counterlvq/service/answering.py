@@ -6,7 +6,6 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from math import inf
 from threading import Lock
 from time import monotonic
@@ -15,6 +14,7 @@ from typing import Any, final
 import counterlvq as clvq
 from counterlvq.certified.lines import Writer
 from counterlvq.certified.verifying import verify_texts
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.proved import shown_proof
 from counterlvq.presentation.setting import words_of
 from counterlvq.problem.seen import AsSeen
