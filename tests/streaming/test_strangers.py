@@ -302,7 +302,7 @@ def test_what_cannot_be_read_is_refused(tables: Path) -> None:
             listed_files(tables)
         (tables / name).unlink()
     os.mkfifo(tables / "pipe")
-    with pytest.raises(clvq.InvalidInputError, match="source is .*, which is neither"):
+    with pytest.raises(clvq.InvalidInputError, match=r"source is .*, which is neither"):
         listed_files(tables / "pipe")
     (tables / "c=1").mkdir()
     (tables / "c=2").symlink_to("c=1")
