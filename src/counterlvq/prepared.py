@@ -17,36 +17,20 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines.source import ExplainedModel
-from counterlvq.problem.constraints import Bounds, Constraint
+from counterlvq.problem.constraints import Bounds, Condition, Constraint
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import (
-    Implication,
-    LargestChange,
-    LevelRule,
     LinearConditions,
-    QuadraticCondition,
 )
-from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import ProgramTemplate, Stated
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strategy
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
-__all__ = ["FeatureCondition", "Prepared"]
-
-
-FeatureCondition = (
-    LinearConditions
-    | QuadraticCondition
-    | LevelRule
-    | Implication
-    | LeastChange
-    | LargestChange
-    | ValueRule
-)
+__all__ = ["Prepared"]
 
 
 class Asked(Protocol):
@@ -91,7 +75,7 @@ class Prepared:
     # Ranges that rows lie outside of, by position of the constraint, and whether above.
     outside: Mapping[int, bool] = field(default_factory=dict)
     # Conditions of constraints on features, which do not depend on levels: read once for all.
-    read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]] = field(default_factory=dict)
+    read: dict[tuple[int, bool | None], tuple[Condition, ...]] = field(default_factory=dict)
 
     @property
     def model(self) -> PrototypeModel:
@@ -160,7 +144,7 @@ class Prepared:
         parts = [part for k in kept for part in self._read(k)]
         return [part for item in parts for part in self.source.coordinates.spread(item)]
 
-    def _read(self, k: int) -> tuple[FeatureCondition, ...]:
+    def _read(self, k: int) -> tuple[Condition, ...]:
         key = k, self.outside.get(k)
         if key not in self.read:
             asked = self.asked

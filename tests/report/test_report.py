@@ -10,7 +10,6 @@ import subprocess
 import sys
 from base64 import b64encode
 from hashlib import sha256
-from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
 
@@ -23,38 +22,13 @@ from counterlvq.markup.tags import Safe, tag
 from counterlvq.presentation.proved import proved
 from counterlvq.report import report_html, write_report
 from counterlvq.report.content import read_answer
+from tests.support.markup import Elements
 
 EVIL = "<script>alert(1)</script>\" onload='x' & <b>"
-VOID = {"meta", "img", "br", "hr", "link"}
 
 
-class Page(HTMLParser):
-    """Elements of a page, and whether they are closed in the order in which they are opened."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.elements: list[tuple[str, dict[str, str]]] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, name, attrs) -> None:
-        self.elements.append((name, {key: value or "" for key, value in attrs}))
-        if name not in VOID:
-            self.open.append(name)
-
-    def handle_endtag(self, name) -> None:
-        assert self.open.pop() == name
-
-    def handle_data(self, data) -> None:
-        if not self.open or self.open[-1] != "style":
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
+class Page(Elements):
+    """A page, whose elements are closed in the order in which they are opened."""
 
     def all(self, name: str) -> list[dict[str, str]]:
         return [attributes for found, attributes in self.elements if found == name]

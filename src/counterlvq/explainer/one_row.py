@@ -27,11 +27,11 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel, source_of
-from counterlvq.prepared import FeatureCondition, Prepared
+from counterlvq.prepared import Prepared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.confidence import Confidence
-from counterlvq.problem.constraints import Constraint, Freeze
+from counterlvq.problem.constraints import Condition, Constraint, Freeze
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
@@ -86,7 +86,7 @@ class OneRow:
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: Kept[Hashable, Prepared]
-    _read: dict[tuple[int, bool | None], tuple[FeatureCondition, ...]]  # see `Prepared.read`
+    _read: dict[tuple[int, bool | None], tuple[Condition, ...]]  # see `Prepared.read`
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
     _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
     _wide: Kept[str, Any]  # the explainer with one more column, for the largest change

@@ -22,9 +22,9 @@ from counterlvq.problem.counting import AtMost
 from counterlvq.problem.largest import Height
 from counterlvq.problem.prices import Prices
 from counterlvq.questions.asking import Asks
+from counterlvq.questions.unions import bounded
 from counterlvq.results import Counterfactual
 from counterlvq.tables.features import Feature
-from counterlvq.types import Status
 
 __all__ = ["exact_height", "heightened", "largest_change", "narrowed", "widened"]
 
@@ -100,18 +100,7 @@ def narrowed(asked: Asks, wide: Asks, found: Counterfactual) -> Counterfactual:
     cf = replace(cf, cost=cost, resolution=resolution)
     if cost == 0.0:
         return replace(cf, lower_bound=0.0, bound_with_margin=0.0, gap=0.0)
-    bound = min(found.lower_bound, cost)
-    gap = (cost - bound) / cost
-    tolerance = asked.prepared_for(row).answers.closing_gap
-    closed = gap <= tolerance or cost - bound <= resolution
-    is_closest = not asked.margin or asked.is_sure
-    return replace(
-        cf,
-        status=Status.OPTIMAL if closed and is_closest else Status.FEASIBLE,
-        lower_bound=bound,
-        bound_with_margin=bound,
-        gap=gap,
-    )
+    return bounded(asked, cf, found.lower_bound)
 
 
 def _within(asked: Asks, wide: Asks, found: Counterfactual) -> Counterfactual:
