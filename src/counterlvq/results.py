@@ -39,7 +39,7 @@ from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.problem.saying import plain_words
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
@@ -394,10 +394,9 @@ class Counterfactual:
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
         if self.within_rules is not None and needed and not self.has_target:
-            mended = listed([change.brief(wording) for change in needed])
+            mended = listed([change.text(wording) for change in needed])
             is_least = self.within_rules.status is Status.OPTIMAL
-            said += f", which {'takes ' if is_least else ''}{mended} "
-            said += "to mend" if is_least else "would mend, and less may do"
+            said += f"; it would not if {mended}{'' if is_least else ', and less may do'}"
         return f"{said}. "
 
     def _broken_words(self, wording: Wording = PLAIN) -> str:
@@ -405,8 +404,13 @@ class Counterfactual:
 
     def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
         """Say a constraint in words: the user's own, or by the labels of its features."""
-        words = wording.rule(constraint) or plain_words(constraint, self.features, wording.value)
+        words = wording.rule(constraint) or plain_words(
+            constraint, self.features, wording.value, self._level_now
+        )
         return visible(f'"{words}"', _SHOWN_LETTERS)
+
+    def _level_now(self, feature: Feature) -> Any:
+        return value_of(self.original_values[self.features.position(feature.name)], feature)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -593,7 +597,3 @@ class Counterfactual:
             return f"{words[0]} leaves no room for it{fewer}{off}"
         listed = f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{listed} leave no room for it together{fewer}{off}"
-
-
-def _words(constraint: Constraint | str) -> str:
-    return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)

@@ -206,7 +206,7 @@ PLAIN_ONE = clvq.Feature("age")
         (clvq.Bounds("inc", lower=1500), "net income of at least 1,500 EUR"),
         (clvq.Bounds("inc", 1500, 2500.5), "net income from 1,500 to 2,500.5 EUR"),
         (clvq.Bounds("year", upper=1999), "year of the car of at most 1999"),
-        (clvq.Bounds("paid", lower=date(2024, 5, 31)), "day of payment of at least 2024-05-31"),
+        (clvq.Bounds("paid", lower=date(2024, 5, 31)), "day of payment no earlier than 2024-05-31"),
         (clvq.MaxChange("inc", 1300), "a change of net income by at most 1,300 EUR"),
         (clvq.MinChange("paid", 14), "a change of day of payment by at least 14 days, or none"),
         (clvq.OneOf("home", ["rent", "own"]), "housing as rent or a house"),
@@ -220,14 +220,17 @@ PLAIN_ONE = clvq.Feature("age")
             "if inc changes then by at least 50",
             "a change of net income by at least 50 EUR, or none",
         ),
-        ("if inc > 2000 then guar == True", "with net income above 2,000 EUR, with a guarantor"),
+        (
+            "if inc > 2000 then guar == True",
+            "with net income above 2,000 EUR, it must be with a guarantor",
+        ),
         (
             clvq.If(clvq.OneOf("home", ["own"]), then="late <= 2"),
-            "with housing as a house, late payments of at most 2",
+            "with housing as a house, late payments must be at most 2",
         ),
         (
             clvq.If("paid < '2024-05-31'", then=clvq.Freeze("late")),
-            "with day of payment below 2024-05-31, no change of late payments",
+            "with day of payment before 2024-05-31, no change of late payments",
         ),
         ("age <= 3", "age <= 3"),
         (clvq.Freeze("age"), "no change of age"),
@@ -247,6 +250,28 @@ def test_constraints_are_said_by_labels(constraint: clvq.Constraint | str, words
         return PLAIN.number(exact_text(value, feature), grouped=feature.groups(value))
 
     assert plain_words(constraint, features, write) == words
+
+
+def test_a_boolean_that_stays_is_named_by_what_it_is_now() -> None:
+    cf = clvq.Explainer(
+        MODEL, None, [clvq.Freeze("guar", "inc", "home", "late")], features=FEATURES
+    )
+    assert cf.explain(ROW, target="good").text() == (
+        'There is no counterfactual for good: "no change of net monthly income, housing and late '
+        'payments, still without a guarantor" leaves no room for it.'
+    )
+
+
+def test_steps_of_change_are_added_in_decimals() -> None:
+    model = clvq.PrototypeModel([[20.0], [2.0]], ["no", "yes"], feature_names=["rate"])
+    rate = clvq.Feature("rate", "real", step=2, steps="of change")
+    explainer = clvq.Explainer(model, features=clvq.Features([rate]))
+    for row in (19.9, 13.9, 13.3, 11.1, 12.7):
+        cf = explainer.explain([row], target="yes")
+        after = cf.text().partition("(")[2].split()[0]
+        assert len(after) <= 4, cf.text()  # 11.9, not 11.899999999999999
+        assert model.predict([[float(after)]]).tolist() == ["yes"]
+        assert (round(10 * row) - round(10 * float(after))) % 20 == 0
 
 
 def test_amounts_of_rules_are_written_as_asked() -> None:
@@ -299,7 +324,7 @@ def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> 
     assert " It would have been granted if your pay were " in cf.text(**said)
     own = cf.text(**said, template="Dear you, {changes}. {broken}")
     assert own.startswith("Dear you, your pay were")
-    assert own.rstrip().endswith("to mend.")
+    assert "; it would not if your pay were " in own.partition("Your loan breaks")[2]
     with pytest.raises(clvq.InvalidInputError, match="rules is 'x'"):
         cf.text(rules="x")  # type: ignore[arg-type]
 
@@ -322,3 +347,75 @@ def test_a_list_of_changes_stands_by_itself_and_booleans_are_said_in_words() -> 
     assert Change("guarantor", False, True, is_level=True).text() == (
         "guarantor were yes instead of no"
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("inc >= original(inc)", "no decrease of your income"),
+        ("inc <= 1.5 * original(inc)", "your income of at most 1.5 times what it is"),
+        ("original(inc) + 200 >= inc", "an increase of your income by at most 200 EUR"),
+        ("inc >= original(inc) - 200", "a decrease of your income by at most 200 EUR"),
+        ("-inc >= -3500", "your income of at most 3,500 EUR"),
+        ("inc + late <= 3", "your income + late payments <= 3"),
+        (
+            "if inc >= 5000 then months >= 24",
+            "with your income at 5,000 EUR or more, the term must be at least 24 months",
+        ),
+        (
+            "if inc < 900 then guar == True",
+            "with your income below 900 EUR, it must be with a bond",
+        ),
+        (
+            "if guar == False then inc <= 900",
+            "if it is without a bond, your income must be at most 900 EUR",
+        ),
+        ("if late > 2 then stu == False", "with late payments above 2, student must be no"),
+        (
+            "if home != 'own' then months in [12, 24]",
+            "with your housing other than a home of your own, the term must be 12 or 24 months",
+        ),
+        (
+            "if late < original(late) then home != 'own'",
+            "with a decrease of late payments, your housing must not be a home of your own",
+        ),
+        (
+            "if day >= 2026-01-05 then day <= 2026-02-01",
+            "with the day from 2026-01-05 on, the day must be no later than 2026-02-01",
+        ),
+        ("day in ['2026-01-02', '2026-01-03']", "the day as 2026-01-02 or 2026-01-03"),
+        ("day >= original(day) + 7", "the day at least 7 days later"),
+        (clvq.Bounds("day", upper=date(2026, 3, 1)), "the day no later than 2026-03-01"),
+        (clvq.Increase("day", "inc"), "no decrease of your income, the day not earlier"),
+        (clvq.OneOf("months", [12, 24]), "the term as 12 or 24 months"),
+        (clvq.OneOf("guar", [True]), "with a bond"),
+        (clvq.Freeze("guar"), "with a bond or without a bond, as it is"),
+        (
+            clvq.If(clvq.Bounds("inc", lower=5), clvq.OneOf("guar", [True])),
+            "with your income at 5 EUR or more, it must be with a bond",
+        ),
+        (
+            clvq.If(clvq.OneOf("home", ["rent"]), clvq.Freeze("inc")),
+            "with your housing as rent, no change of your income",
+        ),
+    ],
+    ids=str,
+)
+def test_rules_are_said_to_people_who_have_not_written_them(rule: Any, words: str) -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("inc", unit="EUR", label="your income"),
+            clvq.Feature("late", "whole", label="late payments"),
+            clvq.Feature("months", levels=[12, 24, 60], unit="months", label="the term"),
+            clvq.Feature(
+                "home",
+                levels=["own", "rent"],
+                label="your housing",
+                level_labels={"own": "a home of your own"},
+            ),
+            clvq.Feature("guar", "boolean", true="with a bond", false="without a bond"),
+            clvq.Feature("stu", "boolean", label="student"),
+            clvq.Feature("day", "date", label="the day"),
+        ]
+    )
+    assert plain_words(rule, features, PLAIN.value) == words
