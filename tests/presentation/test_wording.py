@@ -12,6 +12,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import exact_text
+from counterlvq.presentation.rows import feature_values
 from counterlvq.presentation.wording import NUMBERS, PLAIN, Wording
 from counterlvq.problem.saying import plain_words
 from counterlvq.report import report_html
@@ -260,6 +261,24 @@ def test_a_boolean_that_stays_is_named_by_what_it_is_now() -> None:
         'There is no counterfactual for good: "no change of net monthly income, housing and late '
         'payments, still without a guarantor" leaves no room for it.'
     )
+
+
+def test_tables_of_pages_have_units_behind_levels_that_are_numbers() -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("term", levels=[12, 1200], unit="months"),
+            clvq.Feature("fee", levels=[0, 1500], unit="EUR"),
+            clvq.Feature("grade", levels=[1, 2], unit="points", level_labels={1: "A", 2: "B"}),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[12, 1500, 1], [1200, 1500, 1]], ["no", "yes"], None, ["term", "fee", "grade"]
+    )
+    cf = clvq.Explainer(model, features=features).explain([12, 1500, 1], target="yes")
+    assert [row.before for row in feature_values(cf, {"term": 1.0})] == [
+        "12 months", "1,500 EUR", "A",
+    ]  # fmt: skip
+    assert feature_values(cf, {"term": 1.0})[0].after == "1,200 months"
 
 
 def test_steps_of_change_are_added_in_decimals() -> None:

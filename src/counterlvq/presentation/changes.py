@@ -103,8 +103,8 @@ class Change:
         if not self.is_number and self._is_phrase:
             instead = f" instead of {shown.before}{self._gap_aside}" if self.was_missing else ""
             return f"it were {shown.after}{instead}"
-        instead = f"{shown.after} instead of {shown.before}{self._unit}"
-        whole = not self._unit and isinstance(self.before, int) and isinstance(self.after, int)
+        instead = f"{shown.after} instead of {shown.before}{self.unit_words}"
+        whole = not self.unit_words and isinstance(self.before, int) and isinstance(self.after, int)
         # A time of day may stand in for a missing date: how many days that is, nobody counts.
         by_parts = self.is_date and self.difference != int(self.difference)
         if not (self.is_number or self.is_date) or whole or by_parts:
@@ -124,7 +124,7 @@ class Change:
         if not self.is_number and self._is_phrase:
             return shown.after
         instead = f"{shown.after} instead of {shown.before}"
-        return f"{self.spoken} {instead}{self._unit}{self._gap_aside}"
+        return f"{self.spoken} {instead}{self.unit_words}{self._gap_aside}"
 
     def _way(self, shown: ShownChange) -> str:
         if self.is_date:
@@ -132,7 +132,7 @@ class Change:
         return "higher" if shown.rises else "lower"
 
     @property
-    def _unit(self) -> str:
+    def unit_words(self) -> str:
         """What stands behind a number, or behind a level that is one and has no words."""
         has_digits = self.is_number or (
             self.described is not None
@@ -159,7 +159,7 @@ class Change:
         shown = self._digits(wording)
         if self.was_missing:
             shown = replace(shown, before=f"missing, as {shown.before}")
-        name = f"{self.spoken} ({self._unit.lstrip()})" if self._unit else self.spoken
+        name = f"{self.spoken} ({self.unit_words.lstrip()})" if self.unit_words else self.spoken
         by = ("+" if shown.rises else "-") + shown.by if shown.by else ""
         return name, shown.before, shown.after, by
 
