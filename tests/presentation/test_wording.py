@@ -325,6 +325,43 @@ def test_conflicts_of_a_step_name_it(rules: list[Any], is_said: bool) -> None:
     assert ("your pay changes in steps of 50, and none ends there" in cf.text()) == is_said
 
 
+@pytest.mark.parametrize(
+    ("row", "rules", "steps"),
+    [
+        # From 3,600 on, it is good: there is a number, and no multiple of 500.
+        ([1100.0, 0], ["pay <= 3700"], ("pay",)),
+        ([1100.0, 0], ["pay <= 3500"], ()),
+        ([1100.0, 0], [clvq.MaxChange("pay", 2600)], ("pay",)),
+        ([1100.0, 0], [clvq.MaxChange("pay", 2450)], ()),
+        # 5 years would do, and 4 without steps; a pay of 3,700 is as good as either.
+        ([3400.0, 0], ["pay <= 3499.5", "age <= 4"], ("age",)),
+        ([3400.0, 0], [clvq.Freeze("pay"), "age <= 4"], ("age",)),
+        ([3400.0, 0], [clvq.Freeze("pay"), "age <= 1"], ()),
+    ],
+    ids=str,
+)
+def test_steps_that_are_part_of_a_conflict_are_named(
+    row: list[float], rules: list[Any], steps: tuple[str, ...]
+) -> None:
+    model = clvq.PrototypeModel(
+        [[3500.0, -1.0], [3700.0, 1.0]], ["bad", "good"], [[1, 0], [0, 100]], ["pay", "age"]
+    )
+    grid = [clvq.Feature("pay", "real", step=500, unit="EUR"), clvq.Feature("age", step=5)]
+    if len(rules) == 1:
+        rules = [*rules, clvq.Freeze("age")]
+    explainer = clvq.Explainer(model, None, rules, features=clvq.Features(grid))
+    cf = explainer.explain(row, target="good")
+    assert (cf.status, cf.conflict_steps) == ("infeasible", steps)
+    free = clvq.Features(["pay", clvq.Feature("age", "whole")])
+    there = clvq.Explainer(model, None, rules, features=free).explain(row, target="good")
+    assert there.status.has_answer == bool(steps)
+    step = {"pay": "500 EUR (pay)", "age": "5 (age)"}.get("".join(steps))
+    assert cf.text().endswith(f"; without the steps of {step} there would be some.") == bool(steps)
+    assert cf.to_dict().get("conflict_steps", []) == [*steps]
+    batch = explainer.explain_batch([row, row], target="good")
+    assert [one.conflict_steps for one in batch] == [steps, steps]
+
+
 def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> None:
     pay = clvq.Feature("pay", unit="EUR", label="your pay")
     clash = [clvq.Freeze("pay"), "age <= 5"]
