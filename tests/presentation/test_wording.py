@@ -385,6 +385,13 @@ def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> 
         cf.text(rules="x")  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("place", ["{changes:>3}", "{changes!r}", "{Changes}", "{0}"])
+def test_places_that_cannot_be_filled_are_named_as_they_are_written(place: str) -> None:
+    with pytest.raises(clvq.InvalidInputError) as caught:
+        CF.text(template=f"Dear you, {place}")
+    assert f"the template has the place {place!r}; expected one of: " in str(caught.value)
+
+
 def test_places_that_stay_empty_leave_no_room_behind() -> None:
     cf = explained(clvq.Feature("pay"), target=3)
     assert cf.text(template="A {missing} b.{others}\n{missing}\n\nYours").endswith("A b.\n\nYours")
