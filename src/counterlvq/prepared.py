@@ -133,12 +133,15 @@ class Prepared:
                         low[j] = max(low[j], limit)
         return low, high
 
-    def template_with(self, kept: Sequence[int]) -> ProgramTemplate:
-        """State the cost and the listed constraints in numbers."""
+    def template_with(
+        self, kept: Sequence[int], unstepped: frozenset[int] = frozenset()
+    ) -> ProgramTemplate:
+        """State the cost and the listed constraints in numbers; some features without steps."""
         asked, coordinates = self.asked, self.source.coordinates
         conditions = [*self._conditions_of(kept), *coordinates.own_conditions]
         w, L, form, ways, least = asked.prices.over(coordinates)
-        return ProgramTemplate.of(w, L, conditions, coordinates.grid, form, ways, least)
+        grid = coordinates.grid_without(unstepped)
+        return ProgramTemplate.of(w, L, conditions, grid, form, ways, least)
 
     def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
         parts = [part for k in kept for part in self._read(k)]

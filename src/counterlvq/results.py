@@ -21,6 +21,7 @@ from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
+    exact_text,
     shown_change,
     shown_row,
 )
@@ -38,8 +39,8 @@ from counterlvq.presentation.values import (
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.off_grid import steps_left_out
-from counterlvq.problem.saying import plain_words
-from counterlvq.tables.features import Features
+from counterlvq.problem.saying import plain_words, with_unit
+from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
@@ -98,6 +99,9 @@ class Counterfactual:
     conflict_is_irreducible : bool
         Whether an answer was found without each one of the members of `conflict`. If not, it is a
         set that clashes, and fewer of its members may clash as well.
+    conflict_steps : tuple of str
+        For INFEASIBLE: features whose steps or decimals are part of the reason. Without these
+        steps `conflict` would leave room.
     broken : tuple
         The user's constraints that the input itself breaks, and `Bounds` for ranges of features.
     disagreement : tuple or None
@@ -143,6 +147,7 @@ class Counterfactual:
     margin: float = 0.0  # that the user asked for, and that the bound is about
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
+    conflict_steps: tuple[str, ...] = ()
     broken: tuple[Constraint | str, ...] = ()
     within_rules: Counterfactual | None = None
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
@@ -394,10 +399,9 @@ class Counterfactual:
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
         if self.within_rules is not None and needed and not self.has_target:
-            mended = listed([change.brief(wording) for change in needed])
+            mended = listed([change.text(wording) for change in needed])
             is_least = self.within_rules.status is Status.OPTIMAL
-            said += f", which {'takes ' if is_least else ''}{mended} "
-            said += "to mend" if is_least else "would mend, and less may do"
+            said += f"; it would not if {mended}{'' if is_least else ', and less may do'}"
         return f"{said}. "
 
     def _broken_words(self, wording: Wording = PLAIN) -> str:
@@ -405,8 +409,13 @@ class Counterfactual:
 
     def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
         """Say a constraint in words: the user's own, or by the labels of its features."""
-        words = wording.rule(constraint) or plain_words(constraint, self.features, wording.value)
+        words = wording.rule(constraint) or plain_words(
+            constraint, self.features, wording.value, self._level_now
+        )
         return visible(f'"{words}"', _SHOWN_LETTERS)
+
+    def _level_now(self, feature: Feature) -> Any:
+        return value_of(self.original_values[self.features.position(feature.name)], feature)
 
     def _sentence(self, wording: Wording) -> str:
         """Say what would have had to be different."""
@@ -506,6 +515,7 @@ class Counterfactual:
             ],
             "changes": [plain_change(change) for change in self.changes],
             "conflict": [str(item) for item in self.conflict],
+            **({"conflict_steps": [*self.conflict_steps]} if self.conflict_steps else {}),
             "has_target": self.has_target,
             "broken": [str(item) for item in self.broken],
             "within_rules": None if self.within_rules is None else self.within_rules.to_dict(),
@@ -580,20 +590,30 @@ class Counterfactual:
             return f"{visible(self.reason)}{under}"
         if not words and self.confidence:
             return f"the model never says so with {self.confidence}, with or without constraints"
+        off = self._steps_words(wording, "there would be some" if words else "it would")
         if not words:
             limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
             where = " within the ranges of the features" if limited else ""
-            return f"the model never says so{where}, with or without constraints"
-        off = "".join(
-            f"; {feature.spoken} changes in steps of {wording.value(feature, feature.grid)}, "
-            f"and none ends there"
-            for feature in steps_left_out(self.conflict, self.features)
-        )
+            return f"the model never says so{where}, with or without constraints{off}"
         if len(words) == 1:
             return f"{words[0]} leaves no room for it{fewer}{off}"
         listed = f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{listed} leave no room for it together{fewer}{off}"
 
-
-def _words(constraint: Constraint | str) -> str:
-    return f'"{constraint}"' if isinstance(constraint, str) else str(constraint)
+    def _steps_words(self, wording: Wording, then: str) -> str:
+        """Name the steps that are part of a conflict, and say what would be without them."""
+        alone = steps_left_out(self.conflict, self.features)
+        said = "".join(
+            f"; {feature.spoken} changes in steps of {wording.value(feature, feature.grid)}, "
+            f"and none ends there"
+            for feature in alone
+        )
+        rest = [self.features[name] for name in self.conflict_steps]
+        if alone or not rest:
+            return said
+        steps = [
+            f"{with_unit(feature, wording.number(exact_text(feature.grid or 0.0)), 'days')} "
+            f"({shown_text(feature.spoken)})"
+            for feature in rest
+        ]
+        return f"; without the steps of {listed(steps)} {then}"

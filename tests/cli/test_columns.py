@@ -78,6 +78,8 @@ def test_what_is_written_is_read_and_says_what_the_table_says(desk: Path) -> Non
     assert called(*words, "with.clvq", "--columns", "new.toml", cwd=desk).returncode == 0
     assert called(*words, "without.clvq", cwd=desk).returncode == 0
     assert (desk / "with.clvq").read_bytes() == (desk / "without.clvq").read_bytes()
+    # What is offered to be said is what holds without it.
+    assert text.count("\n#price = 2\n") == 2
     # Each line that says nothing yet can be said.
     lines = [line[1:] if line.startswith("#") and " = " in line else line
              for line in text.partition("[months]")[2].splitlines()]  # fmt: skip
@@ -99,6 +101,25 @@ def test_the_model_file_knows_what_was_said(desk: Path) -> None:
     assert features["home"].switches == prices
     assert (features["code"].levels, features["code"].price) == ((7, 9), 5.0)
     assert features["guarantor"].words(True) == "with a guarantor"
+
+
+def test_inspect_shows_what_was_said(desk: Path) -> None:
+    """Also what `train` keeps of order, steps of change, words and prices."""
+    more = EDITED.replace('change = "increase"', 'step = 6\nsteps = "of change"')
+    (desk / "ordered.toml").write_text(more.replace("price = 4\nprices = [", "ordered = true\n#["))
+    words = ["train", "loans.csv", "--label", "credit", "--columns", "ordered.toml"]
+    assert called(*words, "-o", "ordered.clvq", cwd=desk).returncode == 0
+    told = {
+        line.split()[0]: line
+        for line in called("inspect", "ordered.clvq", cwd=desk).stdout.decode().splitlines()
+    }
+    assert 'whole: "months in the job"; step 6; steps of change; seen ' in told["months"]
+    assert told["home"].endswith(' in order; called "a home of your own"')
+    assert told["code"].endswith("7, 9; price 5")
+    assert 'called "without a guarantor", "with a guarantor"' in told["guarantor"]
+    assert "home" in told
+    shown = called("inspect", "loans.clvq", cwd=desk).stdout.decode()
+    assert 'called "a home of your own"; prices of pairs' in shown
 
 
 def test_answers_keep_to_it_and_are_worded_by_it(desk: Path) -> None:

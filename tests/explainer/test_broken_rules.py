@@ -80,7 +80,7 @@ def test_what_the_rules_demand_is_proved_behind_a_pipeline(target: str) -> None:
         assert demanded is not None
         assert demanded.status is clvq.Status.OPTIMAL
         assert demanded.cost == 20_000 - loan
-        assert f"takes loan 20,000 instead of {loan:,} to mend" in cf.text()
+        assert f" as it is; it would not if loan were 20,000 instead of {loan:,}. " in cf.text()
 
 
 def test_what_is_not_proved_to_be_demanded_is_told_as_such() -> None:
@@ -88,7 +88,7 @@ def test_what_is_not_proved_to_be_demanded_is_told_as_such() -> None:
     assert cf.within_rules is not None
     open_one = replace(cf.within_rules, status=clvq.Status.FEASIBLE)
     text = replace(cf, within_rules=open_one).text()
-    assert ", which debt 500 instead of 800 would mend, and less may do. " in text
+    assert "; it would not if debt were 300 lower (500 instead of 800), and less may do. " in text
 
 
 def test_text_separates_rules_from_the_decision() -> None:
@@ -100,8 +100,8 @@ def test_text_separates_rules_from_the_decision() -> None:
     )
     both = explainer.explain([2000.0, 800.0], target="good").text(subject="Your application")
     assert both.startswith(
-        'Your application breaks "debt <= 500" as it is, which takes debt 500 instead of 800 to '
-        "mend. It would have been good if "
+        'Your application breaks "debt <= 500" as it is; it would not if debt were 300 lower (500 '
+        "instead of 800). It would have been good if "
     )
 
 

@@ -278,7 +278,7 @@ def test_phrases_of_booleans_say_what_stands_in() -> None:
         "guarantor", False, True, is_level=True, described=guarantor, was_missing=True
     )
     assert change.text() == (
-        "it were with a guarantor instead of without one, which stands in for a missing value"
+        "it were with a guarantor instead of without one (which stands in for a missing value)"
     )
 
 

@@ -12,6 +12,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import exact_text
+from counterlvq.presentation.rows import feature_values
 from counterlvq.presentation.wording import NUMBERS, PLAIN, Wording
 from counterlvq.problem.saying import plain_words
 from counterlvq.report import report_html
@@ -206,7 +207,7 @@ PLAIN_ONE = clvq.Feature("age")
         (clvq.Bounds("inc", lower=1500), "net income of at least 1,500 EUR"),
         (clvq.Bounds("inc", 1500, 2500.5), "net income from 1,500 to 2,500.5 EUR"),
         (clvq.Bounds("year", upper=1999), "year of the car of at most 1999"),
-        (clvq.Bounds("paid", lower=date(2024, 5, 31)), "day of payment of at least 2024-05-31"),
+        (clvq.Bounds("paid", lower=date(2024, 5, 31)), "day of payment no earlier than 2024-05-31"),
         (clvq.MaxChange("inc", 1300), "a change of net income by at most 1,300 EUR"),
         (clvq.MinChange("paid", 14), "a change of day of payment by at least 14 days, or none"),
         (clvq.OneOf("home", ["rent", "own"]), "housing as rent or a house"),
@@ -220,14 +221,17 @@ PLAIN_ONE = clvq.Feature("age")
             "if inc changes then by at least 50",
             "a change of net income by at least 50 EUR, or none",
         ),
-        ("if inc > 2000 then guar == True", "with net income above 2,000 EUR, with a guarantor"),
+        (
+            "if inc > 2000 then guar == True",
+            "with net income above 2,000 EUR, it must be with a guarantor",
+        ),
         (
             clvq.If(clvq.OneOf("home", ["own"]), then="late <= 2"),
-            "with housing as a house, late payments of at most 2",
+            "with housing as a house, late payments must be at most 2",
         ),
         (
             clvq.If("paid < '2024-05-31'", then=clvq.Freeze("late")),
-            "with day of payment below 2024-05-31, no change of late payments",
+            "with day of payment before 2024-05-31, no change of late payments",
         ),
         ("age <= 3", "age <= 3"),
         (clvq.Freeze("age"), "no change of age"),
@@ -247,6 +251,46 @@ def test_constraints_are_said_by_labels(constraint: clvq.Constraint | str, words
         return PLAIN.number(exact_text(value, feature), grouped=feature.groups(value))
 
     assert plain_words(constraint, features, write) == words
+
+
+def test_a_boolean_that_stays_is_named_by_what_it_is_now() -> None:
+    cf = clvq.Explainer(
+        MODEL, None, [clvq.Freeze("guar", "inc", "home", "late")], features=FEATURES
+    )
+    assert cf.explain(ROW, target="good").text() == (
+        'There is no counterfactual for good: "no change of net monthly income, housing and late '
+        'payments, still without a guarantor" leaves no room for it.'
+    )
+
+
+def test_tables_of_pages_have_units_behind_levels_that_are_numbers() -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("term", levels=[12, 1200], unit="months"),
+            clvq.Feature("fee", levels=[0, 1500], unit="EUR"),
+            clvq.Feature("grade", levels=[1, 2], unit="points", level_labels={1: "A", 2: "B"}),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[12, 1500, 1], [1200, 1500, 1]], ["no", "yes"], None, ["term", "fee", "grade"]
+    )
+    cf = clvq.Explainer(model, features=features).explain([12, 1500, 1], target="yes")
+    assert [row.before for row in feature_values(cf, {"term": 1.0})] == [
+        "12 months", "1,500 EUR", "A",
+    ]  # fmt: skip
+    assert feature_values(cf, {"term": 1.0})[0].after == "1,200 months"
+
+
+def test_steps_of_change_are_added_in_decimals() -> None:
+    model = clvq.PrototypeModel([[20.0], [2.0]], ["no", "yes"], feature_names=["rate"])
+    rate = clvq.Feature("rate", "real", step=2, steps="of change")
+    explainer = clvq.Explainer(model, features=clvq.Features([rate]))
+    for row in (19.9, 13.9, 13.3, 11.1, 12.7):
+        cf = explainer.explain([row], target="yes")
+        after = cf.text().partition("(")[2].split()[0]
+        assert len(after) <= 4, cf.text()  # 11.9, not 11.899999999999999
+        assert model.predict([[float(after)]]).tolist() == ["yes"]
+        assert (round(10 * row) - round(10 * float(after))) % 20 == 0
 
 
 def test_amounts_of_rules_are_written_as_asked() -> None:
@@ -281,6 +325,43 @@ def test_conflicts_of_a_step_name_it(rules: list[Any], is_said: bool) -> None:
     assert ("your pay changes in steps of 50, and none ends there" in cf.text()) == is_said
 
 
+@pytest.mark.parametrize(
+    ("row", "rules", "steps"),
+    [
+        # From 3,600 on, it is good: there is a number, and no multiple of 500.
+        ([1100.0, 0], ["pay <= 3700"], ("pay",)),
+        ([1100.0, 0], ["pay <= 3500"], ()),
+        ([1100.0, 0], [clvq.MaxChange("pay", 2600)], ("pay",)),
+        ([1100.0, 0], [clvq.MaxChange("pay", 2450)], ()),
+        # 5 years would do, and 4 without steps; a pay of 3,700 is as good as either.
+        ([3400.0, 0], ["pay <= 3499.5", "age <= 4"], ("age",)),
+        ([3400.0, 0], [clvq.Freeze("pay"), "age <= 4"], ("age",)),
+        ([3400.0, 0], [clvq.Freeze("pay"), "age <= 1"], ()),
+    ],
+    ids=str,
+)
+def test_steps_that_are_part_of_a_conflict_are_named(
+    row: list[float], rules: list[Any], steps: tuple[str, ...]
+) -> None:
+    model = clvq.PrototypeModel(
+        [[3500.0, -1.0], [3700.0, 1.0]], ["bad", "good"], [[1, 0], [0, 100]], ["pay", "age"]
+    )
+    grid = [clvq.Feature("pay", "real", step=500, unit="EUR"), clvq.Feature("age", step=5)]
+    if len(rules) == 1:
+        rules = [*rules, clvq.Freeze("age")]
+    explainer = clvq.Explainer(model, None, rules, features=clvq.Features(grid))
+    cf = explainer.explain(row, target="good")
+    assert (cf.status, cf.conflict_steps) == ("infeasible", steps)
+    free = clvq.Features(["pay", clvq.Feature("age", "whole")])
+    there = clvq.Explainer(model, None, rules, features=free).explain(row, target="good")
+    assert there.status.has_answer == bool(steps)
+    step = {"pay": "500 EUR (pay)", "age": "5 (age)"}.get("".join(steps))
+    assert cf.text().endswith(f"; without the steps of {step} there would be some.") == bool(steps)
+    assert cf.to_dict().get("conflict_steps", []) == [*steps]
+    batch = explainer.explain_batch([row, row], target="good")
+    assert [one.conflict_steps for one in batch] == [steps, steps]
+
+
 def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> None:
     pay = clvq.Feature("pay", unit="EUR", label="your pay")
     clash = [clvq.Freeze("pay"), "age <= 5"]
@@ -299,9 +380,16 @@ def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> 
     assert " It would have been granted if your pay were " in cf.text(**said)
     own = cf.text(**said, template="Dear you, {changes}. {broken}")
     assert own.startswith("Dear you, your pay were")
-    assert own.rstrip().endswith("to mend.")
+    assert "; it would not if your pay were " in own.partition("Your loan breaks")[2]
     with pytest.raises(clvq.InvalidInputError, match="rules is 'x'"):
         cf.text(rules="x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("place", ["{changes:>3}", "{changes!r}", "{Changes}", "{0}"])
+def test_places_that_cannot_be_filled_are_named_as_they_are_written(place: str) -> None:
+    with pytest.raises(clvq.InvalidInputError) as caught:
+        CF.text(template=f"Dear you, {place}")
+    assert f"the template has the place {place!r}; expected one of: " in str(caught.value)
 
 
 def test_places_that_stay_empty_leave_no_room_behind() -> None:
@@ -322,3 +410,75 @@ def test_a_list_of_changes_stands_by_itself_and_booleans_are_said_in_words() -> 
     assert Change("guarantor", False, True, is_level=True).text() == (
         "guarantor were yes instead of no"
     )
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [
+        ("inc >= original(inc)", "no decrease of your income"),
+        ("inc <= 1.5 * original(inc)", "your income of at most 1.5 times what it is"),
+        ("original(inc) + 200 >= inc", "an increase of your income by at most 200 EUR"),
+        ("inc >= original(inc) - 200", "a decrease of your income by at most 200 EUR"),
+        ("-inc >= -3500", "your income of at most 3,500 EUR"),
+        ("inc + late <= 3", "your income + late payments <= 3"),
+        (
+            "if inc >= 5000 then months >= 24",
+            "with your income at 5,000 EUR or more, the term must be at least 24 months",
+        ),
+        (
+            "if inc < 900 then guar == True",
+            "with your income below 900 EUR, it must be with a bond",
+        ),
+        (
+            "if guar == False then inc <= 900",
+            "if it is without a bond, your income must be at most 900 EUR",
+        ),
+        ("if late > 2 then stu == False", "with late payments above 2, student must be no"),
+        (
+            "if home != 'own' then months in [12, 24]",
+            "with your housing other than a home of your own, the term must be 12 or 24 months",
+        ),
+        (
+            "if late < original(late) then home != 'own'",
+            "with a decrease of late payments, your housing must not be a home of your own",
+        ),
+        (
+            "if day >= 2026-01-05 then day <= 2026-02-01",
+            "with the day from 2026-01-05 on, the day must be no later than 2026-02-01",
+        ),
+        ("day in ['2026-01-02', '2026-01-03']", "the day as 2026-01-02 or 2026-01-03"),
+        ("day >= original(day) + 7", "the day at least 7 days later"),
+        (clvq.Bounds("day", upper=date(2026, 3, 1)), "the day no later than 2026-03-01"),
+        (clvq.Increase("day", "inc"), "no decrease of your income, the day not earlier"),
+        (clvq.OneOf("months", [12, 24]), "the term as 12 or 24 months"),
+        (clvq.OneOf("guar", [True]), "with a bond"),
+        (clvq.Freeze("guar"), "with a bond or without a bond, as it is"),
+        (
+            clvq.If(clvq.Bounds("inc", lower=5), clvq.OneOf("guar", [True])),
+            "with your income at 5 EUR or more, it must be with a bond",
+        ),
+        (
+            clvq.If(clvq.OneOf("home", ["rent"]), clvq.Freeze("inc")),
+            "with your housing as rent, no change of your income",
+        ),
+    ],
+    ids=str,
+)
+def test_rules_are_said_to_people_who_have_not_written_them(rule: Any, words: str) -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("inc", unit="EUR", label="your income"),
+            clvq.Feature("late", "whole", label="late payments"),
+            clvq.Feature("months", levels=[12, 24, 60], unit="months", label="the term"),
+            clvq.Feature(
+                "home",
+                levels=["own", "rent"],
+                label="your housing",
+                level_labels={"own": "a home of your own"},
+            ),
+            clvq.Feature("guar", "boolean", true="with a bond", false="without a bond"),
+            clvq.Feature("stu", "boolean", label="student"),
+            clvq.Feature("day", "date", label="the day"),
+        ]
+    )
+    assert plain_words(rule, features, PLAIN.value) == words

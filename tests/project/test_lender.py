@@ -22,7 +22,9 @@ LEAST = {"income": 100, "savings": 500, "amount": 1000, "car_year": 3, "payout":
 STEPS_OF_VALUE = {"income": 50, "savings": 100, "amount": 500}
 STEPS_OF_CHANGE = {"employed": 6, "payout": 7}
 FROZEN = ("age", "late", "job")
-STANDS_IN = ", which stands in for a missing value"
+STANDS_IN = re.compile(
+    r", which stands in for a missing value| \(which stands in for a missing value\)"
+)
 
 
 def lender() -> Any:
@@ -62,8 +64,8 @@ def read_letter(text: str, features: clvq.Features) -> tuple[list[Read], list[st
 def read_change(piece: str, labels: str, features: clvq.Features) -> Read:
     match = re.fullmatch(rf"({labels}|it) were (.*)", piece)
     assert match is not None, piece
-    stood_in = STANDS_IN in match[2]
-    rest = match[2].replace(STANDS_IN, "")
+    stood_in = STANDS_IN.search(match[2]) is not None
+    rest = STANDS_IN.sub("", match[2])
     if match[1] == "it":
         assert rest == "with a guarantor"
         return Read("guarantor", True, False, None, stood_in)

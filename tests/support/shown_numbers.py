@@ -46,7 +46,7 @@ def read_text(text: str, features: clvq.Features) -> dict[str, Shown]:
     What it says before about constraints that the row breaks is left out.
     """
     said = re.fullmatch(
-        r"(?:This row breaks .+ as it is(?:, which .+ (?:to mend|less may do))?\. )?"
+        r"(?:This row breaks .+ as it is(?:; it would not if .+?)?\. )?"
         r"The answer would have been (.+?) if (.+)\.", text,
     )  # fmt: skip
     assert said, text

@@ -60,8 +60,9 @@ _HEAD = """\
 #            highest value that ten rows of the training table reach
 #   change   "increase", "decrease" or "freeze", where it may not change in any way
 #   levels   in order; ordered = true if each step along the list counts
-#   price    of another level; prices = [["rent", "own", 3]] for some pairs, in both directions, and
-#            default = 5 for the others
+#   price    of another level, or of each step where they are ordered, in typical deviations of
+#            numbers; 2 without it; prices = [["rent", "own", 3]] for some pairs, in both
+#            directions, and default = 5 for the others
 """
 
 
@@ -329,18 +330,25 @@ def _lines_of(frame: pd.DataFrame, name: str, feature: clvq.Feature) -> list[str
             "# holds dates, write all of them as 2024-05-31",
         ]
     lines = [f'kind = "{feature.kind}"', '#label = ""']
+    price = 2  # what it is in typical deviations if nobody says so
     if feature.kind == "boolean":
-        return [*lines, '#true = "with"', '#false = "without"', "#price = 1", '#change = "freeze"']
+        return [
+            *lines,
+            '#true = "with"',
+            '#false = "without"',
+            f"#price = {price}",
+            '#change = "freeze"',
+        ]
     shares = frame[name].value_counts(normalize=True)
     lines += [
         f"levels = [{', '.join(map(_value, feature.levels))}]",
         "# share of rows: "
         + ", ".join(f"{shares.get(level, 0.0):.0%} {_value(level)}" for level in feature.levels),
-        "#price = 1",
+        f"#price = {price}",
     ]
     if len(feature.levels) > 1:
         before, after = (_value(level) for level in feature.levels[:2])
-        lines.append(f"#prices = [[{before}, {after}, 1]]  # and default = 1 for other pairs")
+        lines.append(f"#prices = [[{before}, {after}, 1]]  # and default = {price} for other pairs")
     if len(feature.levels) > 2:
         lines.append("#ordered = true")
     level = feature.levels[0]

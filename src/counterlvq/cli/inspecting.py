@@ -75,6 +75,10 @@ def _feature(feature: clvq.Feature, reference: clvq.Reference | None) -> dict[st
     told |= {name: value for name, value in extras.items() if value not in ("", None)}
     if feature.step != 1:
         told["step"] = feature.step
+    if feature.steps != "of value":
+        told["steps"] = feature.steps
+    if feature.ordered:
+        told["ordered"] = True
     if feature.change != "any":
         told["change"] = feature.change
     if any(feature.level_labels):
@@ -132,7 +136,9 @@ def _details(feature: dict[str, Any]) -> str:
         ends = [_end(feature, feature[end]) if end in feature else "" for end in _ENDS]
         parts.append(f"range {':'.join(ends)}")
     parts += [
-        f"{name} {feature[name]}" for name in ("decimals", "step", "change") if name in feature
+        f"{name} {feature[name]}"
+        for name in ("decimals", "step", "steps", "change")
+        if name in feature
     ]
     quantiles = feature.get("summary", {}).get("quantiles")
     if quantiles:
@@ -140,5 +146,12 @@ def _details(feature: dict[str, Any]) -> str:
     if "levels" in feature:
         levels = [shown_text(level) for level in feature["levels"]]
         more = ", ..." if len(levels) > _SHOWN else ""
-        parts.append(", ".join(levels[:_SHOWN]) + more)
+        order = " in order" if feature.get("ordered") else ""
+        parts.append(", ".join(levels[:_SHOWN]) + more + order)
+    if "level_labels" in feature:
+        words = [f'"{shown_text(words)}"' for words in feature["level_labels"] if words]
+        parts.append(f"called {', '.join(words[:_SHOWN])}{', ...' * (len(words) > _SHOWN)}")
+    if "price" in feature:
+        is_one = isinstance(feature["price"], float)
+        parts.append(f"price {feature['price']:g}" if is_one else "prices of pairs")
     return f": {'; '.join(parts)}" if parts else ""

@@ -347,9 +347,10 @@ def _levels_told(explainer: clvq.Explainer) -> str:
     ]  # fmt: skip
     if not open_ones:
         return ""
+    steps = ", or each step of ordered ones," if any(f.ordered for f in open_ones) else ""
     return (
-        "another level costs 2, as much as a number from its lower to its upper quarter, unless "
-        "--switch or --columns price it; "
+        f"another level{steps} costs 2, as much as a number from its lower to its upper quarter, "
+        "unless --switch or --columns price it; "
     )
 
 

@@ -59,7 +59,7 @@ from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import conflict
+from counterlvq.search.strategies import conflict, steps_in_the_way
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -427,12 +427,21 @@ class OneRow:
             steps.append("the time limit was reached")
         why = Reason((), True, "; ".join(steps))
         bound, reason = verdict.bound, why.words
+        stepped: tuple[int, ...] = ()
         if status is Status.INFEASIBLE and not find_clash:
             why = Reason(tuple(range(len(self.constraints))), False, reason)
         elif status is Status.INFEASIBLE:
             count = len(self.constraints)
             why = conflict(view.answers, question, context, find, count, view.template_with)
             reason = why.words
+            stepped = steps_in_the_way(
+                view.answers,
+                question,
+                context,
+                find,
+                view.source.coordinates.stepped,
+                partial(view.template_with, why.clashing),
+            )
             if self.margin and not self.is_sure:
                 bound, reason = self._without_margin(row, reason, context)
         broken = view.broken_by(question.x)
@@ -456,6 +465,7 @@ class OneRow:
             bound_with_margin=bound,
             conflict=tuple(self.constraints[k] for k in why.clashing),
             conflict_is_irreducible=why.is_irreducible,
+            conflict_steps=tuple(self.features.names[j] for j in stepped),
             certificate=find.certificate,
             part=self.model.meaning.part,
             scales=self._source.scales,

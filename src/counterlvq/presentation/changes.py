@@ -18,6 +18,7 @@ from counterlvq.visible import shown_text
 __all__ = ["Change", "plain_change", "table_lines"]
 
 _SHOWN_CHANGES = 20
+_STANDS_IN = "which stands in for a missing value"
 
 
 @final
@@ -96,19 +97,20 @@ class Change:
         >>> Change("paid", date(2026, 3, 2), date(2026, 3, 16)).text()
         'paid were 14 days later (2026-03-16 instead of 2026-03-02)'
         >>> Change("cards", 2, 1, was_missing=True).text()
-        'cards were 1 instead of 2, which stands in for a missing value'
+        'cards were 1 instead of 2 (which stands in for a missing value)'
         """
         shown = self._said(wording)
         if not self.is_number and self._is_phrase:
-            instead = f" instead of {shown.before}{self._gap_words}" if self.was_missing else ""
+            instead = f" instead of {shown.before}{self._gap_aside}" if self.was_missing else ""
             return f"it were {shown.after}{instead}"
-        instead = f"{shown.after} instead of {shown.before}{self._unit}{self._gap_words}"
-        whole = not self._unit and isinstance(self.before, int) and isinstance(self.after, int)
+        instead = f"{shown.after} instead of {shown.before}{self.unit_words}"
+        whole = not self.unit_words and isinstance(self.before, int) and isinstance(self.after, int)
         # A time of day may stand in for a missing date: how many days that is, nobody counts.
         by_parts = self.is_date and self.difference != int(self.difference)
         if not (self.is_number or self.is_date) or whole or by_parts:
-            return f"{self.spoken} were {instead}"
-        return f"{self.spoken} were {shown.by} {self._way(shown)} ({instead})"
+            return f"{self.spoken} were {instead}{self._gap_aside}"
+        gap = f", {_STANDS_IN}" if self.was_missing else ""
+        return f"{self.spoken} were {shown.by} {self._way(shown)} ({instead}{gap})"
 
     def brief(self, wording: Wording = PLAIN) -> str:
         """Name the change in the fewest words.
@@ -122,7 +124,7 @@ class Change:
         if not self.is_number and self._is_phrase:
             return shown.after
         instead = f"{shown.after} instead of {shown.before}"
-        return f"{self.spoken} {instead}{self._unit}{self._gap_words}"
+        return f"{self.spoken} {instead}{self.unit_words}{self._gap_aside}"
 
     def _way(self, shown: ShownChange) -> str:
         if self.is_date:
@@ -130,7 +132,7 @@ class Change:
         return "higher" if shown.rises else "lower"
 
     @property
-    def _unit(self) -> str:
+    def unit_words(self) -> str:
         """What stands behind a number, or behind a level that is one and has no words."""
         has_digits = self.is_number or (
             self.described is not None
@@ -140,8 +142,9 @@ class Change:
         return f" {shown_text(self.unit)}" if self.unit and has_digits else ""
 
     @property
-    def _gap_words(self) -> str:
-        return ", which stands in for a missing value" if self.was_missing else ""
+    def _gap_aside(self) -> str:
+        """In parentheses: other changes may follow in the same sentence."""
+        return f" ({_STANDS_IN})" if self.was_missing else ""
 
     @property
     def _is_phrase(self) -> bool:
@@ -156,7 +159,7 @@ class Change:
         shown = self._digits(wording)
         if self.was_missing:
             shown = replace(shown, before=f"missing, as {shown.before}")
-        name = f"{self.spoken} ({self._unit.lstrip()})" if self._unit else self.spoken
+        name = f"{self.spoken} ({self.unit_words.lstrip()})" if self.unit_words else self.spoken
         by = ("+" if shown.rises else "-") + shown.by if shown.by else ""
         return name, shown.before, shown.after, by
 

@@ -9,7 +9,7 @@ through here; data for programs keep full precision.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from itertools import product
 from typing import NamedTuple, final
@@ -18,6 +18,7 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import DUST
+from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
 
@@ -45,6 +46,8 @@ _MOST_COST = 1.01
 # Inputs of at most so many digits are shown as they are. More digits than a single-precision
 # number has are the result of a calculation, and nobody's own.
 _OWN_DIGITS = 9
+# Sums of a double and some steps are rounded, by so many units in the last place at the most.
+_SAME = 2
 # A double is told from all others by so many digits.
 _ALL_DIGITS = 17
 # Wide enough that nothing here is rounded but on purpose.
@@ -131,6 +134,11 @@ def shown_row(
     ]
     if check is None or not moved:
         return _shown(values, moved, [move.to(None) for move in moved], cost)
+    counted = [move.counted(features.columns[move.at]) for move in moved]
+    if counted != moved:
+        exact = _typed(values, counted, [move.to(None) for move in counted])
+        if check(exact, _MOST_COST * cost)[0]:
+            moved, values = counted, exact
     kept, row = _without_dust(original, values, moved, cost, check)
     for some, base in [(kept, row), (moved, values)]:
         found = _Rounding(base, some, _MOST_COST * cost, check).found()
@@ -272,6 +280,17 @@ class _Move:
             padding = _padding(feature, old)
         size = _EXACT.subtract(new, old).adjusted()
         return cls(at, old, new, size, feature.is_real, padding)
+
+    def counted(self, feature: Feature) -> _Move:
+        """Add steps to the input in decimals: by 2 from 19.9 to 15.9, not 15.899999999999999."""
+        if feature.steps == STEPS[0] or feature.lattice is None:
+            return self
+        step = _EXACT.divide(*map(Decimal, feature.lattice))
+        by = _EXACT.subtract(self.after, self.before)
+        count = _EXACT.divide(by, step).to_integral_value()
+        after = _EXACT.fma(count, step, self.before).normalize(_EXACT)
+        is_same = abs(float(after) - float(self.after)) <= _SAME * np.spacing(float(self.after))
+        return replace(self, after=after) if is_same else self
 
     def to(self, last: int | None, steps: int = 0, longer: Decimal = _LONGER[0]) -> _Pair:
         """Round to multiples of ``10**last``, away from the input; None for full precision.

@@ -46,9 +46,9 @@ def feature_values(
     out = []
     for change in sorted(cf.shown_changes, key=lambda change: -abs(weights[change.feature])):
         _, before, after, by = change.cells(wording)
-        values = (before, after, "")
+        behind = change.unit_words
+        values = (before + behind, after + behind, "")
         if change.is_number:
-            behind = _unit(change.unit)
             values = (before + behind, after + behind, by.replace("-", "−", 1) + behind)
         elif change.is_date:
             values = (before, after, by.replace("-", "−", 1))
@@ -65,7 +65,7 @@ def feature_values(
 
 def value_words(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
     """Write a value with its unit, or a level in its words."""
-    if not feature.is_number:
+    if not feature.is_number and not (feature.has_numbers and not feature.level_labels):
         return shown_text(feature.words(value))
     unit = "" if isinstance(value, date) else _unit(feature.unit)  # that of steps between dates
     return wording.value(feature, value) + unit

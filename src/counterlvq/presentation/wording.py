@@ -180,8 +180,11 @@ class Wording:
             ) from None
         for _, name, spec, conversion in parsed:
             if name is not None and (name not in PLACES or spec or conversion):
+                asked = (
+                    name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+                )
                 raise InvalidInputError(
-                    f"the template has the place {told('{' + name + '}')}; expected one of: "
+                    f"the template has the place {told('{' + asked + '}')}; expected one of: "
                     f"{', '.join('{' + known + '}' for known in PLACES)}."
                 )
         return [(text, name or "") for text, name, _, _ in parsed]

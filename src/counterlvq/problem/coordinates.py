@@ -182,6 +182,25 @@ class Coordinates:
             from_input[span] = feature.is_number and is_own
         return Grid(step, parts, groups, from_input if from_input.any() else None)
 
+    @cached_property
+    def stepped(self) -> tuple[int, ...]:
+        """Features with steps that could be smaller: multiples of more than 1, and decimals."""
+        return tuple(
+            j
+            for j, feature in enumerate(self.features)
+            if feature.lattice is not None and feature.is_number and feature.lattice != (1, 1)
+        )
+
+    def grid_without(self, stepped: frozenset[int]) -> Grid:
+        """Return the grid without the steps of some features; whole numbers and days stay whole."""
+        if not stepped:
+            return self.grid
+        step, parts = self.grid.step.copy(), self.grid.parts.copy()
+        for j, (feature, span) in enumerate(self._each):
+            if j in stepped:
+                step[span], parts[span] = float(feature.kind is not Kind.REAL), 1.0
+        return replace(self.grid, step=step, parts=parts)
+
     @property
     def _each(self) -> Iterable[tuple[Feature, slice]]:
         return zip(self.features, self.spans, strict=True)

@@ -94,6 +94,35 @@ def conflict(
     return conflict_of(count, contradict, room, context.out_of_time)
 
 
+def steps_in_the_way(
+    answers: Strategy,
+    question: Asked,
+    context: SearchContext,
+    find: SearchResult,
+    stepped: Sequence[int],
+    prepared: Callable[[frozenset[int]], ProgramTemplate],
+) -> tuple[int, ...]:
+    """List features without whose steps there would be room; none if steps are not the reason.
+
+    `prepared` states what clashes in numbers, without the steps of some features. One after the
+    other gets its steps back as long as a valid point is found without those of the others.
+    """
+
+    def leaves_room(lifted: frozenset[int]) -> bool:
+        room = room_under(
+            answers, question, context, _conflict_budget(find), lambda _: prepared(lifted)
+        )
+        return not context.out_of_time() and room(()) is True
+
+    lifted = frozenset(stepped)
+    if not lifted or not leaves_room(lifted):
+        return ()
+    for j in stepped:
+        fewer = lifted - {j}
+        lifted = fewer if fewer and leaves_room(fewer) else lifted
+    return tuple(sorted(lifted))
+
+
 def room_under(
     answers: Strategy,
     question: Asked,
