@@ -11,15 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
+from sklearn.compose import make_column_transformer
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import ComplementNB, GaussianNB, MultinomialNB
-from sklearn.neighbors import NearestCentroid
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 import counterlvq as clvq
@@ -32,6 +33,21 @@ from tests.support.shell import called
 X, Y = table("cancer")
 FRAME = pd.DataFrame(X[:, :4], columns=["radius", "texture", "perimeter", "area"])
 LABELS = np.where(Y == "class 0", "ill", "well")
+
+
+CARD = clvq.Thresholded(
+    LogisticRegression(max_iter=1000).fit(FRAME, LABELS),
+    threshold=640.0,
+    label="well",
+    points=(600.0, 20 / np.log(2)),
+    labels=["no", "yes"],
+)
+LOGGED = make_pipeline(
+    make_column_transformer(
+        (FunctionTransformer(np.log), ["area"]), (StandardScaler(), ["radius", "texture"])
+    ),
+    LogisticRegression(),
+).fit(FRAME, LABELS)
 
 
 def explained(model: Any, row: Any, **told: Any) -> clvq.Counterfactual:
@@ -241,10 +257,27 @@ def test_inspect_names_what_there_is(tmp_path: Path) -> None:
     for model, words in (
         (KMeans(3, n_init=1).fit(Z), "clusters    3 in 4 dimensions"),
         (LogisticRegression().fit(Z, LABELS), "scores      2 in 4 dimensions"),
+        (CARD, "threshold   score >= 640: yes"),
+        (
+            FixedThresholdClassifier(LogisticRegression(), threshold=0.3, pos_label="well").fit(
+                Z, LABELS
+            ),
+            "threshold   probability of well >= 0.3: well",
+        ),
+        (KNeighborsClassifier(1, metric="cosine").fit(X[:, :4], LABELS), "in 4 dimensions, angles"),
+        (LOGGED, "  area     real: seen as log(area)"),
     ):
         clvq.save(model, tmp_path / "m.clvq")
-        told = called("inspect", "m.clvq", cwd=tmp_path)
-        assert words in told.stdout.decode()
+        told = called("inspect", "m.clvq", cwd=tmp_path).stdout.decode()
+        assert words in told
+        assert "(1)" not in told
+
+
+def test_tables_at_the_shell_speak_of_clusters(tmp_path: Path) -> None:
+    clvq.save(KMeans(3, n_init=1, random_state=0).fit(FRAME), tmp_path / "m.clvq")
+    FRAME.iloc[:2].to_csv(tmp_path / "rows.csv", index=False)
+    told = called("explain", "m.clvq", "rows.csv", cwd=tmp_path).stdout.decode()
+    assert told.startswith("row  status   cluster")
 
 
 def test_a_file_of_scores_says_so() -> None:
