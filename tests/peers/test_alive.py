@@ -22,7 +22,7 @@ PAIRS = [(library, kind) for library, kinds in KINDS.items() for kind in kinds]
 MOST = 1.0001
 # The same on top of any cost, however small, for standardised columns: it does not shrink with the
 # change, because rounding of the input does not.
-EXTRA = 2e-5
+EXTRA = 5e-5
 
 Lines = dict[tuple[str, str], dict[str, object]]
 
