@@ -11,23 +11,43 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.cluster import KMeans
-from sklearn.linear_model import LinearRegression, LogisticRegression
-from sklearn.mixture import GaussianMixture
-from sklearn.naive_bayes import GaussianNB
-from sklearn.neighbors import NearestCentroid
+from sklearn.compose import make_column_transformer
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.linear_model import LinearRegression, LogisticRegression, SGDClassifier
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.naive_bayes import ComplementNB, GaussianNB, MultinomialNB
+from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 import counterlvq as clvq
 from counterlvq import report
 from counterlvq.presentation.replies import Reply
+from counterlvq.types import Meaning, Response, Scores
 from tests.support.score_models import saved_and_loaded, table
 from tests.support.shell import called
 
 X, Y = table("cancer")
 FRAME = pd.DataFrame(X[:, :4], columns=["radius", "texture", "perimeter", "area"])
 LABELS = np.where(Y == "class 0", "ill", "well")
+
+
+CARD = clvq.Thresholded(
+    LogisticRegression(max_iter=1000).fit(FRAME, LABELS),
+    threshold=640.0,
+    label="well",
+    points=(600.0, 20 / np.log(2)),
+    labels=["no", "yes"],
+)
+LOGGED = make_pipeline(
+    make_column_transformer(
+        (FunctionTransformer(np.log), ["area"]), (StandardScaler(), ["radius", "texture"])
+    ),
+    LogisticRegression(),
+).fit(FRAME, LABELS)
 
 
 def explained(model: Any, row: Any, **told: Any) -> clvq.Counterfactual:
@@ -70,6 +90,84 @@ def test_three_classes_have_probabilities_too() -> None:
     assert batch[0].reply == cf.reply
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [
+        LogisticRegression(max_iter=1000),
+        LinearDiscriminantAnalysis(),
+        GaussianNB(),
+        MultinomialNB(),
+        ComplementNB(),
+        GaussianMixture(3, random_state=0),
+        BayesianGaussianMixture(n_components=3, covariance_type="tied", random_state=0),
+    ],
+    ids=lambda kind: type(kind).__name__,
+)
+def test_files_know_the_probabilities_of_several_classes(kind: Any) -> None:
+    wine, labels = table("wine")
+    wine = wine[:, :4]
+    fitted = kind.fit(wine, labels)
+    loaded = saved_and_loaded(fitted)
+    cf, told = (explained(model, wine[0], gap=1e-2) for model in (fitted, loaded))
+    known = getattr(fitted, "classes_", np.arange(3)).tolist()
+    chances = fitted.predict_proba([wine[0], told.shown.values])[:, known.index(told.prediction)]
+    assert told.reply is not None
+    assert [told.reply.before, told.reply.after] == pytest.approx(chances, rel=1e-6)
+    assert cf.reply is not None
+    assert told.reply.name == cf.reply.name
+    own = "component " if "Mixture" in type(kind).__name__ else ""
+    assert cf.reply.name == f"probability of {own}{cf.prediction}"
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [SGDClassifier(loss="log_loss", random_state=0), OneVsRestClassifier(LogisticRegression())],
+    ids=lambda kind: type(kind).__name__,
+)
+def test_probabilities_of_one_against_the_rest_are_no_softmax(kind: Any) -> None:
+    """They are divided by their sum, which differences of scores do not tell."""
+    wine, labels = table("wine")
+    Z = StandardScaler().fit_transform(wine)
+    fitted = kind.fit(Z, labels)
+    assert explained(fitted, Z[0]).reply is not None
+    assert saved_and_loaded(fitted).meaning.odds is None
+    assert explained(saved_and_loaded(fitted), Z[0]).reply is None
+
+
+@pytest.mark.parametrize("place", ["around", "within", "alone"])
+@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
+def test_thresholds_of_scikit_learn_show_what_they_compare(place: str, method: str) -> None:
+    """A threshold of 0.3 is no contradiction to `predict_proba`, which favours from 0.5 on."""
+    told = {"threshold": 0.3, "pos_label": "well", "response_method": method}
+    steps, last = StandardScaler(), LogisticRegression(max_iter=1000)
+    if place == "around":
+        fitted: Any = FixedThresholdClassifier(make_pipeline(steps, last), **told)
+    elif place == "within":
+        fitted = make_pipeline(steps, FixedThresholdClassifier(last, **told))
+    else:
+        fitted = FixedThresholdClassifier(last, **told)
+    fitted.fit(FRAME, LABELS)
+    ill = FRAME[fitted.predict(FRAME) == "ill"].iloc[[0]]
+    cf = explained(fitted, ill.iloc[0])
+    assert cf.reply is not None
+    shown = ill.copy()
+    shown.iloc[0] = cf.shown.values
+    asked = getattr(fitted, method)
+    at = list(fitted.classes_).index("well")
+    before, after = (
+        float(asked(rows)[0, at] if method == "predict_proba" else asked(rows)[0])
+        for rows in (ill, shown)
+    )
+    assert (cf.reply.before, cf.reply.after) == pytest.approx((before, after), rel=1e-6)
+    assert cf.reply.before < 0.3 <= cf.reply.after
+    assert cf.reply.threshold == 0.3
+    assert cf.reply.name == ("score" if method[0] == "d" else "probability of well")
+    assert cf.disagreement is None
+    loaded = explained(saved_and_loaded(fitted), ill.iloc[0])
+    assert loaded.reply is not None
+    assert loaded.reply.text() == cf.reply.text()
+
+
 def test_points_of_a_scorecard_before_and_after() -> None:
     inner = make_pipeline(StandardScaler(), LogisticRegression()).fit(FRAME, LABELS)
     card = clvq.Thresholded(
@@ -86,6 +184,13 @@ def test_points_of_a_scorecard_before_and_after() -> None:
     assert loaded.reply is not None
     assert loaded.reply.before == pytest.approx(cf.reply.before, rel=1e-6)
     assert loaded.reply.threshold == 640.0
+
+
+def test_names_from_files_are_shown_as_text() -> None:
+    told = Response("sc\x1b[31more", 1, threshold=0.0)
+    meaning = Meaning("class", Scores.SHIFTED, told)
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], meaning=meaning)
+    assert "  sc\\x1b[31more -16 -> " in str(explained(model, [0.0]))
 
 
 def test_predictions_of_a_regressor() -> None:
@@ -152,10 +257,27 @@ def test_inspect_names_what_there_is(tmp_path: Path) -> None:
     for model, words in (
         (KMeans(3, n_init=1).fit(Z), "clusters    3 in 4 dimensions"),
         (LogisticRegression().fit(Z, LABELS), "scores      2 in 4 dimensions"),
+        (CARD, "threshold   score >= 640: yes"),
+        (
+            FixedThresholdClassifier(LogisticRegression(), threshold=0.3, pos_label="well").fit(
+                Z, LABELS
+            ),
+            "threshold   probability of well >= 0.3: well",
+        ),
+        (KNeighborsClassifier(1, metric="cosine").fit(X[:, :4], LABELS), "in 4 dimensions, angles"),
+        (LOGGED, "  area     real: seen as log(area)"),
     ):
         clvq.save(model, tmp_path / "m.clvq")
-        told = called("inspect", "m.clvq", cwd=tmp_path)
-        assert words in told.stdout.decode()
+        told = called("inspect", "m.clvq", cwd=tmp_path).stdout.decode()
+        assert words in told
+        assert "(1)" not in told
+
+
+def test_tables_at_the_shell_speak_of_clusters(tmp_path: Path) -> None:
+    clvq.save(KMeans(3, n_init=1, random_state=0).fit(FRAME), tmp_path / "m.clvq")
+    FRAME.iloc[:2].to_csv(tmp_path / "rows.csv", index=False)
+    told = called("explain", "m.clvq", "rows.csv", cwd=tmp_path).stdout.decode()
+    assert told.startswith("row  status   cluster")
 
 
 def test_a_file_of_scores_says_so() -> None:

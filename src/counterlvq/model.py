@@ -570,4 +570,8 @@ def _checked_meaning(meaning: Meaning | None, classes: int) -> Meaning:
             f"meaning has a response for label {meaning.response.label} of {classes} classes; "
             f"expected 0 or 1 of two classes. With more, no single number decides."
         )
+    if meaning.odds is not None and not 0 < meaning.odds < np.inf:
+        raise InvalidInputError(
+            f"meaning has the odds {meaning.odds!r}; expected a finite number above 0, or None."
+        )
     return meaning

@@ -265,8 +265,9 @@ class Counterfactual:
             return None
         name = before[0]
         if name == "probability" and before[2] is None:
-            name = f"probability of {shown_text(self.prediction)}"
-        return Reply(name, before[1], after[1], before[2])
+            known = f"{self.part} " if self.part == "component" else ""
+            name = f"probability of {known}{shown_text(self.prediction)}"
+        return Reply(shown_text(name), before[1], after[1], before[2])
 
     @cached_property
     def disagreement(self) -> Favour | None:

@@ -124,8 +124,12 @@ class Meaning:
         Squared distances, or scores up to a common shift.
     response : Response or None
         What a model with two classes compares with a threshold, if that is known.
+    odds : float or None
+        How much the log odds of two prototypes grow with the difference of their scores, where
+        probabilities follow from scores alone: softmax of ``-odds * score``.
     """
 
     part: str = "prototype"
     scores: Scores = Scores.DISTANCE
     response: Response | None = None
+    odds: float | None = None

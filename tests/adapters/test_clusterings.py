@@ -113,6 +113,25 @@ def test_clusters_of_another_rule_are_refused(estimator: Any) -> None:
         as_prototype_model(estimator.fit(X))
 
 
+def test_classes_that_extend_a_clustering() -> None:
+    class Own(Birch):
+        pass
+
+    X, _ = table("wine")
+    Z = StandardScaler().fit_transform(X[:, :3])
+    fitted = Own(n_clusters=3).fit(Z)
+    as_prototype_model(fitted, probe=Z)
+    confirm(fitted, Z[::60])
+
+
+def test_no_cluster_is_refused() -> None:
+    X, _ = table("wine")
+    fitted = AffinityPropagation(max_iter=2, random_state=0).fit(X)
+    fitted.cluster_centers_ = np.empty((0, X.shape[1]))  # as `fit` leaves it where none are found
+    with pytest.raises(clvq.NotSupportedError, match="found no clusters"):
+        as_prototype_model(fitted)
+
+
 def test_one_cluster_is_refused() -> None:
     with pytest.raises(clvq.InvalidInputError, match="at least two classes"):
         as_prototype_model(KMeans(1).fit([[0.0], [1.0]]))

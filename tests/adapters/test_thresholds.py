@@ -8,15 +8,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_diabetes
+from sklearn.datasets import load_diabetes, load_digits
 from sklearn.discriminant_analysis import (
     LinearDiscriminantAnalysis,
     QuadraticDiscriminantAnalysis,
 )
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import Lasso, LinearRegression, LogisticRegression, Ridge
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.model_selection import FixedThresholdClassifier, TunedThresholdClassifierCV
-from sklearn.naive_bayes import GaussianNB
+from sklearn.naive_bayes import ComplementNB, GaussianNB, MultinomialNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -72,6 +73,37 @@ def test_probabilities(estimator: Any, threshold: float, label: str) -> None:
     assert np.allclose(chance, threshold, rtol=1e-3)
 
 
+@pytest.mark.parametrize("estimator", [MultinomialNB(), ComplementNB()])
+def test_probabilities_of_counts(estimator: Any) -> None:
+    X, y = load_digits(n_class=2, return_X_y=True)
+    fitted = estimator.fit(X, y)
+    cut = clvq.Thresholded(fitted, threshold=0.2)
+    batch = confirm(cut, X[:4], constraints=[clvq.Bounds(j, lower=0) for j in range(64)])
+    assert np.allclose(fitted.predict_proba(batch.X)[:, 1], 0.2, rtol=1e-4)
+
+
+@pytest.mark.parametrize("threshold", [0.08, 0.9])
+def test_two_classes_of_a_softmax(threshold: float) -> None:
+    """As scikit-learn before 1.8 has them with multi_class="multinomial": scores -s and s."""
+
+    class Multinomial(LogisticRegression):
+        multi_class = "multinomial"
+
+        def predict_proba(self, X: Any) -> Array:
+            s = self.decision_function(X)
+            return np.asarray(1.0 / (1.0 + np.exp(np.column_stack([2 * s, -2 * s]))))
+
+    X, y = small()
+    fitted = Multinomial().fit(X, y)
+    Multinomial.__module__ = "sklearn.linear_model._logistic"  # whose own `predict` it has
+    batch = checked(clvq.Thresholded(fitted, threshold), X)
+    assert np.allclose(fitted.predict_proba(batch.X)[:, 1], threshold, rtol=1e-3)
+    cf = clvq.Explainer(saved_and_loaded(fitted)).explain(X[0])
+    assert cf.reply is not None
+    at = fitted.classes_.tolist().index(cf.prediction)
+    assert cf.reply.before == pytest.approx(fitted.predict_proba(X[:1])[0, at], rel=1e-6)
+
+
 @pytest.mark.parametrize("threshold", [-0.7, 0.0, 1.5])
 def test_scores(threshold: float) -> None:
     X, y = small()
@@ -95,6 +127,26 @@ def test_tuned_thresholds() -> None:
     assert 0 < fitted.best_threshold_ < 1
     assert fitted.best_threshold_ != 0.5
     checked(fitted, X)
+
+
+def test_frozen_estimators_are_what_they_hold() -> None:
+    X, y = small()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    scaled = make_pipeline(FrozenEstimator(StandardScaler().fit(frame)), LogisticRegression())
+    plain = scaled.fit(frame, y)
+    for held in (plain, plain[-1]):
+        rows = frame if held is plain else X
+        frozen = FrozenEstimator(held)
+        cut = FixedThresholdClassifier(frozen, threshold=0.3, pos_label="class 1").fit(rows, y)
+        bare = clvq.Thresholded(held, threshold=0.3)
+        for one, other in ((frozen, held), (cut, bare), (clvq.Thresholded(frozen, 0.3), bare)):
+            found, told = (clvq.Explainer(m).explain_batch(rows[::150]) for m in (one, other))
+            assert np.array_equal(found.cost, told.cost)
+            assert np.array_equal(found.prediction, one.predict(found.X))
+            assert np.array_equal(saved_and_loaded(one).predict(rows), one.predict(rows))
+    assert np.array_equal(
+        as_prototype_model(FrozenEstimator(plain[-1]), probe=X).predict(X), plain[-1].predict(X)
+    )
 
 
 def test_auto_is_one_half() -> None:

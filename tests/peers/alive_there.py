@@ -3,7 +3,8 @@
     python alive_there.py LIBRARY OUTPUT [CLASS ...]
 
 Fits each class on iris, reads it, compares labels on 2,569 rows, explains rows for every class and
-asks the library's own `predict`, alone and in company. Writes a line of JSON for each class.
+asks the library's own `predict`, alone and in company. Rows next to a boundary follow, where a
+margin costs more than the change itself. Writes a line of JSON for each class.
 """
 
 import json
@@ -26,6 +27,8 @@ X = StandardScaler().fit_transform(X)
 RNG = np.random.default_rng(0)
 ROWS = np.vstack([X, RNG.uniform(X.min(axis=0) - 0.5, X.max(axis=0) + 0.5, (2569 - len(X), 4))])
 EXPLAINED = 12
+# Shares of the way to the boundary that are left to go.
+LEFT = (1e-2, 1e-4, 1e-6)
 
 
 def fitted_by_prosemble(name):
@@ -70,7 +73,24 @@ def line(fit, name):
         ratio = max(ratio, float((batch.cost[changed] / best.cost[changed]).max()))
     return {
         "class": name, "agree": agree, "asked": asked, "confirmed": confirmed,
-        "alone": alone, "ratio": ratio,
+        "alone": alone, "ratio": ratio, **near_boundaries(explainer, exact, says, rows),
+    }  # fmt: skip
+
+
+def near_boundaries(explainer, exact, says, rows):
+    """Explain rows from which little is left to go; `extra` is what the margin adds to a cost."""
+    far = exact.explain_batch(rows)
+    near = np.vstack([far.X - left * (far.X - rows) for left in LEFT])
+    batch, best = explainer.explain_batch(near), exact.explain_batch(near)
+    found = batch.status != "unknown"
+    flipped = says(batch.X[found]) == batch.prediction[found]
+    pairs = zip(batch.X, batch.prediction, strict=True)
+    alone = np.array([says(x[None])[0] == label for x, label in pairs])
+    same = found & (batch.original_prediction == best.original_prediction)
+    return {
+        "near": len(near), "near_confirmed": int(flipped.sum()),
+        "near_alone": int(alone[found].sum()),
+        "extra": float((batch.cost - best.cost)[same].max()),
     }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ MEANINGS = [
     Meaning("class", Scores.SHIFTED),
     Meaning("class", Scores.SHIFTED, SCORE),
     Meaning("class", Scores.SHIFTED, CHANCE),
+    Meaning("component", Scores.SHIFTED, odds=0.5),
 ]
 
 
@@ -79,6 +80,8 @@ RESPONSE = {"name": "score", "label": 1, "threshold": 1.0, "slope": 1.0, "is_pro
         ({"part": "x" * 81, "scores": "shifted"}, "81 letters"),
         ({"part": "class", "scores": "shifted", "more": 1}, "which this format does not have"),
         ({"part": 1, "scores": "shifted"}, "is a whole number; expected text"),
+        ({"part": "class", "scores": "shifted", "odds": 0.0}, "odds is 0; expected"),
+        ({"part": "class", "scores": "shifted", "odds": "1"}, "expected a number"),
         ("class", "expected an object"),
         ({"part": "class", "scores": "shifted", "response": RESPONSE | {"slope": 0.0}}, "slope"),
         ({"part": "class", "scores": "shifted", "response": RESPONSE | {"label": 2}}, "0 or 1"),
@@ -100,6 +103,12 @@ def test_meanings_of_strangers_are_refused_in_words(meaning: Any, words: str) ->
 def test_the_way_to_change_a_file_is_sound() -> None:
     read = clvq.load(io.BytesIO(changed({"part": "cluster", "scores": "shifted"})))
     assert read.meaning == Meaning("cluster", Scores.SHIFTED)
+
+
+@pytest.mark.parametrize("odds", [0.0, -1.0, np.inf, np.nan])
+def test_odds_are_above_0(odds: float) -> None:
+    with pytest.raises(clvq.InvalidInputError, match="expected a finite number above 0"):
+        model(Meaning("class", Scores.SHIFTED, odds=odds))
 
 
 def test_a_response_needs_two_classes() -> None:

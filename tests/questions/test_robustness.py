@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 
 import counterlvq as clvq
 from counterlvq.plots import plot_robustness
+from counterlvq.types import Meaning, Scores
 
 LABELS = ["a", "b", "c", "a", "b"]
 
@@ -96,6 +97,18 @@ def test_what_cannot_be_had_is_said() -> None:
         clvq.robustness(clvq.Explainer(model), rows, norms="l1")
     with pytest.raises(clvq.InvalidInputError, match="by is 'guess'"):
         found.curve([0.1], by="guess")
+
+
+def test_scores_that_are_no_distances_have_no_hypothesis_margin() -> None:
+    meaning = Meaning("class", Scores.SHIFTED)
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 0.0]], ["no", "yes"], meaning=meaning)
+    found = clvq.robustness(clvq.Explainer(model), [[1.0, 0.0], [3.5, 2.0]])
+    assert found.share(0.5) == 1.0
+    assert "proved 1.25, no quick certificate, which needs distances" in str(found)
+    assert "nan" not in str(found)
+    with pytest.raises(clvq.NotSupportedError, match="hypothesis margins need squared distances"):
+        found.curve([0.1], by="hypothesis_margin")
+    assert len(plot_robustness(found).lines) == 1
 
 
 def test_curves_are_drawn() -> None:

@@ -15,7 +15,22 @@ __all__ = [
     "fitted_attribute",
     "labels_at",
     "named_rows",
+    "thawed",
 ]
+
+
+def thawed(fitted: Any) -> Any:
+    """Return what a `FrozenEstimator` of scikit-learn holds, and anything else as it is.
+
+    Freezing keeps an estimator from being fitted again; what it predicts is the same.
+    """
+    while any(_is_frozen(cls) for cls in type(fitted).__mro__):
+        fitted = fitted.estimator
+    return fitted
+
+
+def _is_frozen(cls: type) -> bool:
+    return cls.__name__ == "FrozenEstimator" and cls.__module__.startswith("sklearn.")
 
 
 def fitted_attribute(fitted: Any, name: str) -> Any:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.adapters.arithmetic import Arithmetic, unit_of
 from counterlvq.adapters.attributes import feature_names, fitted_array
+from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Meaning
@@ -29,7 +31,12 @@ def model_from_clusterings(fitted: Any, kind: str) -> PrototypeModel:
 
     `Birch` has several centres in a cluster, the others one.
     """
-    centres = fitted_array(fitted, _CENTRES.get(kind, "cluster_centers_"))
+    centres = _centres(fitted)
+    if not len(centres):
+        raise NotSupportedError(
+            f"this {kind} has found no clusters; expected at least two. Fit it again, with more "
+            f"iterations for example."
+        )
     labels = fitted_array(fitted, "subcluster_labels_") if kind == "Birch" else None
     return PrototypeModel(
         centres,
@@ -41,15 +48,16 @@ def model_from_clusterings(fitted: Any, kind: str) -> PrototypeModel:
 
 def predict_as_fitted(fitted: Any, rows: Any) -> Any:
     """Ask for clusters in the precision of `fit`: k-means knows how to compare no other."""
-    centres = fitted_array(fitted, _CENTRES.get(type(fitted).__name__, "cluster_centers_"))
-    single = centres.dtype == np.float32
+    single = _centres(fitted).dtype == np.float32
     return fitted.predict(rows.astype(np.float32) if single else rows)
 
 
-_CENTRES = {"Birch": "subcluster_centers_"}
+def _centres(fitted: Any) -> NDArray[Any]:
+    of_birch = hasattr(fitted, "subcluster_centers_")
+    return fitted_array(fitted, "subcluster_centers_" if of_birch else "cluster_centers_")
 
 
 def arithmetic_of_clusterings(fitted: Any, kind: str, model: PrototypeModel) -> Arithmetic:
     """Describe how `predict` finds the nearest centre: by products, in the precision of `fit`."""
-    unit = unit_of(fitted_array(fitted, _CENTRES.get(kind, "cluster_centers_")))
+    unit = unit_of(_centres(fitted))
     return Arithmetic(model, unit, casts=unit != EPSILON)

@@ -22,6 +22,7 @@ from counterlvq.adapters import (
     thresholds,
 )
 from counterlvq.adapters.arithmetic import Arithmetic, unit_of
+from counterlvq.adapters.attributes import thawed
 from counterlvq.adapters.probing import compare
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -186,6 +187,7 @@ def as_prototype_model(
     ... ).meaning.response.threshold
     0.08
     """
+    fitted = thawed(fitted)
     if threshold is not None:
         fitted = thresholds.Thresholded(fitted, threshold)
     if isinstance(fitted, PrototypeModel):

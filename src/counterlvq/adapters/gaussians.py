@@ -99,9 +99,14 @@ class GaussianScores:
             factors,
             self.names,
             offsets=kept - kept.min(),
-            meaning=Meaning(self.part, Scores.SHIFTED),
+            meaning=Meaning(self.part, Scores.SHIFTED, odds=self._odds),
         )
         return model.responding(self.response, self.labels)
+
+    @property
+    def _odds(self) -> float | None:
+        """Scores are minus twice log densities; a response of two classes says more."""
+        return 0.5 if self.response is None else None
 
     def arithmetic(self, model: PrototypeModel) -> Arithmetic:
         """Describe how scores are computed."""

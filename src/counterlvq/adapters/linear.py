@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,12 @@ def _scores(
     *,
     near: Floats | None = None,
     response: Response | None = None,
+    odds: float | None = None,
 ) -> LinearScores:
     """Scores of all classes, or of the second of two where there is one row."""
     labels, names = fitted_array(fitted, "classes_"), feature_names(fitted)
     if len(coef) > 1:
-        return LinearScores(coef, intercept, labels, names, near)
+        return LinearScores(coef, intercept, labels, names, near, odds=odds)
     return LinearScores.of_two(
         coef[0], float(intercept[0]), labels, names=names, near=near, response=response
     )
@@ -74,19 +76,28 @@ def _linear(fitted: Any, kind: str) -> LinearScores:
     coef = np.atleast_2d(dense(fitted_attribute(fitted, "coef_")))
     intercept = np.broadcast_to(np.atleast_1d(dense(fitted.intercept_)), (len(coef),))
     _refuse_several_labels(fitted, kind, len(coef))
-    response = _PROBABILITY if _has_odds(fitted, kind) else _SCORE
-    return _scores(fitted, coef, intercept, response=response)
+    odds = _odds(fitted, kind, len(coef))
+    response = _SCORE if odds is None else replace(_PROBABILITY, slope=odds)
+    return _scores(fitted, coef, intercept, response=response, odds=odds)
 
 
 _PROBABILITY = Response("probability", 1, threshold=0.5, is_probability=True)
 _SCORE = Response("score", 1, threshold=0.0)
 
 
-def _has_odds(fitted: Any, kind: str) -> bool:
-    """Whether the score of two classes is the log odds of `predict_proba`."""
-    if kind in ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis"):
-        return True
-    return kind == "SGDClassifier" and getattr(fitted, "loss", "") == "log_loss"
+def _odds(fitted: Any, kind: str, rows: int) -> float | None:
+    """How the log odds of `predict_proba` grow with differences of scores; None if they do not.
+
+    One class against the rest gives probabilities that are divided by their sum.
+    """
+    if kind in ("LogisticRegression", "LogisticRegressionCV"):
+        # A parameter of scikit-learn before 1.8. Its two classes have the scores -s and s.
+        several = getattr(fitted, "multi_class", None)
+        if rows == 1:
+            return 2.0 if several == "multinomial" else 1.0
+        return None if several == "ovr" or fitted.solver == "liblinear" else 1.0
+    is_log_loss = kind == "SGDClassifier" and getattr(fitted, "loss", "") == "log_loss"
+    return 1.0 if is_log_loss and rows == 1 else None
 
 
 def _refuse_several_labels(fitted: Any, kind: str, rows: int) -> None:
@@ -110,7 +121,7 @@ def _discriminant(fitted: Any, kind: str) -> LinearScores:
     coef, intercept = dense(fitted_attribute(fitted, "coef_")), dense(fitted.intercept_)
     means, priors = fitted_array(fitted, "means_"), fitted_array(fitted, "priors_")
     near = np.asarray(priors @ means, dtype=np.float64)
-    return _scores(fitted, coef, intercept, near=near, response=_PROBABILITY)
+    return _scores(fitted, coef, intercept, near=near, response=_PROBABILITY, odds=1.0)
 
 
 def _support_vectors(fitted: Any, kind: str) -> LinearScores:
@@ -157,7 +168,16 @@ def _naive(fitted: Any, kind: str) -> LinearScores:
             )
         never = np.log(-np.expm1(coef))  # log(1 - p)
         coef, prior = coef - never, prior + never.sum(axis=1)
-    return LinearScores(coef, prior, labels, feature_names(fitted), roundings=coef.shape[1])
+    two = len(coef) == 2
+    return LinearScores(
+        coef,
+        prior,
+        labels,
+        feature_names(fitted),
+        response=_PROBABILITY if two else None,
+        odds=None if two else 1.0,
+        roundings=coef.shape[1],
+    )
 
 
 def _one_against_rest(fitted: Any, kind: str) -> LinearScores:

@@ -48,6 +48,7 @@ class LinearScores:
     names: Sequence[str] | None = None
     near: Floats | None = None  # (d,) the middle of the data
     response: Response | None = None
+    odds: float | None = None  # see `Meaning`
     # Sizes of what `predict` multiplies with rows and adds, where it is more than the above, and
     # how many more roundings than d it takes.
     sizes: Floats | None = None  # (k, d)
@@ -114,7 +115,7 @@ class LinearScores:
         anchors = (points - c) @ F.T
         wanted = -(b + W @ c) - np.einsum("ij,ij->i", anchors, anchors)
         offsets = wanted - wanted.min()
-        meaning = Meaning("class", Scores.SHIFTED)
+        meaning = Meaning("class", Scores.SHIFTED, odds=self.odds)
         model = PrototypeModel(points, self.labels, F, self.names, offsets, meaning)
         return model.responding(self.response, self.labels)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters import own
 from counterlvq.adapters.arithmetic import Arithmetic
-from counterlvq.adapters.attributes import named_rows
+from counterlvq.adapters.attributes import named_rows, thawed
 from counterlvq.adapters.dispatch import recognised
 from counterlvq.adapters.turns import in_turn
 from counterlvq.model import PrototypeModel
@@ -27,6 +27,7 @@ def predictor_of(fitted: Any) -> Callable[[Floats], NDArray[Any]] | None:
     None for a `PrototypeModel` and the estimators of this package, which predict through one,
     unless a class of the user's own has another `predict`.
     """
+    fitted = thawed(fitted)
     if isinstance(fitted, PrototypeModel):
         return None
     library, _ = recognised(fitted)
@@ -56,6 +57,7 @@ def arithmetic_of(fitted: Any, model: PrototypeModel) -> Arithmetic | None:
     `model` is what was read from it. Of a `predict` of the user's own nothing is known: the
     worst is assumed, products in single precision.
     """
+    fitted = thawed(fitted)
     if isinstance(fitted, PrototypeModel):
         return None
     library, kind = recognised(fitted)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters import gaussians, linear
 from counterlvq.adapters.arithmetic import Arithmetic
-from counterlvq.adapters.attributes import fitted_attribute
+from counterlvq.adapters.attributes import fitted_attribute, thawed
 from counterlvq.adapters.gaussians import GaussianScores
 from counterlvq.adapters.linear_scores import LinearScores
 from counterlvq.errors import InvalidInputError, NotSupportedError
@@ -32,6 +32,7 @@ __all__ = [
     "arithmetic_of_thresholds",
     "model_from_thresholds",
     "rewrapped",
+    "threshold_on",
     "wrapped",
 ]
 
@@ -39,6 +40,8 @@ PACKAGE, OWN = "sklearn.model_selection", "counterlvq.adapters.thresholds"
 KINDS = ("FixedThresholdClassifier", "TunedThresholdClassifierCV")
 # Roundings of a probability and of its comparison, in units of what it is compared with.
 _ROUNDINGS_OF_PROBABILITY = 16
+# Letters of a class in the name of its probability, which model files hold.
+_LABEL_LETTERS = 60
 
 
 @final
@@ -94,6 +97,7 @@ class Thresholded:
         labels: ArrayLike | None = None,
         points: tuple[float, float] | None = None,
     ) -> None:
+        estimator = thawed(estimator)
         object.__setattr__(self, "estimator", estimator)
         object.__setattr__(self, "threshold", finite_scalar("threshold", threshold))
         object.__setattr__(self, "response", _checked_response(estimator, response, points))
@@ -136,6 +140,14 @@ class Thresholded:
             )
         at = 1 if label is None else known.index(label)
         return at, classes[[1 - at, at]]
+
+    @property
+    def name(self) -> str:
+        """What is compared with the threshold, and of which class a probability is."""
+        if self.response != "probability":
+            return self.response
+        label = plain(np.asarray(self.estimator.classes_)[self._at])
+        return f"probability of {str(label)[:_LABEL_LETTERS]}"
 
     @property
     def n_features_in_(self) -> int:
@@ -236,13 +248,28 @@ def wrapped(fitted: Any) -> Any:
         return fitted.estimator
     for cls in type(fitted).__mro__:
         if cls.__name__ in KINDS and f"{cls.__module__}.".startswith(f"{PACKAGE}."):
-            return getattr(fitted, "estimator_", fitted.estimator)
+            return thawed(getattr(fitted, "estimator_", fitted.estimator))
     return None
 
 
 def rewrapped(fitted: Any, estimator: Any) -> Thresholded:
     """Put the threshold of `fitted` on another estimator, the last step of the one it is on."""
     return _as_own(fitted).around(estimator)
+
+
+def threshold_on(fitted: Any) -> Thresholded | None:
+    """State a threshold, of scikit-learn or ours, as one of ours; None of anything else.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import FixedThresholdClassifier
+    >>> X, y = [[1.0], [2.0], [3.0], [4.0]], ["paid", "paid", "default", "default"]
+    >>> cut = FixedThresholdClassifier(LogisticRegression(), threshold=0.9, pos_label="paid")
+    >>> threshold_on(cut.fit(X, y)).name
+    'probability of paid'
+    """
+    return None if wrapped(fitted) is None else _as_own(fitted)
 
 
 def _as_own(fitted: Any) -> Thresholded:
@@ -311,8 +338,11 @@ def _cut_scores(cut: Thresholded) -> LinearScores | GaussianScores:
                 f"the probability of this {kind} is no logistic function of its score; expected a "
                 f"threshold on its score, by response='score'."
             )
-        needed = float(np.log(cut.threshold) - np.log1p(-cut.threshold))
-        response = replace(inner.response, threshold=cut.threshold, label=cut._at)
+        log_odds = float(np.log(cut.threshold) - np.log1p(-cut.threshold))
+        # The scores of Gaussians are twice log densities, and are shifted by these.
+        per_score = 1.0 if isinstance(inner, GaussianScores) else inner.response.slope
+        needed = log_odds / per_score
+        response = replace(inner.response, name=cut.name, threshold=cut.threshold, label=cut._at)
     else:
         offset, factor = cut.points or (0.0, 1.0)
         needed = (cut.threshold - offset) / factor

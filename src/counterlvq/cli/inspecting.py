@@ -20,6 +20,7 @@ __all__ = ["inspect"]
 
 _SHOWN = 8  # levels of a column
 _ENDS = ("lower", "upper")
+_USUAL = (("probability", 0.5), ("score", 0.0))
 
 
 @click.command(short_help="Show what is in a model file.")
@@ -39,6 +40,7 @@ def _told(loaded: Model) -> dict[str, Any]:
     inner = loaded.model if isinstance(loaded, clvq.TableModel) else loaded
     counts = Counter(str(label) for label in inner.labels.tolist())
     table_map = loaded.table_map if isinstance(loaded, clvq.TableModel) else None
+    through = _through(loaded)
     return {
         "kind": type(loaded).__name__,
         "prototypes": inner.n_prototypes,
@@ -51,10 +53,33 @@ def _told(loaded: Model) -> dict[str, Any]:
              "prototypes": counts[str(label)]}
             for label in inner.classes.tolist()
         ],
-        "features": [_feature(feature, loaded.reference) for feature in loaded.features],
+        **_response(inner),
+        "features": [
+            _feature(feature, loaded.reference) | through.get(feature.name, {})
+            for feature in loaded.features
+        ],
         "summary": loaded.reference is not None,
         "unseen": list(table_map.unseen) if table_map is not None else [],
     }  # fmt: skip
+
+
+def _response(model: clvq.PrototypeModel) -> dict[str, Any]:
+    """Say what decides between two classes, and from which number on."""
+    response = model.meaning.response
+    if response is None:
+        return {}
+    label = str(model.classes[response.label])
+    said = {"name": response.name, "threshold": response.threshold, "label": label}
+    return {"response": said}
+
+
+def _through(loaded: Model) -> dict[str, dict[str, str]]:
+    """Say of columns through which function the model sees them."""
+    if not isinstance(loaded, clvq.TableModel):
+        return {}
+    pairs = zip(loaded.table_map.parts, loaded.table_map.links, strict=True)
+    linked = {part.column: link for part, link in pairs if link is not None}
+    return {column: {"through": link.words(column)} for column, link in linked.items()}
 
 
 def _metric(model: clvq.PrototypeModel) -> str:
@@ -100,14 +125,20 @@ def _summary(column: Any) -> dict[str, Any]:
 
 
 def _text(told: dict[str, Any]) -> str:
-    classes = ", ".join(
-        f"{shown_text(one['label'])} ({one['prototypes']})" for one in told["classes"]
-    )
-    parts = "scores" if told["part"] == "class" else f"{told['part']}s"
+    labels = [shown_text(one["label"]) for one in told["classes"]]
+    if told["part"] not in ("class", "cluster", "component"):  # those have one each
+        labels = [
+            f"{label} ({one['prototypes']})"
+            for label, one in zip(labels, told["classes"], strict=True)
+        ]
+    parts = "scores" if told["part"] == "class" else f"{shown_text(told['part'])}s"
+    metric = f"{told['metric']} metric"
+    if told["scores"] == "angle":
+        metric = "angles" if told["metric"] == "euclidean" else f"angles in a {metric}"
     lines = [
-        f"{parts:<10}  {told['prototypes']} in {told['dimensions']} dimensions, "
-        f"{told['metric']} metric",
-        f"classes     {classes}",
+        f"{parts:<10}  {told['prototypes']} in {told['dimensions']} dimensions, {metric}",
+        f"classes     {', '.join(labels)}",
+        *_threshold_lines(told),
         f"columns     {len(told['features'])}"
         + (f", and unseen: {', '.join(map(shown_text, told['unseen']))}" if told["unseen"] else ""),
     ]
@@ -122,6 +153,15 @@ def _text(told: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _threshold_lines(told: dict[str, Any]) -> list[str]:
+    """Say where a decision turns, unless it is at even odds or at a score of 0."""
+    said = told.get("response")
+    if said is None or (said["name"], said["threshold"]) in _USUAL:
+        return []
+    name, label = shown_text(said["name"]), shown_text(said["label"])
+    return [f"threshold   {name} >= {said['threshold']:.10g}: {label}"]
+
+
 def _end(feature: dict[str, Any], value: float) -> str:
     if feature["kind"] != "date":
         return f"{value:g}"
@@ -130,6 +170,8 @@ def _end(feature: dict[str, Any], value: float) -> str:
 
 def _details(feature: dict[str, Any]) -> str:
     parts = [f'"{shown_text(feature["label"])}"'] if "label" in feature else []
+    if "through" in feature:
+        parts.append(f"seen as {shown_text(feature['through'])}")
     if "unit" in feature:
         parts.append(f"in {shown_text(feature['unit'])}")
     if "lower" in feature or "upper" in feature:

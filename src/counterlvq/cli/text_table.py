@@ -23,12 +23,19 @@ _COLORS = {
 _HEAD = ("row", "status", "class", "cost", "bound", "gap", "changes")
 
 
+def _called(answers: Sequence[clvq.Counterfactual]) -> str:
+    """Say what the labels are: classes, unless they are numbers of clusters or components."""
+    parts = {cf.part for cf in answers}
+    return parts.pop() if len(parts) == 1 and parts <= {"cluster", "component"} else "class"
+
+
 def listing(
     batch: clvq.CounterfactualBatch, notes: Sequence[str] = (), wording: Wording = PLAIN
 ) -> str:
     """List one line per row, notes, and a last line for all; colours are for terminals."""
     answers = [batch.sketch(i) for i in range(len(batch))]
-    lines = [_HEAD, *(_line(i, cf, wording) for i, cf in enumerate(answers))]
+    head = tuple(_called(answers) if name == "class" else name for name in _HEAD)
+    lines = [head, *(_line(i, cf, wording) for i, cf in enumerate(answers))]
     widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
     out = []
     for line in lines:

@@ -24,6 +24,8 @@ def meaning_document(meaning: Meaning) -> dict[str, Any]:
     out: dict[str, Any] = {"part": meaning.part, "scores": str(meaning.scores)}
     if meaning.response is not None:
         out["response"] = asdict(meaning.response)
+    if meaning.odds is not None:
+        out["odds"] = meaning.odds
     return out
 
 
@@ -38,8 +40,12 @@ def meaning_from(described: Fields) -> Meaning | None:
         known = " or ".join(repr(str(kind)) for kind in Scores)
         raise Refusal(f"model.meaning.scores is {scores[:80]!r}; expected {known}.")
     response = fields.take_if_there("response", dict)
+    odds: float | None = fields.take_if_there("odds", float)
     fields.done()
-    return Meaning(part, Scores(scores), None if response is None else _response(response))
+    if odds is not None and not odds > 0:
+        raise Refusal(f"model.meaning.odds is {odds:g}; expected a number above 0.")
+    told_response = None if response is None else _response(response)
+    return Meaning(part, Scores(scores), told_response, odds)
 
 
 def _response(told: dict[str, Any]) -> Response:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from counterlvq.adapters.attributes import feature_names
+from counterlvq.adapters.attributes import feature_names, thawed
 from counterlvq.adapters.thresholds import rewrapped, wrapped
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats
@@ -99,12 +99,14 @@ def _no_pipeline(given: Any) -> str:
 
 def is_pipeline(model: Any) -> bool:
     """Whether a model is a pipeline, or a threshold on what one says."""
+    model = thawed(model)
     inner = wrapped(model)
     return is_kind(model, "Pipeline") or (inner is not None and is_pipeline(inner))
 
 
 def split(pipeline: Any) -> tuple[list[Any], Any]:
     """Take the last step off, also where it is the last one of a pipeline within."""
+    pipeline = thawed(pipeline)
     inside = wrapped(pipeline)
     if inside is not None:
         steps, model = split(inside)
@@ -117,7 +119,7 @@ def split(pipeline: Any) -> tuple[list[Any], Any]:
             f"pipeline of transformers alone with `read_transformer`."
         )
     if not is_pipeline(last):
-        return steps, last
+        return steps, thawed(last)
     inner, model = split(last)
     return [*steps, *inner], model
 
@@ -155,7 +157,7 @@ def _columns(steps: list[Any]) -> tuple[tuple[str, ...], bool]:
 def _leaves(steps: list[Any]) -> list[Any]:
     """Unfold pipelines and unions, whose own word on columns hangs on their first part."""
     out = []
-    for step in steps:
+    for step in map(thawed, steps):
         if is_kind(step, "Pipeline"):
             out += _leaves([part for _, part in step.steps])
         elif is_kind(step, "FeatureUnion"):

@@ -21,7 +21,7 @@ from counterlvq.adapters import (
     as_prototype_model,
     predictor_of,
 )
-from counterlvq.adapters.attributes import named_rows
+from counterlvq.adapters.attributes import named_rows, thawed
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
@@ -364,6 +364,7 @@ def source_of(
     others, and in arrays of numbers, whose rows come back as wide as they were. `threshold` is put
     on the number that the model decides by.
     """
+    model = thawed(model)
     if threshold is not None:
         model = Thresholded(model, threshold)
     if is_pipeline(model):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.attributes import feature_names, fitted_attribute
+from counterlvq.adapters.attributes import feature_names, fitted_attribute, thawed
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.pipelines.affine import AFFINE, select
 from counterlvq.pipelines.encoders import ENCODERS
@@ -33,6 +33,7 @@ _INSTEAD = {
 
 def passed(step: Any, flow: Flow) -> Flow:
     """Follow columns through a fitted transformer, 'passthrough' or 'drop'."""
+    step = thawed(step)
     if step is None or (isinstance(step, str) and step == "passthrough"):
         return flow
     if isinstance(step, str) and step == "drop":

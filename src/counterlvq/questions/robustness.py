@@ -88,6 +88,11 @@ class Robustness:
                 f"by is {by!r}; expected 'certified', 'distance' or 'hypothesis_margin'."
             )
         far: Floats = getattr(self, by)[norm]
+        if len(far) and np.isnan(far).all():
+            raise NotSupportedError(
+                "hypothesis margins need squared distances to prototypes, and this model has none "
+                "or sits behind a pipeline that rounds; expected by='certified' or 'distance'."
+            )
         given = finite_vector("radii", radii)
         return np.array([float((self.right & (far > radius)).mean()) for radius in given])
 
@@ -98,8 +103,10 @@ class Robustness:
             told = [
                 f"{name} {np.median(values[norm][self.right]):.4g}"
                 for name, values in parts.items()
-                if self.right.any()
+                if self.right.any() and not np.isnan(values[norm]).all()
             ]
+            if np.isnan(self.hypothesis_margin[norm]).all():
+                told.append("no quick certificate, which needs distances to prototypes")
             lines.append(f"  {norm}: median radius, {', '.join(told)}" if told else f"  {norm}")
         return "\n".join(lines)
 
