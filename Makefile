@@ -37,7 +37,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations=15 --dist
 test: $(DEV) ## Run the test suite and the docstring examples
 	$(PYTEST) loadfile
 
-test-docs: $(DEV) ## Run the pages, examples, benchmarks and the reproduction
+test-docs: $(DEV) ## Run pages, pictures, reports, the service, examples, benchmarks and the reproduction
 	$(PYTEST) loadfile -m "docs and not slow"
 
 test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
@@ -49,7 +49,7 @@ test-cpus: $(DEV) ## Run the test suite as on other processors
 # On Debian and its kin; elsewhere any Chromium on the path will do.
 test-browser: $(DEV) ## Run the tests of the page in a real browser, which is installed if need be
 	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || apt-get install -y chromium
-	$(BIN)/python -m pytest -n 0 tests/page tests/service
+	$(BIN)/python -m pytest -n 0 -m "not slow" tests/page tests/service
 
 # Old libraries warn about what newer ones beside them will take away; that is no fault of ours.
 OLDEST ?=

@@ -21,26 +21,27 @@ from fuzz.running import Target, report, run
 _TOGETHER = 1000
 
 
+# What is read: what it is called, and how one is drawn.
+FILES: dict[str, tuple[str, Draw]] = {
+    "model-files": ("model files (.clvq), read or refused in words", model_files.draw),
+    "exports": ("exported models (.npz), read or refused in words", exports.draw),
+    "tables": ("CSV, JSON, Parquet and Excel as the shell reads them", table_files.draw),
+    "constraints": ("constraint strings, read or refused in words", constraint_texts.draw),
+    "folders": ("datasets, and runs that go on: all rows, or words", folders.draw),
+    "texts": ("files of columns, and certificates", written_texts.draw),
+}
+
+
 def _reading(name: str, words: str, draw: Draw) -> Target:
     readers = Readers(draw)
     return Target(name, words, readers.run_case, readers.run_many, _TOGETHER)
 
 
 TARGETS = {
-    target.name: target
-    for target in [
-        Target("truth", "claims about counterfactuals, judged in rational numbers", truth.run_case),
-        _reading("model-files", "model files (.clvq), read or refused in words", model_files.draw),
-        _reading("exports", "exported models (.npz), read or refused in words", exports.draw),
-        _reading(
-            "tables", "CSV, JSON, Parquet and Excel as the shell reads them", table_files.draw
-        ),
-        _reading(
-            "constraints", "constraint strings, read or refused in words", constraint_texts.draw
-        ),
-        _reading("folders", "datasets, and runs that go on: all rows, or words", folders.draw),
-        _reading("texts", "files of columns, and certificates", written_texts.draw),
-    ]
+    "truth": Target(
+        "truth", "claims about counterfactuals, judged in rational numbers", truth.run_case
+    ),
+    **{name: _reading(name, words, draw) for name, (words, draw) in FILES.items()},
 }
 
 

@@ -25,10 +25,18 @@ class Readers:
         self.draw = draw
 
     def run_many(self, seed: int, numbers: Sequence[int], only: str | None) -> Outcome:
-        files = [self._drawn(seed, number, only) for number in numbers]
+        files = self.drawn(seed, numbers, only)
+        return self.judged(numbers, files, read_apart(files))
+
+    def drawn(self, seed: int, numbers: Sequence[int], only: str | None = None) -> list[File]:
+        return [self._drawn(seed, number, only) for number in numbers]
+
+    def judged(
+        self, numbers: Sequence[int], files: Sequence[File], told: Sequence[Told]
+    ) -> Outcome:
         out = Outcome()
-        for number, file, told in zip(numbers, files, read_apart(files), strict=True):
-            _judge(number, file, told, out)
+        for number, file, one in zip(numbers, files, told, strict=True):
+            _judge(number, file, one, out)
         return out
 
     def run_case(self, seed: int, number: int, only: str | None) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 # Workers and their threads share few cores. A thread of OpenMP that spins while it waits takes the
@@ -22,6 +22,8 @@ from tests.support import quick
 settings.register_profile("same", deadline=None, derandomize=True, database=None)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
+
+TESTS = Path(__file__).parent
 
 # Files whose tests share nothing and are long: processes or threads of their own, pages, benches.
 # They are handed out one by one after the others, so that no worker is left with a whole file.
@@ -42,6 +44,11 @@ APART = {
 }
 
 
+# What people look at: pictures, reports and the service behind the page. It is tested with the
+# pages of the documentation, by `make test-docs`.
+PAGES = {"plots", "report", "service"}
+
+
 class ByFile(LoadScopeScheduling):
     """Keeps the tests of a file on one worker, which prepares once what they share."""
 
@@ -58,3 +65,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | Non
 @pytest.hookimpl(tryfirst=True)  # before those that are marked slow are left out
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     quick.mark_combinations(items)
+    for item in items:
+        if item.path.parent.name in PAGES and item.path.parents[1] == TESTS:
+            item.add_marker(pytest.mark.docs)

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 from fuzz import rays, truth
-from fuzz.__main__ import TARGETS, main
+from fuzz.__main__ import FILES, TARGETS, main
 from fuzz.answers import Answer
 from fuzz.cases import Case
 from fuzz.enumeration import grid_of
+from fuzz.files import Readers
 from fuzz.fitted import scores_of
 from fuzz.judging import Court
+from fuzz.outcomes import Outcome
 from fuzz.plain import Column, Plain, Price, Row, Scores, form
 from fuzz.rational import (
     ONE,
@@ -29,6 +31,7 @@ from fuzz.rational import (
 )
 from fuzz.regions import Cell, cheapest_square
 from fuzz.running import run
+from fuzz.sandbox import read_apart
 from tests.support.quick import some
 
 # --- rational arithmetic --------------------------------------------------------------------------
@@ -325,11 +328,30 @@ def test_a_short_run_finds_nothing_false(kind, numbers):
     assert [failure.text("truth", 11) for failure in outcome.failures] == []
 
 
-@pytest.mark.parametrize("numbers", some([range(10), range(10, 40)], quick=1), ids=str)
-@pytest.mark.parametrize("target", sorted(set(TARGETS) - {"truth"}))
-def test_a_short_run_finds_no_file_that_does_harm(target, numbers):
-    outcome = run(TARGETS[target], numbers, seed=12, jobs=1, kind=None, say=False)
-    assert sum(outcome.counts.values()) >= len(numbers)
+@pytest.fixture(scope="module")
+def read_together() -> dict[str, Outcome]:
+    """Ten files of each kind, read by one process: it takes seconds to start."""
+    numbers = range(10)
+    readers = {name: Readers(draw) for name, (_, draw) in FILES.items()}
+    files = {name: reader.drawn(12, numbers) for name, reader in readers.items()}
+    told = iter(read_apart([file for drawn in files.values() for file in drawn]))
+    return {
+        name: reader.judged(numbers, files[name], list(islice(told, len(numbers))))
+        for name, reader in readers.items()
+    }
+
+
+@pytest.mark.parametrize("target", sorted(FILES))
+def test_a_short_run_finds_no_file_that_does_harm(target, read_together):
+    assert read_together[target].counts["cases"] == 10
+    assert [failure.text(target, 12) for failure in read_together[target].failures] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", sorted(FILES))
+def test_a_longer_run_finds_no_file_that_does_harm(target):
+    outcome = run(TARGETS[target], range(10, 40), seed=12, jobs=1, kind=None, say=False)
+    assert outcome.counts["cases"] == 30
     assert [failure.text(target, 12) for failure in outcome.failures] == []
 
 
