@@ -201,7 +201,7 @@ WORDS = {"sense": ("<=", "=="), "status": ("optimal", "feasible", "infeasible", 
          "side": ("first", "last"), "flag": (True, False)}  # fmt: skip
 LEAST = {"number": -INF, "amount": 0, "count": 1}
 ABSENT = {"null": None, "inf": INF, "-inf": -INF}
-Known = dict[str, Any]  # positions by the name of what they are of
+Known = dict[str, Any]  # positions by the name of what they are of, and the clock
 
 
 def read(shape: Any, item: Any, what: str, known: Known) -> Any:
@@ -247,6 +247,7 @@ def _simple(name: str, item: Any, what: str, known: Known) -> Any:
 
 
 def _object(shape: dict[str, Any], item: Any, what: str, known: Known) -> Told:
+    known["clock"].look()
     if not isinstance(item, dict):
         raise Refused(f"{what} is no object")
     if isinstance(shape, Kinds):
@@ -344,8 +345,8 @@ def decimal(value: End, up: bool) -> str:
 class Model:
     """Prototypes, labels, metrics and offsets: who is nearest, exactly."""
 
-    def __init__(self, item: Any) -> None:
-        told = read("model", item, "model", {})
+    def __init__(self, item: Any, clock: Clock) -> None:
+        told = read("model", item, "model", {"clock": clock})
         self.labels, self.prototypes, self.map = told["labels"], told["prototypes"], told["map"]
         self.classes, self.count = len(told["classes"]), len(self.labels)
         if not self.prototypes or not self.prototypes[0]:
@@ -481,7 +482,7 @@ class Question:
     """Cost, constraints and grid, in the columns of the user's table."""
 
     def __init__(self, model: Model, item: Any, clock: Clock) -> None:
-        told = read("question", item, "question", {})
+        told = read("question", item, "question", {"clock": clock})
         self.model, self.tolerance = model, told["tolerance"]
         self.margin: Q = told["margin"]
         self.columns = [*map(Column.of, told["columns"])]
@@ -491,6 +492,7 @@ class Question:
             "level column": {j for j, column in enumerate(self.columns) if column.levels},
             "class": range(model.classes), "dimension": range(model.depth),
             "code": range(max([column.levels for column in self.columns], default=0)),
+            "clock": clock,
         }  # fmt: skip
         self._read_cost(told["cost"], clock)
         self._read_map(model.map)
@@ -713,10 +715,11 @@ class Seen:
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
         self.rows = [self._limited(row) for row in self.rows]
         for item in [each for each in question.constraints if each["kind"] == "values"]:
-            c, x = self.spans[item["column"]][0], self.x[item["column"]]
-            parts = [(a - x, b - x, *gives) for a, b, *gives in self._parts(item, POINT)]
-            allowed = self.allowed[c] = self.allowed[c] or Allowed(x, Column(-INF, INF))
-            allowed.meet(parts)
+            c = self.spans[item["column"]][0]
+            here = self.start[c]
+            allowed = self.allowed[c] = self.allowed[c] or Allowed(here, Column(-INF, INF))
+            parts = self._parts(item, POINT)
+            allowed.meet([(low - here, high - here, a, b) for low, high, a, b in parts])
         self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
         self.z = list(question.offset)
         for part, base, value, own in zip(question.parts, question.bases, x, self.own, strict=True):
@@ -1257,7 +1260,8 @@ class Asked:
         """Read a proof: cells, or a tree of columns that are held or counted as changed."""
         seen = self.seen
         known = {
-            **self.question.known, "rival": {*self.rivals}, "wished-for prototype": {*self.targets},
+            **self.question.known, "clock": self.clock, "rival": {*self.rivals},
+            "wished-for prototype": {*self.targets},
             "coordinate": range(seen.width), "linear condition": range(len(seen.rows)),
             "quadratic condition": range(len(self.question.forms)),
             "stepped coordinate": {c for c, allowed in enumerate(seen.allowed) if allowed},
@@ -1861,26 +1865,26 @@ class Certificate:
         self.seconds, clock = seconds, Clock(seconds)
         if isinstance(header, dict) and header.get("format") != FORMAT:
             raise Refused(f"the first line is not that of a {FORMAT}")
-        told = read("header", header, "the first line", {})
+        told = read("header", header, "the first line", {"clock": clock})
         if told["version"] != VERSION:
             raise Refused(f"version {told['version']} is not known; this is {VERSION}")
         stated = told["model"]
         if isinstance(stated, dict) and "apart" in stated:
             if apart is None:
                 raise Refused("the model is kept apart; name its file with --model")
-            other = read("model file", apart, "the model's file", {})
+            other = read("model file", apart, "the model's file", {"clock": clock})
             if other["format"] != FORMAT + " model" or other["version"] != VERSION:
                 raise Refused("the model's file is of another format or version")
             stated = other["model"]
             if told["model"] != {"apart": fingerprint(stated)}:
                 raise Refused("the model's file holds another model: its hash is another")
         self.hashes = {"model": fingerprint(stated), "question": fingerprint(told["question"])}
-        self.question = Question(Model(stated), told["question"], clock)
+        self.question = Question(Model(stated, clock), told["question"], clock)
 
     def read(self, item: Any) -> tuple[Told, Asked]:
         """Read one line, and prepare what is asked in it."""
-        question = self.question
-        told: Told = read("line", item, "the line", question.known)
+        question, clock = self.question, Clock(self.seconds)
+        told: Told = read("line", item, "the line", {**question.known, "clock": clock})
         if told["hashes"] != self.hashes:
             raise Refused("it belongs to another model or question: a hash is another")
         answer, status = told["answer"], told["answer"]["status"]
@@ -1890,7 +1894,7 @@ class Certificate:
             if (answer[key] is not None) != is_there:
                 raise Refused(f"the answer's {key} does not go with its status")
         question.row(answer["row"] or told["input"])
-        x, target, clock = question.row(told["input"]), set(told["target"]), Clock(self.seconds)
+        x, target = question.row(told["input"]), set(told["target"])
         return told, self.asks(question, x, target, told.get("told", False), clock)
 
     def shown(self, item: Any) -> Verdict:
