@@ -1948,7 +1948,8 @@ def verdicts(
                 is_bare = False
                 yield at, certificate.check(parsed(line))
         except Refused as error:
-            yield at, str(error)
+            is_other = certificate is None and line.lstrip()[:1] not in (b"{", "{")
+            yield at, "this is no certificate file" if is_other else str(error)
         except TROUBLE as error:
             yield at, f"it cannot be read: {type(error).__name__}"
         if certificate is None:
