@@ -1342,7 +1342,7 @@ class Asked:
         for c, (first, last) in enumerate(zip(low, high, strict=True)):
             if self.question.is_loosened and first > last:
                 x = seen.start[c]
-                if first - last <= INEQUALITY * (max(abs(first + x), abs(last + x)) + abs(x)):
+                if first - last <= INEQUALITY * (max(first + x, -last - x) + abs(x)):
                     low[c], high[c] = last, first  # they touch, but for rounding
         return low, high
 
@@ -1353,7 +1353,7 @@ class Asked:
         """
         sizes = []
         for x, a, b in zip(self.seen.start, *self.sides, strict=True):
-            far = max(abs(x), abs(x + a), abs(x + b))
+            far = max(abs(x), x + a, x + b, -x - a, -x - b)
             sizes.append(far if isinstance(far, Q) else abs(x))
         return [row.slack(sizes) if self.question.is_loosened else ZERO for row in self.seen.rows]
 
@@ -1659,7 +1659,8 @@ class Asked:
         left whole, in which each column is held, counts as changed, or neither. Once as many count
         as may change, all others of a limit are held. Cells by themselves are one such part.
         """
-        told, found, nothing = self.proof(proof), INF, frozenset[int]()
+        found: End = INF
+        told, nothing = self.proof(proof), frozenset[int]()
         nodes, waiting = told.get("counted", [{"kind": "cells", **told}]), [(0, nothing, nothing)]
         while waiting:
             self.clock.look()
@@ -1691,7 +1692,8 @@ class Asked:
         return out
 
     def _over_cells(self, cells: list[Told], cap: End, empty: bool) -> End:
-        found, entries = INF, _by_prototype(cells)
+        found: End = INF
+        entries = _by_prototype(cells)
         # Without rivals all cells are one.
         for i in self.targets if self.rivals else [*entries, *self.targets][:1]:
             if i not in entries and self._never_wins(i):
