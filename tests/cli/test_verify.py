@@ -140,3 +140,22 @@ def test_verify_wants_a_file(tmp_path: Path, capfd: pytest.CaptureFixture[str]) 
     assert run(["verify"]) == 2
     assert run(["verify", str(tmp_path / "missing")]) == 1
     assert "missing" in capfd.readouterr().err
+
+
+def test_small_files_wait_for_no_floats(
+    files: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rational numbers are through before what floats need is loaded; not with large files."""
+    path, asked = tmp_path / "proofs.jsonl", list[str]()
+    assert explain(files, "--certificates", str(path)) == 0
+
+    def verdicts(file: str, *_: object, **__: object) -> list[clvq.LineVerdict]:
+        asked.append(file)
+        return []
+
+    monkeypatch.setattr(clvq, "verify_certificates", verdicts)
+    assert run(["verify", str(path)]) == 0
+    assert asked == []
+    path.write_text(path.read_text() + "\n" * 50_000)
+    assert run(["verify", str(path)]) == 0
+    assert asked == [str(path)]

@@ -201,7 +201,7 @@ WORDS = {"sense": ("<=", "=="), "status": ("optimal", "feasible", "infeasible", 
          "side": ("first", "last"), "flag": (True, False)}  # fmt: skip
 LEAST = {"number": -INF, "amount": 0, "count": 1}
 ABSENT = {"null": None, "inf": INF, "-inf": -INF}
-Known = dict[str, Any]  # positions by the name of what they are of
+Known = dict[str, Any]  # positions by the name of what they are of, and the clock
 
 
 def read(shape: Any, item: Any, what: str, known: Known) -> Any:
@@ -247,6 +247,7 @@ def _simple(name: str, item: Any, what: str, known: Known) -> Any:
 
 
 def _object(shape: dict[str, Any], item: Any, what: str, known: Known) -> Told:
+    known["clock"].look()
     if not isinstance(item, dict):
         raise Refused(f"{what} is no object")
     if isinstance(shape, Kinds):
@@ -329,17 +330,6 @@ def root(value: Q) -> Q:
     return Q(isqrt(scaled) + 1, 2 ** (shift // 2))
 
 
-def size(value: End) -> End:
-    """Absolute value."""
-    return -value if value < 0 else value
-
-
-def near(value: Q, x: Q, most: Q, share: Q = GRID) -> Q:
-    """How far from the end of an interval a value counts as that end, seen from the input x."""
-    found = max(share * max(abs(value), abs(x)), LEAST_NEAR)
-    return min(found, most) if most else found
-
-
 def decimal(value: End, up: bool) -> str:
     """Write with 12 digits, rounded down or up."""
     if not isinstance(value, Q):
@@ -355,8 +345,8 @@ def decimal(value: End, up: bool) -> str:
 class Model:
     """Prototypes, labels, metrics and offsets: who is nearest, exactly."""
 
-    def __init__(self, item: Any) -> None:
-        told = read("model", item, "model", {})
+    def __init__(self, item: Any, clock: Clock) -> None:
+        told = read("model", item, "model", {"clock": clock})
         self.labels, self.prototypes, self.map = told["labels"], told["prototypes"], told["map"]
         self.classes, self.count = len(told["classes"]), len(self.labels)
         if not self.prototypes or not self.prototypes[0]:
@@ -436,7 +426,7 @@ class Column(NamedTuple):
         """Take what a file says of a column."""
         if told["kind"] == "levels":
             refuse_repeats("levels", told["levels"])
-            return cls(-INF, INF, len(told["levels"]))
+            return cls(-INF, INF, len(told["levels"]), ONE)
         step = told["step"] / told["parts"] if "step" in told else ZERO
         whole = bool(told.get("whole"))
         return cls(told["lower"], told["upper"], 0, step, told["kind"] == "steps", whole)
@@ -444,6 +434,15 @@ class Column(NamedTuple):
     def counts_from(self, x: Q) -> bool:
         """Whether steps count from this value of the input, or from 0."""
         return self.from_input and not (self.whole and x.denominator > 1)
+
+    def near(self, x: Q, end: Q, share: Q) -> Q:
+        """How far from an end of an interval a value counts as that end, seen from the input x."""
+        found = max(share * max(abs(end), abs(x)), LEAST_NEAR)
+        return min(found, self.most_near(x)) if self.step else found
+
+    def most_near(self, x: Q) -> Q:
+        """Part of a step that may be missed on a grid, at most."""
+        return (SHARE_OF_SUM if self.counts_from(x) else SHARE_OF_STEP) * self.step
 
 
 def square(told: Told, n: int, clock: Clock) -> Terms:
@@ -483,7 +482,7 @@ class Question:
     """Cost, constraints and grid, in the columns of the user's table."""
 
     def __init__(self, model: Model, item: Any, clock: Clock) -> None:
-        told = read("question", item, "question", {})
+        told = read("question", item, "question", {"clock": clock})
         self.model, self.tolerance = model, told["tolerance"]
         self.margin: Q = told["margin"]
         self.columns = [*map(Column.of, told["columns"])]
@@ -493,6 +492,7 @@ class Question:
             "level column": {j for j, column in enumerate(self.columns) if column.levels},
             "class": range(model.classes), "dimension": range(model.depth),
             "code": range(max([column.levels for column in self.columns], default=0)),
+            "clock": clock,
         }  # fmt: skip
         self._read_cost(told["cost"], clock)
         self._read_map(model.map)
@@ -505,7 +505,7 @@ class Question:
                  each["center"], each["linear"], each["value"])
             for each in stated if each["kind"] == "quadratic"
         ]  # fmt: skip
-        self.has_grid = any(column.levels or column.step for column in self.columns) or any(
+        self.has_grid = any(column.step for column in self.columns) or any(
             each["kind"] in ("implies", "values") for each in stated)  # fmt: skip
         self.limits = [each for each in stated if each["kind"] == "at most"]
         # Where a proof is a tree, bounds are about all inputs that count as answers.
@@ -589,10 +589,9 @@ class Allowed:
     """The changes of one coordinate where not every number will do: pieces, or steps in them."""
 
     def __init__(self, start: Q, column: Column) -> None:
-        self.start, self.step = start, ONE if column.levels else column.step
+        self.start, self.step, self.most_near = start, column.step, column.most_near(start)
         self.is_from_input = column.counts_from(start)
         self.base = start if self.is_from_input else ZERO
-        self.most_near = (SHARE_OF_SUM if self.is_from_input else SHARE_OF_STEP) * self.step
         # What bounds are about; and the same with all that counts as an end.
         self.pieces: list[tuple[End, End]] = [(-INF, INF)]
         self.wide = self.pieces
@@ -696,7 +695,6 @@ class Seen:
         self.start: Vector = []
         self.w: Vector = []  # the cost is sum w |delta| + tilt delta + M(delta)
         self.tilt: Vector = []  # half of what a unit costs more upwards than downwards
-        self.is_level: list[bool] = []
         self.allowed: list[Allowed | None] = []
         for j, column in enumerate(question.columns):
             codes = [code for code in range(column.levels) if code != self.own[j]]
@@ -709,17 +707,19 @@ class Seen:
             up, down = question.weights[j], question.decrease[j]
             self.w += prices if column.levels else [(up + down) / 2]
             self.tilt += [ZERO] * size if column.levels else [(up - down) / 2]
-            self.is_level += [bool(column.levels)] * size
-            is_free = not (column.levels or column.step)
-            self.allowed += [None if is_free else Allowed(start, column) for _ in range(size)]
+            self.allowed += [Allowed(start, column) if column.step else None for _ in range(size)]
         self.width = len(self.start)
         self.at = [self.spans[j][0] for j in question.at_numbers]
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
         self.rows = [row for item in question.constraints for row in self._rows(item)]
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
         self.rows = [self._limited(row) for row in self.rows]
-        for item in question.constraints:
-            self._part(item)
+        for item in [each for each in question.constraints if each["kind"] == "values"]:
+            c = self.spans[item["column"]][0]
+            here = self.start[c]
+            allowed = self.allowed[c] = self.allowed[c] or Allowed(here, Column(-INF, INF))
+            parts = self._parts(item, POINT)
+            allowed.meet([(low - here, high - here, a, b) for low, high, a, b in parts])
         self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
         self.z = list(question.offset)
         for part, base, value, own in zip(question.parts, question.bases, x, self.own, strict=True):
@@ -781,14 +781,6 @@ class Seen:
             if isinstance(end, Q):
                 yield Row({self.spans[j][0]: sign}, sign * end, abs(end))
 
-    def _part(self, item: Told) -> None:
-        """Allow some pieces of a column only."""
-        if item["kind"] == "values":
-            c, x = self.spans[item["column"]][0], self.x[item["column"]]
-            allowed = self.allowed[c] = self.allowed[c] or Allowed(x, Column(-INF, INF))
-            parts = self._parts(item, POINT)
-            allowed.meet([(low - x, high - x, a, b) for low, high, a, b in parts])
-
     def _parts(self, item: Told, point: Q = GRID) -> Iterator[tuple[End, End, Q, Q]]:
         """Intervals of values, and how far beyond their ends a value counts as one of them.
 
@@ -798,7 +790,6 @@ class Seen:
         input counts as is moved to the input.
         """
         x, column = self.x[item["column"]], self.question.columns[item["column"]]
-        most = (SHARE_OF_SUM if column.counts_from(x) else SHARE_OF_STEP) * column.step
         by = sum([a * self.x[j] for j, a in item["old"].items()], ZERO)
         for part in item["parts"]:
             ends: list[End] = []
@@ -808,7 +799,7 @@ class Seen:
                 end, give = part[key], ZERO
                 if isinstance(end, Q):
                     end += by
-                    give = near(end, x, most, share)
+                    give = column.near(x, end, share)
                     if part.get(flag):
                         end, give = end + sign * give / 4, ZERO
                     elif 0 < sign * (end - x) <= give:
@@ -1002,13 +993,12 @@ def _guess(K: list[list[int]], on: list[bool], less_by: float) -> float:
     return high * top
 
 
-def _shift(K: list[list[int]], on: list[bool], rest: int, clock: Clock) -> int | None:
+def _shift(K: list[list[int]], on: list[bool], rest: int, top: int, clock: Clock) -> int | None:
     """Find t with which ``K + t`` (along `on`) and ``- rest`` (elsewhere) is semidefinite.
 
     K is rounded down by less than one in each entry, so that n more pay for the rounding.
     """
-    n, top = len(K), max([abs(a) for row in K for a in row], default=0)
-    t = int(_guess(K, on, rest / top if top else 0.0))
+    n, t = len(K), int(_guess(K, on, rest / top if top else 0.0))
     for _ in range(24):
         tried = [[a + ((t if on[i] else -rest - n) if i == j else 0) for j, a in enumerate(row)]
                  for i, row in enumerate(K)]  # fmt: skip
@@ -1023,13 +1013,11 @@ def _shift(K: list[list[int]], on: list[bool], rest: int, clock: Clock) -> int |
 
 def _convexity(K: list[list[int]], on: list[bool], clock: Clock) -> tuple[int | None, int]:
     """Find a shift along limited coordinates, and the curvature left along the others."""
-    if all(on):
-        return _shift(K, on, 0, clock), 0
     top = max([abs(a) for row in K for a in row])
-    for power in (2, 6, 12, 20, 30, 40):
-        t = _shift(K, on, top >> power, clock)
-        if t is not None and t < 64 * top:
-            return t, top >> power
+    for rest in [0] if all(on) else [top >> power for power in (2, 6, 12, 20, 30, 40)]:
+        t = _shift(K, on, rest, top, clock)
+        if t is not None and (all(on) or t < 64 * top):
+            return t, rest
     return None, 0
 
 
@@ -1194,58 +1182,57 @@ class Inverse:
         return self.of([Q(c == j) for j in range(self.width)], clock)
 
 
+def eliminated(A: list[list[int]], count: int, clock: Clock) -> tuple[list[int], int]:
+    """Solve for the first unknowns that will do, of `count`: their places, and what they times.
+
+    Gauss and Jordan without fractions (Bareiss), in place: every number is a minor, all divisions
+    are exact. Row n then states the unknown of the n-th place, times the number returned.
+    """
+    used, before = list[int](), 1
+    for column in range(count):
+        here = len(used)
+        at = next((n for n in range(here, len(A)) if A[n][column]), None)
+        if at is None:
+            continue
+        clock.look()
+        A[here], A[at] = A[at], A[here]
+        top, pivot = A[here], A[here][column]
+        for n, row in enumerate(A):
+            if n != here:
+                share = row[column]
+                A[n] = [(a * pivot - share * b) // before for a, b in zip(row, top, strict=True)]
+        before = pivot
+        used.append(column)
+    return used, before
+
+
 def _inverted(K: list[list[int]], unit: Q, clock: Clock) -> tuple[list[int], list[Vector]]:
     """Upper bound of the inverse of a semidefinite matrix, with short numbers, where it has one.
 
-    A pivot of 0 says that a row depends on those before it: it is left out. With rows and columns
-    of unit size, entries are rounded by less than 1 / digits, and n of these on the diagonal are
-    more than all of them.
+    Rows that depend on those before them are left out. With rows and columns of unit size, entries
+    are rounded by less than 1 / digits, and n of these on the diagonal are more than all of them.
     """
-    n, before, used = len(K), 1, list[int]()
+    n, digits = len(K), 2**BITS
     A = [[*row, *(int(i == j) for j in range(n))] for i, row in enumerate(K)]
-    for p in range(n):
-        clock.look()
-        pivot = A[p][p]
-        if not pivot:
-            continue
-        used.append(p)
-        for i in range(n):
-            if i != p:
-                share = A[i][p]
-                A[i] = [(a * pivot - share * b) // before for a, b in zip(A[i], A[p], strict=True)]
-        before = pivot
-    inverse = {(i, j): Q(A[i][n + j], before) / unit for i in used for j in used}
-    sizes = {i: rounded(root(inverse[i, i]), True) for i in used}
-    digits = 2**BITS
+    used, scale = eliminated(A, n, clock)
+    inverse = [[Q(A[i][n + j], scale) / unit for j in used] for i in range(len(used))]
+    sizes = [rounded(root(inverse[i][i]), True) for i in range(len(used))]
 
     def entry(i: int, j: int) -> Q:
-        share = (inverse[i, j] / (sizes[i] * sizes[j]) * digits).__floor__()
+        share = (inverse[i][j] / (sizes[i] * sizes[j]) * digits).__floor__()
         return Q(share + (n + 1 if i == j else 0), digits) * sizes[i] * sizes[j]
 
-    return used, [[entry(i, j) for j in used] for i in used]
+    return used, [[entry(i, j) for j in range(len(used))] for i in range(len(used))]
 
 
 def solved(rows: list[Vector], clock: Clock) -> Vector | None:
     """Solve linear equations, right-hand sides last, in the first unknowns that will do."""
-    count, pivots = len(rows[0]) - 1, list[int]()
-    for column in range(count):
-        here = len(pivots)
-        at = next((n for n in range(here, len(rows)) if rows[n][column]), None)
-        if at is None:
-            continue
-        clock.look()
-        rows[here], rows[at] = rows[at], rows[here]
-        rows[here] = [value / rows[here][column] for value in rows[here]]
-        for n, row in enumerate(rows):
-            if n != here and (share := row[column]):
-                pairs = zip(row, rows[here], strict=True)
-                rows[n] = [a - share * b if b else a for a, b in pairs]
-        pivots.append(column)
-    if any(row[-1] for row in rows[len(pivots) :]):
+    A, out = [whole(row)[0] for row in rows], [ZERO] * (len(rows[0]) - 1)
+    used, scale = eliminated(A, len(out), clock)
+    if any(row[-1] for row in A[len(used) :]):
         return None
-    out = [ZERO] * count
-    for row, column in zip(rows, pivots, strict=False):
-        out[column] = row[-1]
+    for row, column in zip(A, used, strict=False):
+        out[column] = Q(row[-1], scale)
     return out
 
 
@@ -1273,7 +1260,8 @@ class Asked:
         """Read a proof: cells, or a tree of columns that are held or counted as changed."""
         seen = self.seen
         known = {
-            **self.question.known, "rival": {*self.rivals}, "wished-for prototype": {*self.targets},
+            **self.question.known, "clock": self.clock, "rival": {*self.rivals},
+            "wished-for prototype": {*self.targets},
             "coordinate": range(seen.width), "linear condition": range(len(seen.rows)),
             "quadratic condition": range(len(self.question.forms)),
             "stepped coordinate": {c for c, allowed in enumerate(seen.allowed) if allowed},
@@ -1354,7 +1342,7 @@ class Asked:
         for c, (first, last) in enumerate(zip(low, high, strict=True)):
             if self.question.is_loosened and first > last:
                 x = seen.start[c]
-                if first - last <= INEQUALITY * (max(size(first + x), size(last + x)) + abs(x)):
+                if first - last <= INEQUALITY * (max(first + x, -last - x) + abs(x)):
                     low[c], high[c] = last, first  # they touch, but for rounding
         return low, high
 
@@ -1365,7 +1353,7 @@ class Asked:
         """
         sizes = []
         for x, a, b in zip(self.seen.start, *self.sides, strict=True):
-            far = max(abs(x), size(x + a), size(x + b))
+            far = max(abs(x), x + a, x + b, -x - a, -x - b)
             sizes.append(far if isinstance(far, Q) else abs(x))
         return [row.slack(sizes) if self.question.is_loosened else ZERO for row in self.seen.rows]
 
@@ -1667,26 +1655,18 @@ class Asked:
     def least(self, proof: Any, cap: End, empty: bool) -> End:
         """Cost that no answer undercuts; infinite if there is none at a cost up to `cap`.
 
-        With `empty`, only what shows that there is none counts.
-        """
-        told = self.proof(proof)
-        if "counted" in told:
-            return self._counted(told["counted"], cap, empty)
-        return self._over_cells(_by_prototype(told["cells"]), cap, empty)
-
-    def _counted(self, nodes: list[Told], cap: End, empty: bool) -> End:
-        """Least over the parts left whole: each column is held, or counts as changed.
-
-        Once as many count as may change, all others of a limit are held.
+        With `empty`, only what shows that there is none counts. It is the least over the parts
+        left whole, in which each column is held, counts as changed, or neither. Once as many count
+        as may change, all others of a limit are held. Cells by themselves are one such part.
         """
         found: End = INF
-        nothing: frozenset[int] = frozenset()
-        waiting = [(0, nothing, nothing)]
+        told, nothing = self.proof(proof), frozenset[int]()
+        nodes, waiting = told.get("counted", [{"kind": "cells", **told}]), [(0, nothing, nothing)]
         while waiting:
             self.clock.look()
             at, held, changed = waiting.pop()
             stays, node, too_many = held, nodes[at], False
-            for limit in self.question.limits:
+            for limit in self.question.limits if "counted" in told else ():
                 counted = len(changed & {*limit["columns"]})
                 too_many = too_many or counted > limit["count"]
                 if counted == limit["count"]:
@@ -1697,8 +1677,8 @@ class Asked:
                 waiting.append((node["held"], held | {node["column"]}, changed))
                 waiting.append((node["changed"], held, changed | {node["column"]}))
             else:
-                part = self._holding(stays)
-                found = min(found, part._over_cells(_by_prototype(node["cells"]), cap, empty))
+                part = self._holding(stays) if stays else self
+                found = min(found, part._over_cells(node["cells"], cap, empty))
         return found
 
     def _holding(self, columns: frozenset[int]) -> Asked:
@@ -1711,8 +1691,9 @@ class Asked:
         out.slacks = out._slacks()
         return out
 
-    def _over_cells(self, entries: dict[int, list[Told]], cap: End, empty: bool) -> End:
+    def _over_cells(self, cells: list[Told], cap: End, empty: bool) -> End:
         found: End = INF
+        entries = _by_prototype(cells)
         # Without rivals all cells are one.
         for i in self.targets if self.rivals else [*entries, *self.targets][:1]:
             if i not in entries and self._never_wins(i):
@@ -1759,7 +1740,7 @@ class Asked:
         if not any(n):
             return INF  # nothing that may change gains on the rival: the cell is empty
         if seen.M:
-            if any(s for s, level in zip(n, seen.is_level, strict=True) if level):
+            if any(s for c, s in enumerate(n) if c not in seen.at):
                 return ZERO
             gain = self.question.inverse.of([n[c] for c in seen.at], self.clock)
             return behind * behind / gain if isinstance(gain, Q) and gain else ZERO
@@ -1859,19 +1840,22 @@ class Verdict:
     """What has been verified of one line."""
 
     def __init__(self, cost: End, bound: End, is_told: bool) -> None:
-        self.cost, self.bound, self.is_told = cost, bound, is_told
-        self.gap: End = ZERO if cost <= bound else INF
-        if isinstance(cost, Q) and isinstance(bound, Q) and cost > bound:
-            self.gap = (cost - bound) / cost
+        self.cost, self.bound, self.is_told, self.gap = cost, bound, is_told, _gap(cost, bound)
         self.is_closed = False  # to the tolerance of the question, or to the last digits
 
     def __str__(self) -> str:
         cost, bound, gap = decimal(self.cost, True), decimal(self.bound, False), self.gap
-        if isinstance(self.cost, Q) and isinstance(self.bound, Q) and self.cost > 0:
-            # That of the printed digits, which is never smaller.
-            gap = max((Q(cost) - Q(bound)) / Q(cost), ZERO)
+        if isinstance(self.cost, Q) and isinstance(self.bound, Q):
+            gap = _gap(Q(cost), Q(bound))  # that of the printed digits, which is never smaller
         told = " as told" if self.is_told else ""
         return f"cost {cost} bound {bound} gap {decimal(gap, True)}{told}"
+
+
+def _gap(cost: End, bound: End) -> End:
+    """Share of the cost by which a bound falls short of it."""
+    if cost <= bound:
+        return ZERO
+    return (cost - bound) / cost if isinstance(cost, Q) and isinstance(bound, Q) else INF
 
 
 class Certificate:
@@ -1883,26 +1867,26 @@ class Certificate:
         self.seconds, clock = seconds, Clock(seconds)
         if isinstance(header, dict) and header.get("format") != FORMAT:
             raise Refused(f"the first line is not that of a {FORMAT}")
-        told = read("header", header, "the first line", {})
+        told = read("header", header, "the first line", {"clock": clock})
         if told["version"] != VERSION:
             raise Refused(f"version {told['version']} is not known; this is {VERSION}")
         stated = told["model"]
         if isinstance(stated, dict) and "apart" in stated:
             if apart is None:
                 raise Refused("the model is kept apart; name its file with --model")
-            other = read("model file", apart, "the model's file", {})
+            other = read("model file", apart, "the model's file", {"clock": clock})
             if other["format"] != FORMAT + " model" or other["version"] != VERSION:
                 raise Refused("the model's file is of another format or version")
             stated = other["model"]
             if told["model"] != {"apart": fingerprint(stated)}:
                 raise Refused("the model's file holds another model: its hash is another")
         self.hashes = {"model": fingerprint(stated), "question": fingerprint(told["question"])}
-        self.question = Question(Model(stated), told["question"], clock)
+        self.question = Question(Model(stated, clock), told["question"], clock)
 
     def read(self, item: Any) -> tuple[Told, Asked]:
         """Read one line, and prepare what is asked in it."""
-        question = self.question
-        told: Told = read("line", item, "the line", question.known)
+        question, clock = self.question, Clock(self.seconds)
+        told: Told = read("line", item, "the line", {**question.known, "clock": clock})
         if told["hashes"] != self.hashes:
             raise Refused("it belongs to another model or question: a hash is another")
         answer, status = told["answer"], told["answer"]["status"]
@@ -1912,7 +1896,7 @@ class Certificate:
             if (answer[key] is not None) != is_there:
                 raise Refused(f"the answer's {key} does not go with its status")
         question.row(answer["row"] or told["input"])
-        x, target, clock = question.row(told["input"]), set(told["target"]), Clock(self.seconds)
+        x, target = question.row(told["input"]), set(told["target"])
         return told, self.asks(question, x, target, told.get("told", False), clock)
 
     def shown(self, item: Any) -> Verdict:
@@ -1966,7 +1950,8 @@ def verdicts(
                 is_bare = False
                 yield at, certificate.check(parsed(line))
         except Refused as error:
-            yield at, str(error)
+            is_other = certificate is None and line.lstrip()[:1] not in (b"{", "{")
+            yield at, "this is no certificate file" if is_other else str(error)
         except TROUBLE as error:
             yield at, f"it cannot be read: {type(error).__name__}"
         if certificate is None:
