@@ -17,7 +17,7 @@ from counterlvq.service.arrivals import Arrivals, too_large
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import MEDIA_TYPE, Problem
 
-__all__ = ["LOG", "Guard", "failure_of"]
+__all__ = ["LOG", "Guard", "Receive", "Scope", "Send", "failure_of"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]

@@ -17,6 +17,7 @@ from typing import Any, final
 import uvicorn
 
 import counterlvq as clvq
+from counterlvq.presentation.progress import working
 from counterlvq.service.arrivals import Arrivals
 from counterlvq.service.guard import LOG
 from counterlvq.service.limits import Limits
@@ -107,7 +108,8 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         """Listen, and tell at which address."""
-        await super().startup(sockets)
+        with working("getting ready (the first time this takes a minute)"):
+            await super().startup(sockets)
         for server in self.servers if self.started else ():
             host, port = server.sockets[0].getsockname()[:2]
             self.told(f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/")
