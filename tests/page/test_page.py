@@ -272,6 +272,7 @@ def test_person_types_drags_locks_and_lifts(browser, service) -> None:
 @needs_browser
 def test_rules_are_understood_or_told_what_is_wrong_at_once(browser, service) -> None:
     browser.open(service.address)
+    browser.click(".written summary")
     browser.enter("#rule", "income <= ")
     browser.until("document.querySelector('.hint.error')")
     assert "expected a number" in browser.text(".hint")
@@ -280,7 +281,7 @@ def test_rules_are_understood_or_told_what_is_wrong_at_once(browser, service) ->
     browser.console.clear()
     browser.enter("#rule", "income <= 1300")
     browser.until("document.querySelector('.hint.good')")
-    browser.run("document.querySelector('#rules form').requestSubmit()")
+    browser.run("document.querySelector('#rule-form').requestSubmit()")
     browser.until("document.querySelector('.rulelist code')")
     browser.until("!document.querySelector('#answer tbody').innerText.includes('income')")
 

@@ -20,7 +20,7 @@ import counterlvq as clvq
 from counterlvq.page.offering import TITLE, page_file, served_page
 from counterlvq.service.answering import Answering, answered
 from counterlvq.service.arrivals import Arrivals
-from counterlvq.service.describing import Model
+from counterlvq.service.describing import Model, fitted_schema
 from counterlvq.service.guard import LOG, Guard, Receive, Scope, Send
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import MEDIA_TYPE, Problem
@@ -92,7 +92,11 @@ def make_app(
     @contextlib.asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
         await to_thread.run_sync(answering.warm_up)
+        first = asyncio.create_task(workers.prepare())
         yield
+        first.cancel()
+        with contextlib.suppress(asyncio.CancelledError, Problem):
+            await first
         await workers.close()
 
     app = FastAPI(
@@ -105,7 +109,7 @@ def make_app(
     )
     _add_addresses(app, desk)
     _add_page(app, *(page or served_page((), TITLE)))
-    _add_schemas(app)
+    _add_schemas(app, answering)
     app.add_exception_handler(Problem, _tell)
     app.add_exception_handler(HTTPException, _tell_http)
     guarded = Guard(_Shortcut(app, desk), limits, token, frozenset(hosts), arrivals or Arrivals())
@@ -120,7 +124,7 @@ def make_app(
 
 
 class _Shortcut:
-    """Takes questions past the routing of FastAPI, which is for rarer guests and the OpenAPI text."""
+    """Takes questions past the routing of FastAPI, which costs as much as the rest of the way."""
 
     def __init__(self, app: FastAPI, desk: _Desk) -> None:
         self._app, self._desk = app, desk
@@ -265,13 +269,18 @@ def _add_addresses(app: FastAPI, desk: _Desk) -> None:
         return JSONResponse({"status": "ok", "version": clvq.__version__})
 
 
-def _add_schemas(app: FastAPI) -> None:
-    """Put what addresses take into the OpenAPI text: bodies are read without FastAPI."""
+def _add_schemas(app: FastAPI, answering: Answering) -> None:
+    """Put what addresses take into the OpenAPI text: bodies are read without FastAPI.
+
+    Features and classes are those of the model, so that a client can be generated for it.
+    """
     made = app.openapi
 
     def openapi() -> Values:
         told = made()
-        told["components"]["schemas"] |= schemas_of(ExplainRequest, VerifyRequest)
+        schemas = schemas_of(ExplainRequest, VerifyRequest)
+        asked = fitted_schema(schemas["ExplainRequest"], answering.describe())
+        told["components"]["schemas"] |= schemas | {"ExplainRequest": asked}
         return told
 
     app.openapi = openapi  # type: ignore[method-assign]
@@ -300,4 +309,4 @@ async def _tell(_: Request, error: Exception) -> Response:
 async def _tell_http(_: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     problem = Problem(error.status_code, str(error.detail).lower(), f"{error.detail}.")
-    return JSONResponse(problem.to_dict(), error.status_code, media_type=MEDIA_TYPE)
+    return JSONResponse(problem.to_dict(), error.status_code, error.headers, MEDIA_TYPE)

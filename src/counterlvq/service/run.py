@@ -26,6 +26,8 @@ __all__ = ["listening", "run_service"]
 
 # Requests that may be on their way at the same time.
 _BACKLOG = 2_048
+# Seconds in which questions that are on their way are still taken when the service ends.
+_LAST_CALL = 0.5
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
@@ -115,8 +117,19 @@ class _Server(uvicorn.Server):
             self.told(f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/")
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Answer what has arrived, and wait no longer for what has not."""
+        """Answer what has arrived, and wait no longer for what has not.
+
+        A question that stands in a connection that is kept open has arrived, too, even if nobody
+        has read it: connections that look idle are closed a moment later. Until then answers close
+        theirs.
+        """
         self.arrivals.hurry()
+        for server in self.servers:
+            server.close()
+        clock = asyncio.get_running_loop().time
+        until = clock() + _LAST_CALL
+        while self.server_state.connections and clock() < until:
+            await asyncio.sleep(0.02)
         await super().shutdown(sockets)
 
 

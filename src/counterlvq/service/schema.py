@@ -43,11 +43,6 @@ class Confidence(_Strict):
 class ExplainRequest(_Strict):
     """Rows, and what is asked about them."""
 
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"rows": [{"income": 2400, "cards": 3}], "target": "yes"}]},
-    )
-
     rows: list[dict[str, Cell]] = Field(
         min_length=1, description="A value for each feature; null for a missing one."
     )

@@ -45,7 +45,7 @@ _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")
 @final
 @dataclass(eq=False)
 class Workers:
-    """As many workers as `limits` allow, started when they are first needed."""
+    """As many workers as `limits` allow: one at once, the others when they are first needed."""
 
     model: bytes  # as a file holds it
     limits: Limits
@@ -60,6 +60,12 @@ class Workers:
         file = BytesIO()
         clvq.save(model, file)
         return cls(file.getvalue(), limits)
+
+    async def prepare(self) -> None:
+        """Start a worker, so that the first long search does not wait for that."""
+        async with self._place():
+            if not self._free:
+                self._free.append(await self._started())
 
     async def ask(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         """Let a worker answer, as `answered` does; cancelling this ends the search."""
