@@ -322,7 +322,7 @@ def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
         phone.open(service.address)
         assert phone.run("document.documentElement.scrollWidth") <= 360
         nameless = phone.run("""[...document.querySelectorAll('input, select, button')].filter(
-            one => !(one.ariaLabel || one.labels?.length || one.innerText.trim())).length""")
+            one => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).length""")
         assert nameless == 0
         assert phone.run("document.querySelectorAll('h1').length") == 1
         assert "See the answer" in phone.text("#jump")

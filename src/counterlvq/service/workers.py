@@ -28,7 +28,7 @@ from counterlvq.service.problems import Problem
 __all__ = ["Workers", "work"]
 
 _BOOT = (
-    "import json, sys; asked = json.loads(sys.stdin.buffer.readline()); "
+    "import json, sys; asked = json.loads(sys.stdin.buffer.readline() or sys.exit(1)); "
     "sys.path[:] = asked['path']; from counterlvq.service.workers import work; "
     "work(asked['parent'], asked['bytes'], sys.stdin.buffer, sys.stdout.buffer)"
 )
@@ -185,11 +185,20 @@ async def _ended(worker: asyncio.subprocess.Process) -> None:
 def work(parent: int, size: int, asked: BinaryIO, told: BinaryIO) -> None:
     """Say that it is ready, then answer requests, a line each: the whole life of a worker."""
     end_with(parent)
-    answering = Answering(clvq.load(BytesIO(asked.read(size))))
-    told.write(b"{}\n")
+    model = asked.read(size)
+    if len(model) < size:  # the service has ended meanwhile
+        return
+    try:
+        answering = Answering(clvq.load(BytesIO(model)))
+        _tell(told, {})
+        for line in asked:
+            request = json.loads(line)
+            kind, seconds = request["kind"], request["seconds"]
+            _tell(told, answered(answering, kind, request["request"], seconds))
+    except BrokenPipeError:  # nobody is left to be told
+        os._exit(1)
+
+
+def _tell(told: BinaryIO, answer: dict[str, Any]) -> None:
+    told.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
     told.flush()
-    for line in asked:
-        request = json.loads(line)
-        answer = answered(answering, request["kind"], request["request"], request["seconds"])
-        told.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
-        told.flush()
