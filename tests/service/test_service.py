@@ -186,6 +186,8 @@ def _csv(table: pd.DataFrame, folder: Path) -> Path:
         ({"row": [ROW]}, 422, "rows", ""),
         ({"rows": [ROW], "surprise": 1}, 422, "surprise", ""),
         ({"rows": [ROW], "time_limit": -1}, 422, "time_limit", ""),
+        ({"rows": [ROW], "certificate": 0}, 422, "certificate", "boolean"),
+        ({"rows": [ROW], "alternatives": "2"}, 422, "alternatives", "integer"),
         ({"rows": [ROW] * 6}, 413, "rows", "expected 5 at most"),
         ({"rows": [ROW], "target": {}}, 422, "target", "or:"),
         ({"rows": [ROW], "target": []}, 422, "target", "at least 1"),

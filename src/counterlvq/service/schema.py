@@ -25,7 +25,7 @@ End = Annotated[float, Field(allow_inf_nan=False)] | None
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class _Open(BaseModel):
