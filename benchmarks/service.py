@@ -199,7 +199,7 @@ def houses(kind: str = "real", *, local: bool = False) -> tuple[clvq.PrototypeMo
         named: Any = [clvq.Feature(name, "whole", unit="sq ft") for name in model.features.names]
         model = clvq.PrototypeModel(model.prototypes, model.labels, model.omegas, named)
     if local:
-        factor = np.asarray(model.omegas[0])
+        factor = np.asarray(model.omegas)
         sizes = np.linspace(0.8, 1.2, model.n_prototypes)
         model = clvq.PrototypeModel(
             model.prototypes, model.labels, [size * factor for size in sizes],
@@ -215,18 +215,24 @@ def bodies(rows: Sequence[Ask], **more: Any) -> list[bytes]:
     return [json.dumps({"rows": [one], "target": ABOVE, **more}).encode() for one in rows]
 
 
-def added(service: Served, model: clvq.PrototypeModel, rows: Sequence[Ask], count: int) -> Added:
-    """Measure round trips and `explain` in turns, block by block."""
+def added(
+    service: Served, model: clvq.PrototypeModel, rows: Sequence[Ask], count: int, seconds: float
+) -> Added:
+    """Measure round trips and `explain` in turns, block by block, until there are enough."""
     explainer = explainer_for(model, model.features, Question())
-    asked, client = bodies(rows), Client(service.port)
+    asked = bodies(rows)
     for k in range(BLOCK):  # what is loaded once
-        client.ask(asked[k % len(asked)])
         explainer.explain(rows[k % len(rows)], ABOVE)
     trips: list[float] = []
     own: list[float] = []
     cpu_served = cpu_own = 0.0
+    end = monotonic() + seconds
     for start in range(0, count, BLOCK):
+        if start and monotonic() > end:
+            break
         block = [k % len(rows) for k in range(start, start + BLOCK)]
+        client = Client(service.port)  # the one before may have been idle for too long
+        client.ask(asked[0])
         before = service.cpu
         for k in block:
             begun = perf_counter()
@@ -241,7 +247,7 @@ def added(service: Served, model: clvq.PrototypeModel, rows: Sequence[Ask], coun
             explainer.explain(rows[k], ABOVE)
             own.append(perf_counter() - begun)
         cpu_own += process_time() - here
-    client.close()
+        client.close()
     quantiles = [1e3 * np.quantile(times, q) for times in (trips, own) for q in (0.5, 0.1)]
     each = [1e3 * total / len(trips) for total in (cpu_served, cpu_own)]
     return Added(len(trips), *map(float, quantiles), *each)
@@ -406,7 +412,8 @@ def measure(seconds: float, count: int, trouble: int) -> dict[str, Any]:
     plain, rows = houses()
     slow = bodies(rows[:1], alternatives=20, text=True, ranges=True)[0]
     with served(plain) as service:
-        more = added(service, plain, rows, count)
+        more = added(service, plain, rows, count, 20 * seconds)
+        print("added", file=sys.stderr, flush=True)
         loads += [
             under_load(service, "plain", bodies(rows), clients, seconds) for clients in CLIENTS
         ]
