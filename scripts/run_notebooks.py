@@ -1,4 +1,7 @@
-"""Run the notebooks of `examples/` and put their outputs into them, as Jupyter would."""
+"""Run the notebooks of `examples/` and put their outputs into them, as Jupyter would.
+
+What they write goes into a folder that is gone afterwards.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import contextlib
 import io
 import json
 import sys
+import tempfile
 from pathlib import Path
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
@@ -59,7 +63,8 @@ def _lines(text: str) -> list[str]:
 
 def main() -> None:
     for path in sorted(EXAMPLES.glob("*.ipynb")):
-        notebook = executed(json.loads(path.read_text(encoding="utf-8")))
+        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+            notebook = executed(json.loads(path.read_text(encoding="utf-8")))
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         print(f"{path.name}: {len(notebook['cells'])} cells", file=sys.stderr)
 

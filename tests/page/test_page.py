@@ -272,6 +272,7 @@ def test_person_types_drags_locks_and_lifts(browser, service) -> None:
 @needs_browser
 def test_rules_are_understood_or_told_what_is_wrong_at_once(browser, service) -> None:
     browser.open(service.address)
+    browser.click(".written summary")
     browser.enter("#rule", "income <= ")
     browser.until("document.querySelector('.hint.error')")
     assert "expected a number" in browser.text(".hint")
@@ -280,7 +281,7 @@ def test_rules_are_understood_or_told_what_is_wrong_at_once(browser, service) ->
     browser.console.clear()
     browser.enter("#rule", "income <= 1300")
     browser.until("document.querySelector('.hint.good')")
-    browser.run("document.querySelector('#rules form').requestSubmit()")
+    browser.run("document.querySelector('#rule-form').requestSubmit()")
     browser.until("document.querySelector('.rulelist code')")
     browser.until("!document.querySelector('#answer tbody').innerText.includes('income')")
 
@@ -297,6 +298,69 @@ def test_keyboard_is_enough(browser, service) -> None:
     browser.press(" ")
     browser.until("document.querySelector('[data-feature=income] .lock').ariaPressed === 'true'")
     assert browser.run("document.activeElement.className") == "lock"
+
+
+@needs_browser
+def test_visitor_gets_to_an_answer_with_two_locks_by_the_tab_key_alone(browser, service) -> None:
+    """Nothing is known of the page but what it says of itself, to the eye or to the ear."""
+    browser.open(service.address)
+    focused = "(document.activeElement.ariaLabel ?? document.activeElement.innerText)"
+    for name in ("savings", "age"):
+        for _ in range(60):
+            browser.press("Tab")
+            if browser.run(focused).startswith(f"Lock {name}"):
+                break
+        browser.press(" ")
+        browser.until(
+            f"document.querySelector('[data-feature={name}]').innerText.includes('locked')"
+        )
+    browser.until("/if income were/.test(document.querySelector('#answer .sentence').innerText)")
+    sentence = browser.text("#answer .sentence")
+    assert "savings" not in sentence
+    assert "age" not in sentence
+    for _ in range(60):
+        browser.press("Tab")
+        if browser.run(focused) == "Check the proof here":
+            break
+    browser.press("Enter")
+    browser.until("document.querySelector('.verdict.verified')")
+
+
+@needs_browser
+def test_rules_are_put_together_from_lists(browser, service) -> None:
+    browser.open(service.address)
+    browser.enter("#rule-what", "0")
+    browser.enter("#rule-builder .amount", "1300")
+    browser.run("document.querySelector('#rule-builder').requestSubmit()")
+    browser.until("!document.querySelector('#answer tbody').innerText.includes('income')")
+    assert browser.text(".rulelist code") == "income <= 1300"
+    browser.enter("#rule-what", "1")
+    browser.enter("#rule-builder select[aria-label='With what it compares']", "1")
+    browser.run("document.querySelector('#rule-builder').requestSubmit()")
+    browser.until("document.querySelectorAll('.rulelist code').length === 2")
+    rules = "[...document.querySelectorAll('.rulelist code')].map((one) => one.innerText)"
+    assert browser.run(rules) == ["income <= 1300", "savings <= income"]
+    browser.until("document.querySelector('.stuck .lift')")
+    browser.click(".stuck .lift")
+    browser.until("!document.querySelector('.stuck')")
+
+
+@needs_browser
+def test_limits_are_dragged_and_the_link_brings_all_back(browser, service) -> None:
+    browser.open(service.address)
+    browser.click("[data-feature=income] .limits summary")
+    browser.enter("[data-feature=income] [data-side='1']", "1400")
+    browser.until(
+        "document.querySelector('[data-feature=income] summary').innerText.includes('1,400')"
+    )
+    browser.enter("[data-feature=age] .box", "44")
+    assert browser.run("document.querySelector('#rows-list').value") == "-1"
+    browser.until("document.querySelector('#answer').ariaBusy === 'false'")
+    told = browser.text("#answer .sentence")
+    browser.open(browser.run("location.href"))
+    assert browser.text("#answer .sentence") == told
+    assert "1,400" in browser.text("[data-feature=income] summary")
+    assert browser.run("document.querySelector('[data-feature=age] .box').value") == "44"
 
 
 @needs_browser
@@ -321,7 +385,7 @@ def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
         phone.open(service.address)
         assert phone.run("document.documentElement.scrollWidth") <= 360
         nameless = phone.run("""[...document.querySelectorAll('input, select, button')].filter(
-            one => !(one.ariaLabel || one.labels?.length || one.innerText.trim())).length""")
+            one => !(one.ariaLabel || one.labels?.length || one.textContent.trim())).length""")
         assert nameless == 0
         assert phone.run("document.querySelectorAll('h1').length") == 1
         assert "See the answer" in phone.text("#jump")

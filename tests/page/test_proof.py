@@ -14,6 +14,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certified.lines import Writer, text_of
+from tests.support.certificate_mutations import mutated
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="there is no node here")
@@ -72,6 +73,12 @@ def flawed(text: str, rng: np.random.Generator) -> str:
     return "".join(f"{json.dumps(part)}\n" for part in parts)
 
 
+def forged(text: str, rng: np.random.Generator) -> str:
+    """Change one thing of any kind, and put the hashes right where the header is another."""
+    header, line, _ = mutated(*map(json.loads, text.splitlines()), rng)
+    return f"{json.dumps(header)}\n{json.dumps(line)}\n"
+
+
 def is_verified(text: str) -> bool:
     header, line = text.splitlines()
     try:
@@ -103,7 +110,8 @@ def verdicts(texts: list[str], folder: Path) -> list[dict]:
 def agreement(cases: range, mutations: int, folder: Path) -> None:
     rng = np.random.default_rng(cases.start)
     sound = [certificate(case) for case in cases]
-    texts = sound + [flawed(text, rng) for text in sound for _ in range(mutations)]
+    kinds = (flawed, forged)
+    texts = sound + [kinds[k % 2](text, rng) for text in sound for k in range(mutations)]
     found = verdicts(texts, folder)
     assert [told["verdict"] for told in found[: len(sound)]] == ["verified"] * len(sound)
     for text, told in zip(texts, found, strict=True):
@@ -113,7 +121,7 @@ def agreement(cases: range, mutations: int, folder: Path) -> None:
 
 
 def test_page_and_standalone_checker_agree(tmp_path) -> None:
-    agreement(range(15), 4, tmp_path)
+    agreement(range(15), 6, tmp_path)
 
 
 @pytest.mark.slow
@@ -138,3 +146,30 @@ def test_what_the_page_cannot_check_it_says(tmp_path) -> None:
         parts = (writer.header(apart=False), writer.line(explainer.explain([0.0, 1.0])))
         texts.append("".join(f"{text_of(part)}\n" for part in parts))
     assert [told["verdict"] for told in verdicts(texts, tmp_path)] == ["beyond"] * 4
+
+
+@pytest.mark.parametrize(
+    ("part", "way", "value"),
+    [
+        ("header", ("model", "offsets"), 0.0),
+        ("header", ("model", "classes"), {}),
+        ("header", ("question", "tolerance"), -1e-6),
+        ("header", ("question", "cost", "switches"), {}),
+        ("line", ("proof", "cells", 0, "point"), [[0.0]]),
+        ("line", ("target",), [1, 1.5]),
+        ("line", ("answer", "status"), "feasible or so"),
+        ("line", ("made_by",), 3),
+    ],
+)
+def test_what_has_another_shape_is_refused(tmp_path, part, way, value) -> None:
+    parts = dict(zip(("header", "line"), map(json.loads, certificate(6).splitlines()), strict=True))
+    place = parts[part]
+    for key in way[:-1]:
+        place = place[key]
+    place[way[-1]] = value
+    for key in ("model", "question"):
+        whole = exactly.parsed(json.dumps(parts["header"][key]))
+        parts["line"]["hashes"][key] = exactly.fingerprint(whole)
+    text = "".join(f"{json.dumps(one)}\n" for one in parts.values())
+    assert not is_verified(text)
+    assert verdicts([text], tmp_path)[0]["verdict"] == "refuted"

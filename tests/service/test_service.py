@@ -186,6 +186,8 @@ def _csv(table: pd.DataFrame, folder: Path) -> Path:
         ({"row": [ROW]}, 422, "rows", ""),
         ({"rows": [ROW], "surprise": 1}, 422, "surprise", ""),
         ({"rows": [ROW], "time_limit": -1}, 422, "time_limit", ""),
+        ({"rows": [ROW], "certificate": 0}, 422, "certificate", "boolean"),
+        ({"rows": [ROW], "alternatives": "2"}, 422, "alternatives", "integer"),
         ({"rows": [ROW] * 6}, 413, "rows", "expected 5 at most"),
         ({"rows": [ROW], "target": {}}, 422, "target", "or:"),
         ({"rows": [ROW], "target": []}, 422, "target", "at least 1"),
@@ -298,6 +300,32 @@ def test_log_has_no_personal_data(plain) -> None:
     assert (entry["path"], entry["rows"], entry["statuses"]) == ("/explain", 1, {"optimal": 1})
 
 
+def test_other_methods_are_told_which_ones_there_are(plain) -> None:
+    for path, method, known in (
+        ("/explain", "GET", "POST"),
+        ("/verify", "TRACE", "POST"),
+        ("/model", "POST", "GET"),
+        ("/health", "DELETE", "GET"),
+    ):
+        link = http.client.HTTPConnection(*_host_and_port(plain), timeout=60)
+        link.request(method, path)
+        came = link.getresponse()
+        assert (came.status, came.headers["allow"]) == (405, known)
+        assert json.loads(came.read())["title"] == "method not allowed"
+        link.close()
+
+
+def test_openapi_is_about_this_model(plain) -> None:
+    told = plain.ask("/openapi.json")[1]
+    asked = told["components"]["schemas"]["ExplainRequest"]
+    row = asked["properties"]["rows"]["items"]
+    assert list(row["properties"]) == row["required"] == ["income", "savings", "age"]
+    assert row["properties"]["income"]["description"] == "income EUR"
+    assert asked["properties"]["target"]["anyOf"][0]["enum"] == ["accepted", "rejected", None]
+    (example,) = asked["examples"]
+    assert plain.ask("/explain", example)[0] == 200
+
+
 def test_openapi_says_it_all(plain) -> None:
     told = plain.ask("/openapi.json")[1]
     assert set(told["paths"]) == {"/explain", "/model", "/verify", "/health"}
@@ -347,12 +375,7 @@ def test_busy_service_says_when_to_come_back_and_stays_healthy(hard) -> None:
 
 def test_search_ends_when_nobody_waits(hard) -> None:
     with socket.create_connection(_host_and_port(hard)) as gone:
-        body = json.dumps(HARD).encode()
-        head = (
-            f"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-            f"Content-Length: {len(body)}\r\n\r\n"
-        )
-        gone.sendall(head.encode() + body)
+        gone.sendall(_posted(json.dumps(HARD)))
         time.sleep(0.5)
     wait_until(lambda: any(entry["status"] in (0, 499) for entry in hard.entries()))
     assert hard.ask("/explain", {**HARD, "time_limit": 0.2})[0] == 200
@@ -385,20 +408,53 @@ def test_nothing_outlives_a_service_that_is_ended(tmp_path, number) -> None:
     with serving(path, "--max-seconds", "60") as service:
         pid = service.process.pid
         listed = Path(f"/proc/{pid}/task/{pid}/children")
-        thread = threading.Thread(target=lambda: _unanswered(service), daemon=True)
-        thread.start()
         wait_until(lambda: listed.read_text().split())
         worker = Path("/proc") / listed.read_text().split()[0]
-        if number == signal.SIGTERM:
+        with socket.create_connection(_host_and_port(service), timeout=60) as asking:
+            asking.sendall(_posted(json.dumps(HARD)))
+            for _ in range(2):  # what was sent before has been read then
+                assert service.ask("/health")[0] == 200
+            if number == signal.SIGTERM:
+                service.process.send_signal(number)
+                time.sleep(0.3)
             service.process.send_signal(number)
-            time.sleep(0.3)
-        service.process.send_signal(number)
-        assert service.process.wait(30) in (128 + number, -number)
+            assert service.process.wait(30) in (128 + number, -number)
         wait_until(lambda: not worker.exists() or " Z " in (worker / "stat").read_text())
-        thread.join(30)
         assert "Traceback" not in "".join(service.log)
 
 
-def _unanswered(service: Service) -> None:
-    with contextlib.suppress(OSError, http.client.HTTPException):
-        service.ask("/explain", HARD)
+def _posted(body: str) -> bytes:
+    """A whole question, head and body."""
+    head = (
+        f"POST /explain HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\n\r\n"
+    )
+    return (head + body).encode()
+
+
+def test_questions_that_arrived_are_answered_when_the_service_ends(tmp_path) -> None:
+    """Also those that wait unread in connections that are kept open."""
+    path = tmp_path / "m.clvq"
+    clvq.save(loan_model(), path)
+    asked = _posted(json.dumps({"rows": [ROW] * 3, "target": "accepted"}))
+    with serving(path) as service, contextlib.ExitStack() as stack:
+        links = [
+            stack.enter_context(socket.create_connection(_host_and_port(service), timeout=60))
+            for _ in range(12)
+        ]
+        for link in links:
+            link.sendall(asked)
+            assert link.recv(100).startswith(b"HTTP/1.1 200")
+        for link in links:  # what is left of the first answers
+            while b'"found_by"' not in link.recv(1 << 16):
+                pass
+        for link in links:
+            link.sendall(asked)
+        service.process.send_signal(signal.SIGTERM)
+        for link in links:
+            came = b""
+            while more := link.recv(1 << 16):
+                came += more
+            assert b"HTTP/1.1 200" in came
+            assert came.endswith(b"}")
+        assert service.process.wait(60) == 0

@@ -128,7 +128,8 @@ class Browser:
     def press(self, key: str) -> None:
         for kind in ("keyDown", "keyUp"):
             codes = {"Tab": 9, "ArrowRight": 39, " ": 32, "Enter": 13}
-            text = {"text": " "} if key == " " and kind == "keyDown" else {}
+            letter = {" ": " ", "Enter": "\r"}.get(key)
+            text = {"text": letter} if letter and kind == "keyDown" else {}
             self.ask("Input.dispatchKeyEvent", type=kind, key=key,
                      windowsVirtualKeyCode=codes[key], **text)  # fmt: skip
 

@@ -24,7 +24,7 @@ def demo(page: bool, port: int) -> None:
     if page:
         with working("thinking"):
             model, rows, names = house_page()
-        run(model, rows, names, ABOVE, "What would lift this house above $160,000?", port=port)
+        run(model, rows, names, ABOVE, _TITLE, port=port)
         return
     lines = tell()
     while True:

@@ -3,6 +3,7 @@
 import { badge, changes, conflict, label, proof } from "./answer.js";
 import { digits, el, fill, seen } from "./dom.js";
 import { line } from "./form.js";
+import { ruleBook } from "./rules.js";
 import { empty, fromLink, request, toLink } from "./state.js";
 import { TEXTS, say } from "./texts.js";
 
@@ -11,7 +12,7 @@ const places = Object.fromEntries(
   ["features", "rows", "target", "now", "answer", "others", "rules", "problem", "jump", "footer", "tools"]
     .map((name) => [name, document.getElementById(name)]));
 let model, state, token = /[#&]token=([^&]+)/.exec(location.hash)?.[1] ?? null;
-let asking = false, again = false, latest = null, turn = 0, waitForOthers;
+let asking = false, again = false, turn = 0, waitForOthers;
 
 async function ask(body) {
   const headers = { "content-type": "application/json" };
@@ -30,12 +31,14 @@ async function refresh() {
   }
   asking = true;
   clearTimeout(waitForOthers);
+  places.answer.setAttribute("aria-busy", "true");
   history.replaceState(null, "", token ? `${toLink(state)}&token=${token}` : toLink(state));
   try {
     const { ok, told } = await ask(request(state));
     if (ok) show(told.answers[0]);
     else showProblem(told);
   } catch {
+    places.answer.classList.add("stale");
     fill(places.problem, say("offlineError"));
   }
   asking = false;
@@ -45,10 +48,13 @@ async function refresh() {
   }
 }
 
+// What a service says, or undefined where none does: for what the page can do without.
+const tried = (body) => ask(body).catch(() => undefined);
+
 function show(answer) {
-  latest = answer;
   turn += 1;
   fill(places.problem);
+  places.answer.classList.remove("stale");
   document.querySelectorAll(".feature .error").forEach((place) => fill(place));
   fill(places.now, label(answer.original_prediction));
   const top = el("p", { class: "top" }, el("strong", {},
@@ -65,6 +71,7 @@ function show(answer) {
 }
 
 function showProblem(problem) {
+  places.answer.classList.add("stale");
   const field = problem.field ?? "";
   const rule = /^constraints\[(\d+)\]/.exec(field);
   const feature = /^bounds\.(.*)/.exec(field)?.[1];
@@ -76,8 +83,12 @@ function showProblem(problem) {
 
 // The closest ways that leave something as it is that each way before them changes.
 async function showOthers(answer, asked) {
-  const { ok, told } = await ask(request(state, { alternatives: 4, certificate: false }));
-  if (turn !== asked || !ok) return;
+  fill(places.others, el("h3", {}, say("othersTitle")), el("p", { class: "note", role: "status" }, say("othersSought")));
+  const came = await tried(request(state, { alternatives: 4, certificate: false }));
+  if (turn !== asked) return;
+  fill(places.others);
+  if (!came?.ok) return;
+  const { told } = came;
   const { ways, is_complete: isComplete } = told.answers[0].alternatives;
   const changed = ways.map((one) => one.changes.map((change) => change.feature));
   const drawn = ways.slice(1).map((one, k) => {
@@ -136,6 +147,9 @@ function draw() {
         else state.bounds[feature.name] = value;
       } else {
         state.values[feature.name] = value;
+        state.row = null;
+        const list = document.getElementById("rows-list");
+        if (list) list.value = "-1";
         if (feature.kind === "boolean") draw();
       }
       refresh();
@@ -179,47 +193,24 @@ function start(row = {}) {
 
 function showRules(bad = -1, detail = "") {
   if (config.answers) return;
-  const items = state.rules.map((rule, k) => el("li", {}, el("code", {}, rule), " ",
-    el("button", { type: "button", class: "plain", "aria-label": say("removeRule", { rule: seen(rule) }),
-      click: () => { state.rules.splice(k, 1); showRules(); refresh(); } }, "×"),
-    k === bad ? el("p", { class: "error", role: "alert" }, detail) : null));
-  const typed = el("input", { id: "rule", type: "text", autocomplete: "off", spellcheck: "false", input: () => tryRule(typed, told) });
-  const told = el("p", { class: "hint", role: "status" });
-  const add = (event) => {
-    event.preventDefault();
-    if (!typed.value.trim()) return;
-    state.rules.push(typed.value.trim());
-    showRules();
-    document.getElementById("rule").focus();
-    refresh();
-  };
-  const numbers = model.features.filter((feature) => !feature.levels);
-  const usual = Number((numbers[0]?.typical ?? 3).toPrecision?.(2) ?? 3);
-  const example = numbers.length ? `${quoted(numbers[0].name)} <= ${usual}` : "…";
   const anywhere = el("label", { class: "anywhere" }, el("input", {
     type: "checkbox", checked: state.anywhere, input: (event) => { state.anywhere = event.target.checked; refresh(); },
   }), " ", say("anywhere"));
-  fill(places.rules, el("h2", {}, say("rulesTitle")), el("p", { class: "note" }, say("rulesHelp", { example })),
-    el("ul", { class: "rulelist" }, items),
-    el("form", { submit: add }, el("label", { for: "rule" }, say("newRule")), typed, el("button", { type: "submit" }, say("addRule"))),
-    told, model.features.some((feature) => feature.seen) ? anywhere : null);
-}
-
-const quoted = (name) => (/^[A-Za-z_]\w*$/.test(name) ? name : `\`${name}\``);
-
-let draft = 0;
-function tryRule(typed, told) {
-  const mine = (draft += 1), rule = typed.value.trim();
-  told.className = "hint";
-  fill(told);
-  if (!rule) return;
-  setTimeout(async () => {
-    if (mine !== draft) return;
-    const { ok, told: answer } = await ask(request(state, { constraints: [...state.rules, rule], text: false, certificate: false }));
-    if (mine !== draft) return;
-    told.className = ok ? "hint good" : "hint error";
-    fill(told, ok ? say("ruleFits") : seen(answer.detail));
-  }, 250);
+  const tools = {
+    tried: async (rule) => {
+      const came = await tried(request(state, { constraints: [...state.rules, rule], text: false, certificate: false }));
+      return came && (came.ok ? null : came.told.detail);
+    },
+    changed: (rules) => {
+      const id = document.activeElement.form?.id;
+      state.rules = rules;
+      showRules();
+      document.querySelector(`#${id ?? "rule-builder"} :is(select, input)`)?.focus();
+      refresh();
+    },
+  };
+  fill(places.rules, ruleBook(model, state.rules, bad, detail, tools),
+    model.features.some((feature) => feature.seen) ? anywhere : null);
 }
 
 function showOffline() {
@@ -233,9 +224,16 @@ function tools() {
     click: async () => {
       const clean = new URL(location.href);
       clean.hash = config.answers ? toLink({ ...empty(), row: state.row }) : toLink(state);
-      await navigator.clipboard?.writeText(clean.href);
-      link.textContent = say("copied");
-      setTimeout(() => (link.textContent = say("link")), 1500);
+      try {
+        await navigator.clipboard.writeText(clean.href);
+        link.textContent = say("copied");
+        setTimeout(() => (link.textContent = say("link")), 1500);
+      } catch {
+        // Not every browser lets a page write there: then the person copies it.
+        const shown = el("input", { type: "text", readonly: true, value: clean.href, "aria-label": say("linkHere") });
+        link.replaceWith(shown);
+        shown.select();
+      }
     },
   }, say("link"));
   fill(places.tools, link, el("button", { type: "button", class: "plain", click: () => print() }, say("print")));
@@ -272,12 +270,14 @@ async function begin() {
   const unit = say(model.cost === "mad" ? "deviations" : "plainUnits");
   fill(places.footer, el("p", {}, config.answers ? say("offline") : say("costOf", { unit })), el("p", {}, say("footer")));
   document.body.classList.toggle("is-offline", Boolean(config.answers));
+  document.getElementById("case-help").textContent = config.answers ? "" : say("caseHelp");
   tools();
   draw();
   await refresh();
 }
 
 document.getElementById("case-title").textContent = say("caseTitle");
+document.getElementById("answer").textContent = say("waiting");
 document.getElementById("now-title").textContent = say("now");
 document.getElementById("answer-title").textContent = say("answerTitle");
 document.querySelector(".skip").textContent = say("jump");

@@ -29,7 +29,7 @@ TITLE = "What would have to change?"
 # In the order in which one file has them: each needs only what stands before it.
 _MODULES = (
     "texts.js", "dom.js", "rational.js", "digest.js", "proof.js", "checker.js", "state.js",
-    "form.js", "answer.js", "app.js",
+    "form.js", "rules.js", "answer.js", "app.js",
 )  # fmt: skip
 _OF_A_REPORT = (
     "texts.js", "dom.js", "rational.js", "digest.js", "proof.js", "checker.js", "report.js",

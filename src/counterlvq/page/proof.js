@@ -14,10 +14,21 @@ export class Beyond extends Error {}
 const EQUALITY = power2(-40), INEQUALITY = power2(-46), COST = power2(-40), BLUR = power2(-50);
 const TWO = { n: 2n, d: 1n };
 
+// An object with these keys and no others; one with ? may be missing.
 function keys(item, known, what) {
   if (item === null || typeof item !== "object" || Array.isArray(item)) throw new Refused(`${what} is no object`);
   for (const key of Object.keys(item))
-    if (!known.includes(key)) throw new Refused(`${what} has the key ${key}, which is not known`);
+    if (!known.includes(key) && !known.includes(`${key}?`)) throw new Refused(`${what} has the key ${key}, which is not known`);
+  for (const key of known)
+    if (!key.endsWith("?") && !Object.hasOwn(item, key)) throw new Refused(`${what} has no ${key}`);
+  return item;
+}
+function list(items, what) {
+  if (!Array.isArray(items)) throw new Refused(`${what} is no list`);
+  return items;
+}
+function text(item, what) {
+  if (typeof item !== "string") throw new Refused(`${what} is no text`);
   return item;
 }
 const number = (value) => {
@@ -29,6 +40,11 @@ const vector = (items, length) => {
     throw new Refused("a list has another length than it should");
   return items.map(number);
 };
+const amount = (value) => {
+  const found = number(value);
+  if (sign(found) < 0) throw new Refused("an amount is below 0");
+  return found;
+};
 const end = (value, open) => (value === null || value === undefined ? open : number(value));
 const at = (k, count) => {
   if (!Number.isInteger(k) || k < 0 || k >= count) throw new Refused("a position is out of range");
@@ -36,7 +52,9 @@ const at = (k, count) => {
 };
 const table = (pairs, count) => {
   const out = new Map();
-  for (const [k, value] of pairs) {
+  for (const pair of list(pairs, "a table")) {
+    if (list(pair, "a pair").length !== 2) throw new Refused("a pair has another length than 2");
+    const [k, value] = pair;
     if (out.has(at(k, count))) throw new Refused("a position stands twice");
     out.set(k, number(value));
   }
@@ -48,17 +66,26 @@ class Model {
   constructor(told) {
     keys(told, ["classes", "labels", "prototypes", "metric", "offsets", "map"], "the model");
     if (told.apart) throw new Beyond("the model is kept apart");
-    if (told.metric.kind === "local") throw new Beyond("the model has a metric for each prototype");
-    this.depth = told.prototypes[0].length;
+    if (told.metric?.kind === "local") throw new Beyond("the model has a metric for each prototype");
+    const names = list(told.classes, "the list of classes").map(fingerprint);
+    if (new Set(names).size !== names.length) throw new Refused("a class stands twice");
+    this.depth = list(told.prototypes, "the list of prototypes")[0]?.length;
+    if (!this.depth) throw new Refused("there are no prototypes");
     this.prototypes = told.prototypes.map((row) => vector(row, this.depth));
-    this.labels = told.labels.map((k) => at(k, told.classes.length));
+    this.labels = list(told.labels, "the list of labels").map((k) => at(k, names.length));
     if (this.labels.length !== this.prototypes.length) throw new Refused("labels are missing");
-    this.classes = told.classes.length;
-    this.offsets = told.offsets ? vector(told.offsets.values, this.labels.length) : this.labels.map(() => ZERO);
-    const { kind, factor } = told.metric;
+    this.classes = names.length;
+    this.offsets = this.labels.map(() => ZERO);
+    if (told.offsets !== null) {
+      const { kind: meaning, values } = keys(told.offsets, ["kind", "values"], "the offsets");
+      if (!["added to the squared distance", "score up to a common shift"].includes(meaning))
+        throw new Refused("the offsets are of a kind that is not known");
+      this.offsets = vector(values, this.labels.length);
+    }
+    const { kind, factor } = keys(told.metric, told.metric?.kind === "plain" ? ["kind"] : ["kind", "factor"], "the metric");
     if (kind === "plain") this.factor = null;
     else if (kind === "diagonal") this.factor = vector(factor, this.depth).map((a, j) => this.unit(j, a));
-    else if (kind === "shared") this.factor = factor.map((row) => vector(row, this.depth));
+    else if (kind === "shared") this.factor = list(factor, "the metric").map((row) => vector(row, this.depth));
     else throw new Refused("the metric is of a kind that is not known");
     this.map = told.map;
   }
@@ -88,30 +115,32 @@ class Question {
   constructor(model, told) {
     keys(told, ["columns", "cost", "constraints", "margin", "tolerance"], "the question");
     this.model = model;
-    this.tolerance = number(told.tolerance);
-    if (sign(number(told.margin))) throw new Beyond("the question has a margin");
-    this.columns = told.columns.map((column) => {
-      if (column.kind !== "real") throw new Beyond("the table has whole numbers, steps or levels");
-      keys(column, ["name", "kind", "lower", "upper"], "a column");
+    this.tolerance = amount(told.tolerance);
+    if (sign(amount(told.margin))) throw new Beyond("the question has a margin");
+    this.columns = list(told.columns, "the list of columns").map((column) => {
+      if (column?.kind !== "real") throw new Beyond("the table has whole numbers, steps or levels");
+      text(keys(column, ["name", "kind", "lower", "upper"], "a column").name, "a name");
       return { lower: end(column.lower, -INF), upper: end(column.upper, INF) };
     });
     this.width = this.columns.length;
     this.readCost(told.cost);
     this.readMap(model.map);
-    this.constraints = told.constraints.map((item) => this.constraint(item));
+    this.constraints = list(told.constraints, "the list of constraints").map((item) => this.constraint(item));
   }
   readCost(told) {
-    if ("decrease" in told) throw new Beyond("going up and going down have prices of their own");
+    if (told?.decrease !== undefined) throw new Beyond("going up and going down have prices of their own");
     keys(told, ["weights", "switches", "quadratic"], "the cost");
     this.w = vector(told.weights, this.width);
     if (this.w.some((a) => sign(a) < 0)) throw new Refused("a weight is negative");
-    if (told.switches.length) throw new Beyond("changes of level have prices");
+    if (list(told.switches, "the list of switches").length) throw new Beyond("changes of level have prices");
     this.curve = this.w.map(() => ZERO);
-    if (!told.quadratic) return;
-    const { kind, values } = told.quadratic;
+    if (told.quadratic === null) return;
+    const { kind, values } = keys(told.quadratic, ["kind", "values"], "the quadratic cost");
+    if (!["diagonal", "matrix", "factor"].includes(kind)) throw new Refused("a cost is of a kind that is not known");
+    if (kind === "matrix" && values?.length !== this.width) throw new Refused("a list has another length than it should");
     if (kind === "diagonal") this.curve = vector(values, this.width);
     else {
-      const rows = values.map((row) => vector(row, this.width));
+      const rows = list(values, "the quadratic cost").map((row) => vector(row, this.width));
       for (let i = 0; i < this.width; i += 1)
         for (let j = 0; j < this.width; j += 1) {
           const entry = kind === "matrix" ? rows[i][j] : sum(rows.map((row) => mul(row[i], row[j])));
@@ -130,18 +159,19 @@ class Question {
     }
     keys(told, ["offset", "parts"], "the map");
     this.offset = vector(told.offset, this.model.depth);
-    if (told.parts.length !== this.width) throw new Refused("the map does not fit the columns");
+    if (list(told.parts, "the map").length !== this.width) throw new Refused("the map does not fit the columns");
     this.parts = told.parts.map((part) => {
-      if (part.kind !== "number") throw new Beyond("the table has levels");
+      if (part?.kind !== "number") throw new Beyond("the table has levels");
+      keys(part, ["kind", "base", "weights"], "a part of the map");
       return { base: number(part.base), weights: table(part.weights, this.model.depth) };
     });
   }
   constraint(item) {
-    if (item.kind === "seen") {
+    if (item?.kind === "seen") {
       keys(item, ["kind", "column", "lower", "upper"], "a constraint");
       return { seen: at(item.column, this.width), lower: end(item.lower, -INF), upper: end(item.upper, INF) };
     }
-    if (item.kind !== "linear") throw new Beyond("there are constraints of other kinds than comparisons");
+    if (item?.kind !== "linear") throw new Beyond("there are constraints of other kinds than comparisons");
     keys(item, ["kind", "new", "old", "sense", "value"], "a constraint");
     if (!["<=", "=="].includes(item.sense)) throw new Refused("a comparison is not known");
     return {
@@ -162,7 +192,7 @@ class Question {
 class Asked {
   constructor(question, x, target) {
     Object.assign(this, { question, model: question.model, x, width: question.width });
-    const wished = new Set(target.map((c) => at(c, this.model.classes)));
+    const wished = new Set(list(target, "the target").map((c) => at(c, this.model.classes)));
     this.targets = this.model.labels.flatMap((label, k) => (wished.has(label) ? [k] : []));
     this.rivals = this.model.labels.flatMap((label, k) => (wished.has(label) ? [] : [k]));
     if (!this.targets.length) throw new Refused("no prototype has a wished-for label");
@@ -259,13 +289,14 @@ class Asked {
     const { w, curve } = this.question;
     const h = this.x.map(() => ZERO);
     let constant = ZERO;
-    for (const [k, y] of table(told.rivals || [], this.model.labels.length)) {
+    if (told.point !== undefined) vector(told.point, this.width);
+    for (const [k, y] of table(told.rivals ?? [], this.model.labels.length)) {
       if (!this.rivals.includes(k)) throw new Refused("a rival has a wished-for label");
       if (sign(y) <= 0) continue;
       this.slope(i, k).forEach((s, c) => (h[c] = add(h[c], mul(y, s))));
       constant = add(constant, mul(y, sub(this.scores[i], this.scores[k])));
     }
-    for (const [n, y] of table(told.rows || [], this.rows.length)) {
+    for (const [n, y] of table(told.rows ?? [], this.rows.length)) {
       const row = this.rows[n];
       if (sign(y) <= 0 && !row.equality) continue;
       for (const [c, a] of row.fresh) h[c] = add(h[c], mul(y, a));
@@ -305,6 +336,7 @@ class Asked {
     if (!["bound", "empty"].includes(item.kind)) throw new Beyond("the proof is a tree of boxes");
     for (const key of Object.keys(item))
       if (!["kind", "prototype", "rivals", "rows", "point"].includes(key)) throw new Beyond(`the proof charges for ${key}`);
+      else if (item[key] === null) throw new Refused(`${key} is null`);
     const box = this.box(cap);
     if (!box) return INF;
     if (item.kind === "bound") {
@@ -318,8 +350,9 @@ class Asked {
   }
   least(proof, cap, empty) {
     const entries = new Map();
-    for (const item of keys(proof, ["cells"], "the proof").cells) {
-      const i = item.prototype;
+    if (proof?.counted !== undefined) throw new Beyond("the proof counts changes");
+    for (const item of list(keys(proof, ["cells"], "the proof").cells, "the list of cells")) {
+      const i = item?.prototype;
       if (!this.targets.includes(i)) throw new Refused("a cell is of a label that is not wished for");
       entries.set(i, [...(entries.get(i) || []), item]);
     }
@@ -350,16 +383,20 @@ export function leastAlong(a, b, w, low, high) {
 }
 
 function checkedLine(header, line) {
-  keys(header, ["format", "version", "model", "question", "note"], "the first line");
+  keys(header, ["format", "version", "model", "question", "note?"], "the first line");
+  if (header.note !== undefined) text(header.note, "the note");
   if (header.format !== "counterlvq certificate" || header.version !== 1)
     throw new Refused("this is no certificate of a known version");
-  keys(line, ["input", "target", "answer", "proof", "hashes", "made_by", "told", "missing"], "the line");
+  keys(line, ["input", "target", "answer", "proof", "hashes", "made_by", "told?", "missing?"], "the line");
+  text(line.made_by, "the maker");
+  if (![undefined, true, false].includes(line.told)) throw new Refused("told is neither true nor false");
   if (line.told) throw new Beyond("the model's own rounding decided a close call");
   if (header.model && header.model.apart) throw new Beyond("the model is kept apart");
   const hashes = { model: fingerprint(header.model), question: fingerprint(header.question) };
-  if (hashes.model !== line.hashes.model || hashes.question !== line.hashes.question)
+  if (hashes.model !== line.hashes?.model || hashes.question !== line.hashes.question)
     throw new Refused("it belongs to another model or question: a hash is another");
   const question = new Question(new Model(header.model), header.question);
+  list(line.missing ?? [], "the list of gaps").forEach((k) => at(k, question.width));
   const asked = new Asked(question, vector(line.input, question.width), line.target);
   const { row, cost, lower_bound: claimed, status } = keys(
     line.answer, ["row", "cost", "lower_bound", "status"], "the answer");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -30,20 +31,24 @@ def with_gaps(values: Floats, gaps: NDArray[np.bool_]) -> Floats:
 
 def plain_label(label: Any) -> Any:
     """Turn a label or a value into what JSON can hold; text where it knows no such type."""
+    if type(label) is float:  # as most values of rows are
+        return None if isnan(label) else label
     value = plain(label)
-    if isinstance(value, float) and np.isnan(value):
+    if isinstance(value, float) and isnan(value):
         return None
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
 def by_name(features: Features, values: Floats) -> dict[str, Any]:
     """Values that JSON can hold, by the names of their features."""
-    pairs = zip(features, values, strict=True)
+    pairs = zip(features, values.tolist(), strict=True)
     return {feature.name: plain_label(value_of(value, feature)) for feature, value in pairs}
 
 
 def value_of(value: float, feature: Feature) -> Any:
     """One value in the type of its feature."""
+    if feature.kind is Kind.REAL:
+        return float(value)
     return plain(written(np.array([value]), feature)[0])
 
 

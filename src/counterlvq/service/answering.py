@@ -35,6 +35,8 @@ _SLOW = ("confidence", "reasons", "ranges", "alternatives")
 _AT_ONCE = 8_000
 _PROMPT = 2_000
 _PER_ROW = 200  # what a row takes besides
+# Seconds of an answer that is asked for to load what is needed, and how often it is.
+_PASS, _PASSES = 1.0, 12
 # Characters of all certificates of a request, of which each holds the model and the rules.
 _MOST_TEXT = 50_000_000
 
@@ -69,30 +71,40 @@ class Answering:
         return self.model.features if self.features is None else self.features
 
     def warm_up(self) -> None:
-        """Answer something, so that the first to ask does not wait for what is loaded once."""
+        """Answer something, so that the first to ask does not wait for what is loaded once.
+
+        Where kernels are compiled, which no limit of time ends, what is left of an answer runs out
+        of time: it is asked for again until it takes as long as answers do.
+        """
         row = {
             told["name"]: told["levels"][0] if "levels" in told else told.get("typical", 0.0)
             for told in self.describe()["features"]
         }
-        with suppress(clvq.CounterlvqError, Problem):  # a row that nobody has asked for
-            self.explain({"rows": [row], "text": True, "time_limit": 1.0}, seconds=1.0)
+        asked = {"rows": [row], "text": True, "certificate": True}
+        for _ in range(_PASSES):
+            begun = monotonic()
+            with suppress(clvq.CounterlvqError, Problem):  # a row that nobody has asked for
+                self.explain(asked, seconds=_PASS)
+            if monotonic() - begun < 2 * _PASS:
+                return
 
     def is_quick(self, request: Mapping[str, Any]) -> bool:
         """Whether answers come at once: one metric for all, real numbers, plain rules."""
-        rules = request.get("constraints") or ()
-        wants_more = any(request.get(key) for key in _SLOW)
-        wants_more = wants_more or any("if" in rule.split() for rule in rules)
-        return self._is_plain and not wants_more and self.size(request) <= _AT_ONCE
+        return self._is_plain and not _wants_more(request) and self.size(request) <= _AT_ONCE
 
     def size(self, request: Mapping[str, Any]) -> int:
         """How much is looked at: numbers of the model and of the rules, in each row."""
         rules = sum(len(request.get(key) or ()) for key in ("constraints", "freeze", "bounds"))
-        each = _PER_ROW + len(self._features) * (self._inner.n_prototypes + rules)
-        return (1 + len(request["rows"])) * each
+        width, prototypes = self._extent
+        return (1 + len(request["rows"])) * (_PER_ROW + width * (prototypes + rules))
 
     @property
     def _inner(self) -> clvq.PrototypeModel:
         return self.model.model if isinstance(self.model, clvq.TableModel) else self.model
+
+    @cached_property
+    def _extent(self) -> tuple[int, int]:
+        return len(self._features), self._inner.n_prototypes
 
     @cached_property
     def _is_plain(self) -> bool:
@@ -104,8 +116,8 @@ class Answering:
 
     def is_prompt(self, request: Mapping[str, Any]) -> bool:
         """Whether answers come so soon that nobody need look at a clock."""
-        is_small = self.size(request) <= _PROMPT and not request.get("certificate")
-        return is_small and self.is_quick(request)
+        is_small = not request.get("certificate") and self.size(request) <= _PROMPT
+        return is_small and self._is_plain and not _wants_more(request)
 
     def explain(self, request: Mapping[str, Any], seconds: float, most_text: float = inf) -> Values:
         """Answer the rows of a request, in their order, within so many seconds.
@@ -174,6 +186,12 @@ class Answering:
             for verdict in verdicts
         ]
         return {"verified": all(line["verified"] for line in lines), "lines": lines}
+
+
+def _wants_more(request: Mapping[str, Any]) -> bool:
+    """Whether a request asks for what takes a search of its own."""
+    rules = request.get("constraints") or ()
+    return any(request.get(key) for key in _SLOW) or any("if" in rule.split() for rule in rules)
 
 
 def _finite(value: float) -> float | None:

@@ -23,18 +23,18 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._awaited: set[asyncio.Timeout] = set()
-        self._is_late = False
+        self.is_late = False
 
     def hurry(self) -> None:
         """Wait no longer than a moment from now on: the service ends."""
-        self._is_late = True
+        self.is_late = True
         until = asyncio.get_running_loop().time() + _HURRY
         for limit in self._awaited:
             limit.reschedule(until)
 
     async def body(self, receive: Receive, limits: Limits) -> bytes:
         """Read a body to its end, whatever its header says of its length."""
-        seconds = _HURRY if self._is_late else limits.seconds
+        seconds = _HURRY if self.is_late else limits.seconds
         try:
             async with asyncio.timeout(seconds) as limit:
                 self._awaited.add(limit)

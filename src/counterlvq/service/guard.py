@@ -17,7 +17,7 @@ from counterlvq.service.arrivals import Arrivals, too_large
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import MEDIA_TYPE, Problem
 
-__all__ = ["LOG", "Guard", "failure_of"]
+__all__ = ["LOG", "Guard", "Receive", "Scope", "Send", "failure_of"]
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -27,8 +27,11 @@ Send = Callable[[Message], Awaitable[None]]
 LOG = logging.getLogger("counterlvq.service")
 # What is open without the token: that the service runs, and the page, which holds no data.
 _OPEN = ("/health", "/", "/page/")
+# What takes bodies; elsewhere there is nothing that a page of another origin could bring about.
+_POSTED = ("/explain", "/verify")
 # Of the length of a body; more are no length.
 _DIGITS = 18
+_CLOSE = (b"connection", b"close")
 _HEADERS = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
@@ -59,7 +62,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+                last = (_CLOSE,) if self.arrivals.is_late else ()
+                message["headers"] = [*message.get("headers", ()), *_HEADERS, *last]
             await send(message)
 
         try:
@@ -100,7 +104,7 @@ class Guard:
             given = headers.get(b"authorization", b"")
             if not hmac.compare_digest(given, f"Bearer {self.token}".encode()):
                 raise Problem(401, "no token", "expected the header 'Authorization: Bearer TOKEN'.")
-        if scope["method"] == "POST":
+        if scope["method"] == "POST" and scope["path"] in _POSTED:
             kind = headers.get(b"content-type", b"").decode("latin-1").partition(";")[0].strip()
             if kind.lower() != "application/json":
                 raise Problem(415, "no JSON", "expected a body of type application/json.")
@@ -140,7 +144,7 @@ async def refuse(problem: Problem, send: Send) -> None:
     if problem.retry_after is not None:
         headers.append((b"retry-after", str(problem.retry_after).encode()))
     if problem.status in (408, 413):
-        headers.append((b"connection", b"close"))  # what is left of the body is not read
+        headers.append(_CLOSE)  # what is left of the body is not read
     if problem.status == 401:
         headers.append((b"www-authenticate", b"Bearer"))
     await send({"type": "http.response.start", "status": problem.status, "headers": headers})

@@ -25,7 +25,12 @@ def read_body(kind: type[BaseModel], body: bytes) -> dict[str, Any]:
     {'certificate': '', 'model': None}
     """
     try:
-        return kind.model_validate_json(body).model_dump()
+        # Fields as they were read; those that are models themselves have fields, too.
+        found = vars(kind.model_validate_json(body))
+        return {
+            name: value.model_dump() if isinstance(value, BaseModel) else value
+            for name, value in found.items()
+        }
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
     if errors[0]["type"] == "json_invalid":

@@ -17,6 +17,7 @@ from typing import Any, final
 import uvicorn
 
 import counterlvq as clvq
+from counterlvq.presentation.progress import working
 from counterlvq.service.arrivals import Arrivals
 from counterlvq.service.guard import LOG
 from counterlvq.service.limits import Limits
@@ -25,6 +26,8 @@ __all__ = ["listening", "run_service"]
 
 # Requests that may be on their way at the same time.
 _BACKLOG = 2_048
+# Seconds in which questions that are on their way are still taken when the service ends.
+_LAST_CALL = 0.5
 
 
 def listening(host: str, port: int) -> list[socket.socket]:
@@ -107,14 +110,26 @@ class _Server(uvicorn.Server):
 
     async def startup(self, sockets: Any = None) -> None:
         """Listen, and tell at which address."""
-        await super().startup(sockets)
+        with working("getting ready (the first time this takes a minute)"):
+            await super().startup(sockets)
         for server in self.servers if self.started else ():
             host, port = server.sockets[0].getsockname()[:2]
             self.told(f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/")
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Answer what has arrived, and wait no longer for what has not."""
+        """Answer what has arrived, and wait no longer for what has not.
+
+        A question that stands in a connection that is kept open has arrived, too, even if nobody
+        has read it: connections that look idle are closed a moment later. Until then answers close
+        theirs.
+        """
         self.arrivals.hurry()
+        for server in self.servers:
+            server.close()
+        clock = asyncio.get_running_loop().time
+        until = clock() + _LAST_CALL
+        while self.server_state.connections and clock() < until:
+            await asyncio.sleep(0.02)
         await super().shutdown(sockets)
 
 

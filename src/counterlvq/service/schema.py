@@ -25,7 +25,7 @@ End = Annotated[float, Field(allow_inf_nan=False)] | None
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class _Open(BaseModel):
@@ -42,11 +42,6 @@ class Confidence(_Strict):
 
 class ExplainRequest(_Strict):
     """Rows, and what is asked about them."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        json_schema_extra={"examples": [{"rows": [{"income": 2400, "cards": 3}], "target": "yes"}]},
-    )
 
     rows: list[dict[str, Cell]] = Field(
         min_length=1, description="A value for each feature; null for a missing one."

@@ -28,7 +28,7 @@ from counterlvq.service.problems import Problem
 __all__ = ["Workers", "work"]
 
 _BOOT = (
-    "import json, sys; asked = json.loads(sys.stdin.buffer.readline()); "
+    "import json, sys; asked = json.loads(sys.stdin.buffer.readline() or sys.exit(1)); "
     "sys.path[:] = asked['path']; from counterlvq.service.workers import work; "
     "work(asked['parent'], asked['bytes'], sys.stdin.buffer, sys.stdout.buffer)"
 )
@@ -45,7 +45,7 @@ _THREADS = ("OMP", "OPENBLAS", "MKL", "BLIS", "NUMEXPR", "VECLIB")
 @final
 @dataclass(eq=False)
 class Workers:
-    """As many workers as `limits` allow, started when they are first needed."""
+    """As many workers as `limits` allow: one at once, the others when they are first needed."""
 
     model: bytes  # as a file holds it
     limits: Limits
@@ -60,6 +60,12 @@ class Workers:
         file = BytesIO()
         clvq.save(model, file)
         return cls(file.getvalue(), limits)
+
+    async def prepare(self) -> None:
+        """Start a worker, so that the first long search does not wait for that."""
+        async with self._place():
+            if not self._free:
+                self._free.append(await self._started())
 
     async def ask(self, kind: str, request: dict[str, Any]) -> dict[str, Any]:
         """Let a worker answer, as `answered` does; cancelling this ends the search."""
@@ -179,11 +185,20 @@ async def _ended(worker: asyncio.subprocess.Process) -> None:
 def work(parent: int, size: int, asked: BinaryIO, told: BinaryIO) -> None:
     """Say that it is ready, then answer requests, a line each: the whole life of a worker."""
     end_with(parent)
-    answering = Answering(clvq.load(BytesIO(asked.read(size))))
-    told.write(b"{}\n")
+    model = asked.read(size)
+    if len(model) < size:  # the service has ended meanwhile
+        return
+    try:
+        answering = Answering(clvq.load(BytesIO(model)))
+        _tell(told, {})
+        for line in asked:
+            request = json.loads(line)
+            kind, seconds = request["kind"], request["seconds"]
+            _tell(told, answered(answering, kind, request["request"], seconds))
+    except BrokenPipeError:  # nobody is left to be told
+        os._exit(1)
+
+
+def _tell(told: BinaryIO, answer: dict[str, Any]) -> None:
+    told.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
     told.flush()
-    for line in asked:
-        request = json.loads(line)
-        answer = answered(answering, request["kind"], request["request"], request["seconds"])
-        told.write(json.dumps(answer, allow_nan=False).encode() + b"\n")
-        told.flush()

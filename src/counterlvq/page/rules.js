@@ -1,0 +1,109 @@
+// Rules: put together from lists, or written out; each one is tried while it is typed.
+
+import { el, fill, seen } from "./dom.js";
+import { say } from "./texts.js";
+
+const isPlainName = /^[A-Za-z_]\w*$/;
+const quotedName = (name) => (isPlainName.test(name) ? name : `\`${name}\``);
+const selection = (items, attributes) =>
+  el("select", attributes, items.map((text, k) => el("option", { value: String(k) }, text)));
+
+// How a rule names a level; null for one that it has no words for.
+function levelText(level) {
+  if (typeof level === "boolean") return level ? "True" : "False";
+  if (typeof level === "number") return String(level);
+  if (typeof level !== "string") return null;
+  return level.includes("'") ? (level.includes('"') ? null : `"${level}"`) : `'${level}'`;
+}
+
+// The rules of a person, with what makes a new one. `tools` has `tried(rule)`, which says what is
+// wrong with a rule, and `changed(rules)`, which is told the new ones.
+export function ruleBook(model, rules, bad, detail, tools) {
+  const items = rules.map((rule, k) => el("li", {}, el("code", {}, rule), " ",
+    el("button", {
+      type: "button", class: "plain", "aria-label": say("removeRule", { rule: seen(rule) }),
+      click: () => tools.changed(rules.filter((_, at) => at !== k)),
+    }, "×"),
+    k === bad ? el("p", { class: "error", role: "alert" }, detail) : null));
+  const features = model.features.filter((feature) => !feature.name.includes("`"));
+  return [el("h2", {}, say("rulesTitle")), el("p", { class: "note" }, say("rulesHelp")),
+    el("ul", { class: "rulelist" }, items),
+    features.length ? ruleBuilder(features, (rule) => tools.changed([...rules, rule])) : null,
+    ruleWriter(features, rules, tools)];
+}
+
+function ruleBuilder(features, add) {
+  const isNumber = (feature) => feature.kind === "real" || feature.kind === "whole";
+  const fit = features.filter((feature) => isNumber(feature) || feature.levels?.some((one) => levelText(one) !== null));
+  if (!fit.length) return null;
+  const what = selection(fit.map((feature) => feature.label), { id: "rule-what", "aria-label": say("ruleWhat"), input: () => rest() });
+  const place = el("span", { class: "rest" });
+  let made = () => null;
+  function rest() {
+    const feature = fit[Number(what.value)];
+    if (isNumber(feature)) {
+      const how = selection(["ruleMost", "ruleLeast", "ruleEqual"].map((key) => say(key)), { "aria-label": say("ruleHow") });
+      const others = fit.filter((other) => isNumber(other) && other !== feature);
+      const than = selection([say("ruleNumber"), ...others.map((other) => other.label)],
+        { "aria-label": say("ruleThan"), input: () => (amount.hidden = than.value !== "0") });
+      const amount = el("input", { type: "number", step: "any", class: "amount", "aria-label": say("ruleAmount") });
+      made = () => {
+        const sign = ["<=", ">=", "=="][Number(how.value)];
+        if (than.value !== "0") return `${quotedName(feature.name)} ${sign} ${quotedName(others[Number(than.value) - 1].name)}`;
+        return Number.isFinite(amount.valueAsNumber) ? `${quotedName(feature.name)} ${sign} ${amount.valueAsNumber}` : null;
+      };
+      fill(place, how, than, amount);
+    } else {
+      const how = selection([say("ruleIs"), say("ruleIsNot")], { "aria-label": say("ruleHow") });
+      const levels = feature.levels.map((level, k) => [levelText(level), feature.level_labels[k]]).filter(([text]) => text !== null);
+      const level = selection(levels.map(([, text]) => text), { "aria-label": say("ruleLevel") });
+      made = () => `${quotedName(feature.name)} ${how.value === "0" ? "==" : "!="} ${levels[Number(level.value)][0]}`;
+      fill(place, how, level);
+    }
+  }
+  rest();
+  return el("form", {
+    id: "rule-builder",
+    submit: (event) => {
+      event.preventDefault();
+      const rule = made();
+      if (rule !== null) add(rule);
+      else place.querySelector(".amount").focus();
+    },
+  }, what, place, el("button", { type: "submit" }, say("addRule")));
+}
+
+function ruleWriter(features, rules, tools) {
+  const told = el("p", { class: "hint", role: "status" });
+  const typed = el("input", {
+    id: "rule", type: "text", autocomplete: "off", spellcheck: "false", input: () => tryRule(typed, told, tools.tried),
+  });
+  const names = features.slice(0, 2).map((feature) => quotedName(feature.name));
+  const example = names.length > 1 ? `2 * ${names[0]} <= ${names[1]} + 10` : `${names[0] ?? "…"} <= 3`;
+  return el("details", { class: "written", open: rules.isWritten },
+    el("summary", {}, say("ruleWritten")),
+    el("p", { class: "note" }, say("ruleExample"), " ", el("code", {}, example)),
+    el("form", {
+      id: "rule-form",
+      submit: (event) => {
+        event.preventDefault();
+        if (typed.value.trim()) tools.changed(Object.assign([...rules, typed.value.trim()], { isWritten: true }));
+      },
+    }, el("label", { for: "rule" }, say("newRule")), typed, el("button", { type: "submit" }, say("addRule"))),
+    told);
+}
+
+let ruleDraft = 0;
+function tryRule(typed, told, tried) {
+  const mine = (ruleDraft += 1), rule = typed.value.trim();
+  told.className = "hint";
+  fill(told);
+  if (!rule) return;
+  setTimeout(async () => {
+    if (mine !== ruleDraft) return;
+    const wrong = await tried(rule);
+    if (mine !== ruleDraft || wrong === undefined) return;
+    told.className = wrong === null ? "hint good" : "hint error";
+    fill(told, wrong === null ? say("ruleFits") : seen(wrong));
+  }, 250);
+}
