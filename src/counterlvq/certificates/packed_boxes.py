@@ -119,12 +119,18 @@ class FlatGrounds:
 
 def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGrounds | None:
     """State what compiled proofs over boxes rest on; None where they cannot tell enough."""
-    lattice = lattice_of(template)
+    lattice = template.derived(lattice_of)
     if lattice is None:
         return None
     extent = np.array([model.prototypes.min(axis=0), model.prototypes.max(axis=0)])
     stated = proof_data_of(template.unconditional, model)
-    return FlatGrounds(stated, extent, template.grid.slacks(stated.A), lattice)
+    return FlatGrounds(stated, extent, template.derived(_slacks_of), lattice)
+
+
+def _slacks_of(template: ProgramTemplate) -> Slacks:
+    """Say what the linear conditions of a template give way by, as `ProofData` lists them."""
+    whole = template.unconditional
+    return template.grid.slacks(np.concatenate([whole.inequalities.A, whole.equalities.A]))
 
 
 def reach_at(stated: ProofData, X: Floats, caps: Floats) -> Floats:
