@@ -61,7 +61,7 @@ class RowModels:
         """Squared distance of each row to each prototype of its model, (n, p)."""
         images = np.matmul(self.factor, (rows - self.center)[:, :, None])[..., 0]
         away = images[:, None, :] - self.anchors
-        return np.einsum("npr,npr->np", away, away)
+        return np.asarray(np.einsum("npr,npr->np", away, away))
 
     def lengths_within(self, reach: Floats) -> Floats:
         """Bound the lengths of changes within `reach` (n, d), (n, 1); see `vicinity`."""

@@ -8,8 +8,9 @@ thread that it falls into.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
@@ -23,10 +24,11 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.box_trees import PackedTrees, Pieces
 from counterlvq.row_models import RowModels
 from counterlvq.search.compiled_boxes import CompiledBoxes, takes_strictly
 from counterlvq.search.strategies import Strategy
-from counterlvq.solvers.branching import Room, branch_rows, room_for
+from counterlvq.solvers.branching import branch_rows
 from counterlvq.solvers.compiled import Code
 from counterlvq.types import Status
 
@@ -130,7 +132,7 @@ class MixedRun:
         p, d = model.prototypes.shape
         most = _BLOCK_ENTRIES // ((p + model.anchors.shape[1]) * d)
         share = len(self.rows) if jobs == 1 else max(_LEAST_BLOCK, len(self.rows) // (4 * jobs))
-        return max(1, min(_LARGEST_BLOCK, most, share))
+        return max(1, min(_LARGEST_BLOCK, int(most), share))
 
     def _blocks(self, size: int) -> Iterator[_Block]:
         kept = _Block([])
@@ -151,46 +153,51 @@ class MixedRun:
             told = None if self.told is None else self.told[every]
             now = self.outer.verdict(self.rows[every], told=told)
             table.nearest[every] = now.prototype
+            seen = [self._seen(group) for group in block.groups]
+            holds = _held(seen)
             units, left, start = list[_Unit](), [np.zeros(0, dtype=np.int64)], 0
-            for group in block.groups:
+            masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
+            for (view, x), group in zip(seen, block.groups, strict=True):
                 here = slice(start, start + group.size)
                 start += group.size
-                asked = self._units(table, group, now.prototype[here], now.steady[here])
-                for unit, rest in asked:
-                    left.append(rest)
-                    if unit is not None:
-                        units.append(unit)
+                for place in np.flatnonzero(~holds[here]):
+                    self.breaks[group[place]] = bool(view.broken_by(x[place]))
+                nearest, may_stay = now.prototype[here], now.steady[here] & holds[here]
+                for mask, part in self._by_wish(view, group, nearest, masks):
+                    stays = mask[nearest[part]] & may_stay[part]
+                    self._keep(table, group[part[stays]])
+                    rest = part[~stays]
+                    prepared = view.answers.prepared(mask) if rest.size else None
+                    kernel = getattr(prepared, "kernel", None)
+                    if kernel is None:
+                        left.append(group[rest])
+                    else:
+                        units.append(_Unit(view, mask, kernel, group[rest], x[rest]))
             left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
             return np.concatenate(left)
 
-    def _units(
+    def _seen(self, group: NDArray[np.int64]) -> tuple[View, Floats]:
+        """See rows in the coordinates that their levels have."""
+        view = self.view_of(self.rows[group[0]])
+        return view, view.inner_rows(self.rows[group])
+
+    def _by_wish(
         self,
-        table: Table,
-        at: NDArray[np.int64],
+        view: View,
+        group: NDArray[np.int64],
         nearest: NDArray[np.intp],
-        steady: NDArray[np.bool_],
-    ) -> Iterator[tuple[_Unit | None, NDArray[np.int64]]]:
-        """Divide a group by wish, without rows that stay as they are; also what has no kernel."""
-        view = self.view_of(self.rows[at[0]])
-        x = view.inner_rows(self.rows[at])
-        holds = view.rules.judged(x, x).good
-        for place in np.flatnonzero(~holds):
-            self.breaks[at[place]] = bool(view.broken_by(x[place]))
-        masks: dict[bytes, tuple[NDArray[np.bool_], list[int]]] = {}
-        for k, i in enumerate(at.tolist()):
-            mask = wished_prototypes(view.model, self.wish(i), int(nearest[k]))
-            masks.setdefault(mask.tobytes(), (mask, []))[1].append(k)
-        nobody = np.zeros(0, dtype=np.int64)
-        for mask, places in masks.values():
-            part = np.array(places)
-            stays = mask[nearest[part]] & steady[part] & holds[part]
-            self._keep(table, at[part[stays]])
-            part = part[~stays]
-            kernel = getattr(view.answers.prepared(mask), "kernel", None) if part.size else None
-            if kernel is None:
-                yield None, at[part]
-            else:
-                yield _Unit(view, mask, kernel, at[part], x[part]), nobody
+        masks: dict[tuple[int, int], NDArray[np.bool_]],
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+        """Divide a group by the prototypes that are wished for; `masks` are those known so far."""
+        found: dict[bytes, tuple[NDArray[np.bool_], list[int]]] = {}
+        for k, (i, near) in enumerate(zip(group.tolist(), nearest.tolist(), strict=True)):
+            wish = self.wish(i)
+            key = id(wish), near if wish is None else -1  # wishes live as long as the run
+            if key not in masks:
+                masks[key] = wished_prototypes(view.model, wish, near)
+            found.setdefault(masks[key].tobytes(), (masks[key], []))[1].append(k)
+        for mask, places in found.values():
+            yield mask, np.array(places)
 
     def _keep(self, table: Table, at: NDArray[np.int64]) -> None:
         """Leave rows as they are that have their wish already."""
@@ -198,6 +205,16 @@ class MixedRun:
         table.cost[at] = table.gap[at] = 0.0
         table.mark(at, Status.OPTIMAL)
         table.prototype[at] = table.nearest[at]
+
+
+def _held(seen: Sequence[tuple[View, Floats]]) -> NDArray[np.bool_]:
+    """Say which inputs meet the constraints as they are: those of one template at once."""
+    found: list[NDArray[np.bool_]] = []
+    for _, run in groupby(seen, key=lambda pair: id(pair[0].rules.template)):
+        listed = list(run)
+        x = np.concatenate([part for _, part in listed])
+        found.append(listed[0][0].rules.judged(x, x).good)
+    return np.concatenate(found)
 
 
 def _stackable(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
@@ -244,27 +261,36 @@ class _Solving:
         n = len(self.at)
         Y, code = np.empty(self.x.shape), np.empty(n, dtype=np.int64)
         left, begun, room = np.ones(n, dtype=bool), 0, None
+        pieces: dict[int, Pieces | None] = {}
         while begun < n:
             if room is not None:
                 room.trees.used[:] = 0
             done = begun
             for number in range(int(self.unit_of[begun]), len(self.units)):
                 unit, end = self.units[number], int(self.starts[number + 1])
-                room = room_for(unit.kernel.family, unit.kernel.flat.lattice, n, room)
+                room = unit.kernel.room(n, room)
+                if number not in pieces:
+                    first = int(self.starts[number])
+                    pieces[number] = unit.kernel.pieces_at(unit.x, room, first)
                 done = branch_rows(
                     room, unit.kernel.flat.stated, self.x, slice(done, end), self.rules.margin,
-                    self.least, Y, code,
+                    self.least, Y, code, pieces[number],
                 )  # fmt: skip
                 if done < end:
                     break
             assert room is not None  # of the first unit at the latest
             part = slice(begun, done)
-            left[part] = ~self._accept(part, Y[part], code[part], room)
+            left[part] = ~self._accept(part, Y[part], code[part], room.trees, pieces)
             begun = done
         return self.at[left]
 
     def _accept(
-        self, part: slice, Y: Floats, code: NDArray[np.int64], room: Room
+        self,
+        part: slice,
+        Y: Floats,
+        code: NDArray[np.int64],
+        trees: PackedTrees,
+        pieces: Mapping[int, Pieces | None],
     ) -> NDArray[np.bool_]:
         """Judge what the search found and what its trees prove; says which rows are done."""
         rules, table, at, x = self.rules, self.table, self.at[part], self.x[part]
@@ -272,7 +298,7 @@ class _Solving:
         Y[~solved] = x[~solved]  # of which `predict` can say something
         judged = self._judged(part, Y, x)
         caps = np.where(code == Code.INFEASIBLE, np.inf, judged.cost)
-        bound = self._proved(part, caps, room)
+        bound = self._proved(part, caps, trees, pieces)
         empty = (code == Code.INFEASIBLE) & (bound == np.inf) & (not rules.margin)
         table.mark(at[empty], Status.INFEASIBLE)
         table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
@@ -337,7 +363,10 @@ class _Solving:
             yield mask, np.concatenate(parts)
 
     def _judged(self, part: slice, Y: Floats, x: Floats) -> Judged:
-        """Judge points by the constraints, those of one template at once."""
+        """Judge points by the constraints, those of one template at once.
+
+        How far the prototypes reach in columns without bounds is the same for all levels.
+        """
         each: list[Judged] = []
         for unit, here in self._templates_in(part):
             strict = takes_strictly(unit.kernel.flat)
@@ -356,16 +385,24 @@ class _Solving:
                 out[own] = gap[own] <= unit.view.rules.open_share(x, unit.mask, least)
         return np.asarray(out)
 
-    def _proved(self, part: slice, caps: Floats, room: Room) -> Floats:
+    def _proved(
+        self,
+        part: slice,
+        caps: Floats,
+        trees: PackedTrees,
+        pieces: Mapping[int, Pieces | None],
+    ) -> Floats:
         """Bounds by the trees of rows; see `BoxQuestion.packed_bound`."""
-        out, leads = np.zeros(caps.size), self._leads(part, caps)
-        x, trees = self.x[part], room.trees
+        out, leads, x = np.zeros(caps.size), self._leads(part, caps), self.x[part]
         for unit, here in self._units_in(part):
             family, flat = unit.kernel.family, unit.kernel.flat
             targets = Targets.of(family.targets, family.rivals, unit.mask.size)
             rows = slice(here.start + part.start, here.stop + part.start)
             own = trees._replace(row_first=trees.row_first[rows], row_count=trees.row_count[rows])
-            out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own)
+            stated = pieces[int(self.unit_of[rows.start])]
+            if stated is not None:
+                stated = stated._replace(first=stated.first - rows.start)
+            out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own, stated)
         return out
 
     def _leads(self, part: slice, caps: Floats) -> Floats:

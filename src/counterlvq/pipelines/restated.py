@@ -347,7 +347,7 @@ class _Solver(NamedTuple):
         order = np.argsort(-np.abs(weighted).max(axis=1))
         Q, R, columns = qr(weighted[order], mode="economic", pivoting=True, check_finite=False)
         _refuse_beyond_floats(R, 1.0 / R.diagonal())
-        return _Triangle(order, Q, R, columns)
+        return _Triangle(order, np.asarray(Q, float), np.asarray(R, float), columns.astype(np.intp))
 
     def _once(self, triangle: _Triangle | None, f: Floats) -> Floats:
         if triangle is None:

@@ -341,7 +341,7 @@ class ExplainedModel:
             return self
         if self.behind is None or not self.coordinates.has_levels:
             return replace(self, coordinates=coordinates)
-        like = None if self.coordinates.links else (self.coordinates, self.model.prototypes)
+        like = self.coordinates, self.model.prototypes
         return replace(self, model=self.behind.stated(coordinates, like), coordinates=coordinates)
 
     @property
