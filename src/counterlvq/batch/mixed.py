@@ -37,6 +37,8 @@ __all__ = ["MixedRun", "View", "alike"]
 # Rows that a thread takes at a time: what is asked of all of them at once should cost each little.
 # Towards the end of a short table less, so that threads finish together.
 _LARGEST_BLOCK, _LEAST_BLOCK = 1024, 64
+# Rows of one call of the kernel, between which an interrupt is heard.
+_ROWS_OF_ONE_CALL = 256
 # Differences of rows and prototypes that a block may hold.
 _BLOCK_ENTRIES = 1 << 22
 
@@ -136,9 +138,10 @@ class MixedRun:
 
     def _blocks(self, size: int) -> Iterator[_Block]:
         kept = _Block([])
+        most = min(size, _ROWS_OF_ONE_CALL)
         for group in self.groups:
-            for start in range(0, group.size, size):
-                part = group[start : start + size]
+            for start in range(0, group.size, most):
+                part = group[start : start + most]
                 if kept.groups and len(kept) + part.size > size:
                     yield kept
                     kept = _Block([])
