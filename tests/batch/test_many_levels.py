@@ -25,8 +25,8 @@ def explainer(rules: list[Any], **more: Any) -> clvq.Explainer:
 
 
 def each_level(table: pd.DataFrame) -> pd.DataFrame:
-    """One row of each combination of levels."""
-    return table.groupby(["job", "home"]).head(1)
+    """One row of each combination of levels, within all ranges."""
+    return table.groupby(["job", "home"]).head(1).assign(age=40, income=2.5)
 
 
 def test_models_of_rows_are_the_models() -> None:
