@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
@@ -224,14 +225,36 @@ class Prepared:
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]
-        w, L, *_ = asked.prices.over(coordinates)
-        broken = []
-        for k, item in enumerate(asked.constraints):
-            # Values that stay lie where they lie: no step and no grid is broken by an input.
-            alone = ProgramTemplate.of(w, L, self._conditions_of([k]), coordinates.grid)
-            if not replace(self.rules, template=alone).judged(x, x).good[0]:
-                broken.append(item)
+        pairs = zip(asked.constraints, self._each_alone, strict=True)
+        broken = (item for item, rules in pairs if not rules.judged(x, x).good[0])
         return (*broken, *ranges)
+
+    def breaks(self, factuals: Floats) -> NDArray[np.bool_]:
+        """Say which inputs break constraints, or ranges of features, as they are, (n,)."""
+        out = np.zeros(len(factuals), dtype=bool)
+        for rules in self._each_alone:
+            out |= ~rules.judged(factuals, factuals).good
+        rows = self.source.coordinates.outer(factuals)
+        for j, feature in enumerate(self.asked.features):
+            if feature.is_number:
+                out |= ~((feature.lower <= rows[:, j]) & (rows[:, j] <= feature.upper))
+        return out
+
+    @cached_property
+    def _each_alone(self) -> tuple[Acceptance, ...]:
+        """Rules with one constraint each, as if it were the only one.
+
+        Values that stay lie where they lie: no step and no grid is broken by an input.
+        """
+        coordinates = self.source.coordinates
+        w, L, *_ = self.asked.prices.over(coordinates)
+        return tuple(
+            replace(
+                self.rules,
+                template=ProgramTemplate.of(w, L, self._conditions_of([k]), coordinates.grid),
+            )
+            for k in range(len(self.asked.constraints))
+        )
 
     @cached_property
     def answers(self) -> Strategy:

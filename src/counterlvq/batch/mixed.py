@@ -67,8 +67,8 @@ class View(Protocol):
     def outer_reach(self, reach: Floats) -> Floats:
         """Limits on the changes of features, by those on changes of coordinates."""
 
-    def broken_by(self, factual: Floats) -> tuple[object, ...]:
-        """List the constraints that an input breaks as it is."""
+    def breaks(self, factuals: Floats) -> NDArray[np.bool_]:
+        """Say which inputs break constraints as they are."""
 
 
 def alike(keys: Floats) -> list[NDArray[np.int64]]:
@@ -163,8 +163,9 @@ class MixedRun:
             for (view, x), group in zip(seen, block.groups, strict=True):
                 here = slice(start, start + group.size)
                 start += group.size
-                for place in np.flatnonzero(~holds[here]):
-                    self.breaks[group[place]] = bool(view.broken_by(x[place]))
+                off = ~holds[here]
+                if off.any():
+                    self.breaks[group[off]] = view.breaks(x[off])
                 nearest, may_stay = now.prototype[here], now.steady[here] & holds[here]
                 for mask, part in self._by_wish(view, group, nearest, masks):
                     stays = mask[nearest[part]] & may_stay[part]
