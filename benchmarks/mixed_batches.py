@@ -1,7 +1,7 @@
 """Batches of whole numbers and levels: time per row beside plain MILPs, and where rows end.
 
-`python -m benchmarks.mixed_batches`, with `--rows` for another size of batch. Times are those of
-the processor, one thread, the model's own `predict` included.
+`python -m benchmarks.mixed_batches`, with `--rows` for another size of batch and `--many` for the
+large one. Times are those of the processor, one thread, the model's own `predict` included.
 """
 
 from __future__ import annotations
@@ -9,12 +9,14 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from statistics import median
-from time import process_time
+from time import perf_counter, process_time
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -47,6 +49,71 @@ class Batch:
     combinations: int  # of levels
     milp_seconds: list[float]
     worse_than_milp: float  # largest relative difference of the two optima
+    parts: dict[str, float]  # seconds, by what they were spent on
+
+
+@dataclass(frozen=True)
+class Large:
+    """One large batch on two threads."""
+
+    rows: int
+    combinations: int
+    wall_seconds: float
+    processor_seconds: float
+    proved: int
+    left_over: int
+
+
+# What the parts of a profile are called, and where they are spent.
+_PARTS = {
+    "model in the coordinates of levels": "counterlvq.pipelines.source.ExplainedModel.seen_from",
+    "programs of a target": "counterlvq.search.strategies.BranchAndBound.prepared",
+    "search": "counterlvq.batch.mixed.branch_rows",
+    "proof": "counterlvq.certificates.packed_boxes.FlatGrounds.bounds",
+    "the user's transform": "counterlvq.pipelines.showing.PipelineRows.images",
+    "the user's predict": "counterlvq.pipelines.showing.PipelineRows.labels",
+}
+
+
+class _Clock:
+    """Adds up the processor time of calls."""
+
+    def __init__(self) -> None:
+        self.parts = dict.fromkeys(_PARTS, 0.0)
+
+    def around(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*given: Any, **named: Any) -> Any:
+            begun = process_time()
+            try:
+                return call(*given, **named)
+            finally:
+                self.parts[name] += process_time() - begun
+
+        return timed
+
+
+def _profile(answer: Callable[[], Any]) -> dict[str, float]:
+    """Say where the time of a batch goes; what is left over is Python around it."""
+    clock = _Clock()
+    with ExitStack() as stack:
+        for name, path in _PARTS.items():
+            owner, attribute = path.rsplit(".", 1)
+            found = getattr(_resolved(owner), attribute)
+            stack.enter_context(patch(path, clock.around(name, found)))
+        begun = process_time()
+        answer()
+        whole = process_time() - begun
+    return {**clock.parts, "all": whole}
+
+
+def _resolved(path: str) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        owner, attribute = path.rsplit(".", 1)
+        return getattr(importlib.import_module(owner), attribute)
 
 
 def run(problem: MixedProblem) -> Batch:
@@ -63,11 +130,36 @@ def run(problem: MixedProblem) -> Batch:
         milp.append(process_time() - begun)
         best = min(cell.cost() for cell in cells)
         worst = max(worst, abs(float(batch.cost[i]) - best) / max(best, 1e-9))
-    levels = [j for j, feature in enumerate(explainer.features) if not feature.is_number]
-    count = len(np.unique(batch.original_values[:, levels], axis=0)) if levels else 1
     return Batch(
         problem.name, problem.cost, problem.width, len(batch.cost), seconds,
-        int((batch.status == "optimal").sum()), int(batch.second_engine.sum()), count, milp, worst,
+        int((batch.status == "optimal").sum()), int(batch.second_engine.sum()),
+        _combinations(explainer, batch), milp, worst,
+        _profile(lambda: problem.explainer().explain_batch(problem.table, targets)),
+    )  # fmt: skip
+
+
+def _combinations(explainer: Any, batch: Any) -> int:
+    levels = [j for j, feature in enumerate(explainer.features) if not feature.is_number]
+    return len(np.unique(batch.original_values[:, levels], axis=0)) if levels else 1
+
+
+def run_large(rows: int) -> Large:
+    """Answer many distinct houses on two threads."""
+    problem = ames_problem("L1", "shared", 1 << 20)
+    explainer, table = problem.explainer(), problem.table
+    rng = np.random.default_rng(0)
+    many = table.iloc[rng.integers(len(table), size=rows)].reset_index(drop=True)
+    for name in many.columns:
+        if many[name].dtype.kind == "i":  # values of other houses, so that rows differ
+            own = rng.random(rows) < 0.5
+            drawn = table[name].to_numpy()[rng.integers(len(table), size=rows)]
+            many[name] = np.where(own, many[name].to_numpy(), drawn)
+    explainer.explain_batch(table.iloc[:2], "160k or more")
+    wall, begun = perf_counter(), process_time()
+    batch = explainer.explain_batch(many, "160k or more", n_jobs=2)
+    return Large(
+        rows, _combinations(explainer, batch), perf_counter() - wall, process_time() - begun,
+        int((batch.status == "optimal").sum()), int(batch.second_engine.sum()),
     )  # fmt: skip
 
 
@@ -103,12 +195,45 @@ def markdown(results: dict[str, Any]) -> str:
             duration(median(milp)) if milp else "", f"{median(milp) / each:.0f}" if milp else "",
             f"{item['worse_than_milp']:.0e}" if milp else "",
         ]))  # fmt: skip
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_profiles(results), *_large(results)]) + "\n"
+
+
+def _profiles(results: dict[str, Any]) -> list[str]:
+    """Where the time of a row goes, in a second run of each batch."""
+    names = list(_PARTS)
+    lines = [
+        "\n## Where the time goes\n",
+        "Processor time per row in a second run, with an explainer made anew. The first two "
+        "parts are spent once for each combination of levels. What is left is Python around them, "
+        "for tables, judging and bounds on rounding.\n",
+        row(["problem", "cost", *names, "the rest"]),
+        row(["---"] * 2 + ["---:"] * (len(names) + 1)),
+    ]
+    for item in results["runs"]:
+        parts, count = item.get("parts") or {}, item["rows"]
+        if parts:
+            rest = parts["all"] - sum(parts[name] for name in names)
+            each = [duration(parts[name] / count) for name in names]
+            lines.append(row([item["name"], item["cost"], *each, duration(max(rest, 0.0) / count)]))
+    return lines if len(lines) > 4 else []
+
+
+def _large(results: dict[str, Any]) -> list[str]:
+    large = results.get("large")
+    if not large:
+        return []
+    return [
+        f"\nA batch of {large['rows']:,} houses (Ames, L1, {large['combinations']} combinations of "
+        f"levels) on two threads took {large['wall_seconds']:.0f} s by the clock and "
+        f"{large['processor_seconds']:.0f} s of the processor; {large['proved']:,} answers were "
+        f"proved, and {large['left_over']} rows were left to the other search."
+    ]
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.mixed_batches", description=__doc__)
     parser.add_argument("--rows", type=int, default=1000, help="rows of each batch")
+    parser.add_argument("--many", type=int, default=100_000, help="rows of the large one; 0: none")
     parser.add_argument(
         "--output",
         type=Path,
@@ -121,7 +246,8 @@ def main() -> int:
         for problem in _problems(options.rows):
             found.append(asdict(run(problem)))
             print(f"{problem.name} {problem.cost}", file=sys.stderr, flush=True)
-    results = {"environment": where, "runs": found}
+        large = asdict(run_large(options.many)) if options.many else None
+    results = {"environment": where, "runs": found, "large": large}
     options.output.mkdir(parents=True, exist_ok=True)
     content = json.dumps(plain(results), indent=1, allow_nan=False) + "\n"
     text = markdown(results)

@@ -33,10 +33,11 @@ ROOMS = {
     "tables": "visible errors types numeric",
     "markup": "visible types tables",
     "model": "visible errors types numeric tables markup",
-    "vicinity": "numeric model",
+    "row_models": "numeric model",
+    "vicinity": "numeric model row_models",
     "cells": "numeric model",
     "programs": "numeric model cells",
-    "certificates": "numeric model vicinity cells programs",
+    "certificates": "numeric model row_models vicinity cells programs",
     "solvers": "errors numeric programs",
     "search": "visible types numeric cells programs certificates solvers",
     "problem": "visible errors types numeric tables model programs",
@@ -46,8 +47,8 @@ ROOMS = {
     "lvq": "errors numeric model",
     "presentation": "visible errors types numeric tables markup model search problem",
     "results": "visible types numeric tables certificates problem presentation",
-    "batch": "visible errors types numeric tables markup model programs certificates solvers search"
-    " problem presentation results",
+    "batch": "visible errors types numeric tables markup model row_models programs certificates"
+    " solvers search problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certified": "errors types files numeric tables model programs certificates problem pipelines"
     " presentation results prepared",

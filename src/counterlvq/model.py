@@ -30,7 +30,7 @@ from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.metrics import checked_offsets, checked_omegas, with_blank_row
 from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT
 from counterlvq.tables.encoding import plain_rows
-from counterlvq.tables.features import Features
+from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.labels import checked_labels, distinct_labels
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Meaning, Response, Scores
@@ -119,7 +119,7 @@ class PrototypeModel:
         prototypes: ArrayLike,
         labels: ArrayLike,
         omegas: ArrayLike | Sequence[ArrayLike] | None = None,
-        feature_names: Sequence[str] | None = None,
+        feature_names: Sequence[str | Feature] | None = None,
         offsets: ArrayLike | None = None,
         meaning: Meaning | None = None,
     ) -> None:
@@ -542,7 +542,7 @@ def _column_lengths(factor: Floats) -> Floats:
     return lengths * (1.0 + (len(factor) + 8) * UNIT)
 
 
-def _checked_features(names: Sequence[str] | None, width: int) -> Features:
+def _checked_features(names: Sequence[str | Feature] | None, width: int) -> Features:
     if names is None:
         return Features.numbered(width)
     if isinstance(names, str):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol, final
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
@@ -16,12 +17,16 @@ from counterlvq.certificates.questions import Question
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Bounds, Condition, Constraint
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.prices import Prices
 from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import (
+    Implication,
+    LargestChange,
+    LevelRule,
     LinearConditions,
 )
 from counterlvq.programs.template import ProgramTemplate, Stated
@@ -30,7 +35,10 @@ from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strate
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
-__all__ = ["Prepared"]
+__all__ = ["Prepared", "Shared"]
+
+# Conditions that read otherwise where rows have other levels.
+_ABOUT_LEVELS = (LevelRule, Implication, LargestChange)
 
 
 class Asked(Protocol):
@@ -65,6 +73,22 @@ class Asked(Protocol):
         """What counts as closed."""
 
 
+# Templates that are kept: as many as there are combinations of levels with prices of their own.
+_MOST_TEMPLATES = 64
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """What views of one question have in common, whatever the levels."""
+
+    # Conditions of constraints on features, by position and range: read once for all.
+    read: dict[tuple[int, bool | None], tuple[Condition, ...]] = field(default_factory=dict)
+    templates: Kept[Hashable, ProgramTemplate] = field(
+        default_factory=lambda: Kept(_MOST_TEMPLATES)
+    )
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class Prepared:
@@ -74,8 +98,7 @@ class Prepared:
     source: ExplainedModel
     # Ranges that rows lie outside of, by position of the constraint, and whether above.
     outside: Mapping[int, bool] = field(default_factory=dict)
-    # Conditions of constraints on features, which do not depend on levels: read once for all.
-    read: dict[tuple[int, bool | None], tuple[Condition, ...]] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
 
     @property
     def model(self) -> PrototypeModel:
@@ -97,6 +120,10 @@ class Prepared:
             return self.source.coordinates.outer(points)
         pairs = zip(points, rows, strict=True)
         return np.array([self.outer(y, row) for y, row in pairs]).reshape(rows.shape)
+
+    def outer_reach(self, reach: Floats) -> Floats:
+        """Limits on the changes of features, by those on changes of coordinates, (n, d)."""
+        return self.source.coordinates.outer_reach(reach)
 
     def outer(self, y: Floats, row: Floats) -> Floats:
         """Features of a point; what has not changed, or has reached a bound, to the last digit."""
@@ -149,16 +176,26 @@ class Prepared:
 
     def _read(self, k: int) -> tuple[Condition, ...]:
         key = k, self.outside.get(k)
-        if key not in self.read:
+        read = self.shared.read
+        if key not in read:
             asked = self.asked
             chosen = stated(as_constraint(asked.constraints[k]), self.outside.get(k))
-            self.read[key] = tuple(chosen.conditions(asked.features))
-        return self.read[key]
+            read[key] = tuple(chosen.conditions(asked.features))
+        return read[key]
 
     @cached_property
     def template(self) -> ProgramTemplate:
-        """Cost and constraints in numbers."""
-        return self.template_with(range(len(self.asked.constraints)))
+        """Cost and constraints in numbers; one for all levels for which these are the same."""
+        kept, coordinates = range(len(self.asked.constraints)), self.source.coordinates
+        parts = (part for k in kept for part in self._read(k))
+        about_levels = any(isinstance(part, _ABOUT_LEVELS) for part in parts)
+        key = (
+            coordinates.between,
+            tuple(sorted(self.outside.items())),
+            self.asked.prices.told_apart(coordinates),
+            coordinates.levels if about_levels else (),
+        )
+        return self.shared.templates.get(key, lambda: (self.template_with(kept), 1))
 
     @cached_property
     def rules(self) -> Acceptance:
@@ -166,6 +203,14 @@ class Prepared:
         says, doubt = self.source.predictor(), self.source.doubt()
         return Acceptance(
             self.model, self.template, self.asked.margin, says, doubt, self.asked.is_sure
+        )
+
+    @property
+    def outer_rules(self) -> Acceptance:
+        """Rules about rows of the table, as far as they do not depend on coordinates."""
+        model: Any = self.source.rows_model  # as much of a model as is asked about rows
+        return Acceptance(
+            model, self.template, self.asked.margin, self.source.says, self.source.rounding
         )
 
     def holds(self, factual: Floats) -> bool:
@@ -183,14 +228,36 @@ class Prepared:
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]
-        w, L, *_ = asked.prices.over(coordinates)
-        broken = []
-        for k, item in enumerate(asked.constraints):
-            # Values that stay lie where they lie: no step and no grid is broken by an input.
-            alone = ProgramTemplate.of(w, L, self._conditions_of([k]), coordinates.grid)
-            if not replace(self.rules, template=alone).judged(x, x).good[0]:
-                broken.append(item)
+        pairs = zip(asked.constraints, self._each_alone, strict=True)
+        broken = (item for item, rules in pairs if not rules.judged(x, x).good[0])
         return (*broken, *ranges)
+
+    def breaks(self, factuals: Floats) -> NDArray[np.bool_]:
+        """Say which inputs break constraints, or ranges of features, as they are, (n,)."""
+        out = np.zeros(len(factuals), dtype=bool)
+        for rules in self._each_alone:
+            out |= ~rules.judged(factuals, factuals).good
+        rows = self.source.coordinates.outer(factuals)
+        for j, feature in enumerate(self.asked.features):
+            if feature.is_number:
+                out |= ~((feature.lower <= rows[:, j]) & (rows[:, j] <= feature.upper))
+        return out
+
+    @cached_property
+    def _each_alone(self) -> tuple[Acceptance, ...]:
+        """Rules with one constraint each, as if it were the only one.
+
+        Values that stay lie where they lie: no step and no grid is broken by an input.
+        """
+        coordinates = self.source.coordinates
+        w, L, *_ = self.asked.prices.over(coordinates)
+        return tuple(
+            replace(
+                self.rules,
+                template=ProgramTemplate.of(w, L, self._conditions_of([k]), coordinates.grid),
+            )
+            for k in range(len(self.asked.constraints))
+        )
 
     @cached_property
     def answers(self) -> Strategy:

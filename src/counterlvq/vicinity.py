@@ -7,12 +7,15 @@ import numpy as np
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import SAFE
+from counterlvq.row_models import RowModels
 
 __all__ = ["competing", "lengths_within", "score_limits"]
 
 
-def lengths_within(model: PrototypeModel, reach: Floats) -> Floats:
+def lengths_within(model: PrototypeModel | RowModels, reach: Floats) -> Floats:
     """Bound ``|omega delta|`` of changes within `reach` (n, d), (n, p); (n, 1) if it is shared."""
+    if isinstance(model, RowModels):
+        return model.lengths_within(reach)
     if model.omegas is None:
         return np.asarray(SAFE * np.sqrt(np.einsum("ij,ij->i", reach, reach)))[:, None]
     if model.diagonal is not None:
@@ -22,7 +25,9 @@ def lengths_within(model: PrototypeModel, reach: Floats) -> Floats:
     return np.asarray(SAFE * np.stack(each, axis=1))
 
 
-def score_limits(model: PrototypeModel, rows: Floats, reach: Floats) -> tuple[Floats, Floats]:
+def score_limits(
+    model: PrototypeModel | RowModels, rows: Floats, reach: Floats
+) -> tuple[Floats, Floats]:
     """Least and largest scores at rows that differ by at most `reach` from these, (n, p) each.
 
     Examples
@@ -41,7 +46,9 @@ def score_limits(model: PrototypeModel, rows: Floats, reach: Floats) -> tuple[Fl
     return least + constant, SAFE * (away + moved) ** 2 + constant
 
 
-def competing(model: PrototypeModel, rows: Floats, reach: Floats, errors: Floats) -> Floats:
+def competing(
+    model: PrototypeModel | RowModels, rows: Floats, reach: Floats, errors: Floats
+) -> Floats:
     """Largest error of a prototype that may win at a row within `reach`, (n,).
 
     `errors` (n, p) bound how far the scores by which a winner is found are from those of the

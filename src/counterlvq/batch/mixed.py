@@ -1,37 +1,46 @@
-"""Answer many rows on a lattice: those with the same levels together, by the compiled search.
+"""Answer many rows on a lattice: rows with the same levels by the compiled search, block by block.
 
 What rows with the same levels share is prepared once and let go of when they are done, so that a
-table with many combinations of levels takes no more memory than one with few. A row's answer does
-not depend on the block or thread that it falls into.
+table with many combinations of levels takes no more memory than one with few. What does not depend
+on levels is asked of all rows of a block at once. A row's answer does not depend on the block or
+thread that it falls into.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, final
+from itertools import groupby
+from typing import Any, NamedTuple, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.batch.engine import Table
 from counterlvq.batch.threads import run_blocks
-from counterlvq.certificates.acceptance import Acceptance, Judged
+from counterlvq.certificates.acceptance import Acceptance, Judged, blur_around, blur_within
 from counterlvq.certificates.packed_boxes import Targets, leads_asked, reach_at
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.box_trees import PackedTrees, Pieces
+from counterlvq.row_models import RowModels
 from counterlvq.search.compiled_boxes import CompiledBoxes, takes_strictly
 from counterlvq.search.strategies import Strategy
-from counterlvq.solvers.branching import Branched, branched, room_for
+from counterlvq.solvers.branching import branch_rows
 from counterlvq.solvers.compiled import Code
 from counterlvq.types import Status
 
 __all__ = ["MixedRun", "View", "alike"]
 
-# Rows that a thread takes at a time.
-_BLOCK = 256
+# Rows that a thread takes at a time: what is asked of all of them at once should cost each little.
+# Towards the end of a short table less, so that threads finish together.
+_LARGEST_BLOCK, _LEAST_BLOCK = 1024, 64
+# Rows of one call of the kernel, between which an interrupt is heard.
+_ROWS_OF_ONE_CALL = 256
+# Differences of rows and prototypes that a block may hold.
+_BLOCK_ENTRIES = 1 << 22
 
 
 class View(Protocol):
@@ -55,8 +64,11 @@ class View(Protocol):
     def outer_rows(self, points: Floats, rows: Floats) -> Floats:
         """Features of points."""
 
-    def broken_by(self, factual: Floats) -> tuple[object, ...]:
-        """List the constraints that an input breaks as it is."""
+    def outer_reach(self, reach: Floats) -> Floats:
+        """Limits on the changes of features, by those on changes of coordinates."""
+
+    def breaks(self, factuals: Floats) -> NDArray[np.bool_]:
+        """Say which inputs break constraints as they are."""
 
 
 def alike(keys: Floats) -> list[NDArray[np.int64]]:
@@ -69,14 +81,38 @@ def alike(keys: Floats) -> list[NDArray[np.int64]]:
     return sorted(np.split(order, cuts), key=lambda part: int(part[0]))
 
 
+class _Block(NamedTuple):
+    """Rows of some groups, one group after the other."""
+
+    groups: list[NDArray[np.int64]]
+
+    def __len__(self) -> int:  # in rows, for whoever counts them
+        return sum(group.size for group in self.groups)
+
+
+class _Unit(NamedTuple):
+    """Rows that share their levels and their wish."""
+
+    view: View
+    mask: NDArray[np.bool_]  # (p,) prototypes of a wished-for label
+    kernel: CompiledBoxes
+    at: NDArray[np.int64]
+    x: Floats  # (n, width)
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class MixedRun:
-    """One run over many rows."""
+    """One run over many rows.
+
+    `outer` judges rows of the table themselves, and not their coordinates: what it says does not
+    depend on levels. It has no template.
+    """
 
     rows: Floats  # (n, d)
     groups: Sequence[NDArray[np.int64]]  # rows that share a view
     view_of: Callable[[Floats], View]
+    outer: Acceptance
     wish: Callable[[int], Any]  # of a row
     told: NDArray[Any] | None  # what the user's own `predict` says of the rows, if it is another
     breaks: NDArray[np.bool_]  # (n,) filled in: whether a row breaks a constraint as it is
@@ -87,37 +123,85 @@ class MixedRun:
         table = Table.blank(n, d)
         table.clear(slice(None))
         left: list[NDArray[np.int64]] = []
-        run_blocks(self._blocks(), lambda at: left.append(self._fill(table, at)), jobs, n, progress)
+        size = self._block_size(jobs)
+        run_blocks(
+            self._blocks(size), lambda at: left.append(self._fill(table, at)), jobs, n, progress
+        )
         return table, np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *left]))
 
-    def _blocks(self) -> Iterator[NDArray[np.int64]]:
-        for group in self.groups:
-            for at in range(0, group.size, _BLOCK):
-                yield group[at : at + _BLOCK]
+    def _block_size(self, jobs: int) -> int:
+        model = self.view_of(self.rows[0]).model
+        p, d = model.prototypes.shape
+        most = _BLOCK_ENTRIES // ((p + model.anchors.shape[1]) * d)
+        share = len(self.rows) if jobs == 1 else max(_LEAST_BLOCK, len(self.rows) // (4 * jobs))
+        return max(1, min(_LARGEST_BLOCK, int(most), share))
 
-    def _fill(self, table: Table, at: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Answer rows with the same levels; returns those that are left."""
+    def _blocks(self, size: int) -> Iterator[_Block]:
+        kept = _Block([])
+        most = min(size, _ROWS_OF_ONE_CALL)
+        for group in self.groups:
+            for start in range(0, group.size, most):
+                part = group[start : start + most]
+                if kept.groups and len(kept) + part.size > size:
+                    yield kept
+                    kept = _Block([])
+                kept.groups.append(part)
+        if kept.groups:
+            yield kept
+
+    def _fill(self, table: Table, block: _Block) -> NDArray[np.int64]:
+        """Answer the rows of a block; returns those that are left."""
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-            view = self.view_of(self.rows[at[0]])
-            x = view.inner_rows(self.rows[at])
-            told = None if self.told is None else self.told[at]
-            now = view.rules.verdict(x, told=told)
-            table.nearest[at] = now.prototype
-            holds = view.rules.judged(x, x).good
-            for place in np.flatnonzero(~holds):
-                self.breaks[at[place]] = bool(view.broken_by(x[place]))
-            masks: dict[bytes, tuple[NDArray[np.bool_], list[int]]] = {}
-            for k, i in enumerate(at.tolist()):
-                mask = wished_prototypes(view.model, self.wish(i), int(now.prototype[k]))
-                masks.setdefault(mask.tobytes(), (mask, []))[1].append(k)
-            left = []
-            for mask, places in masks.values():
-                part = np.array(places)
-                stays = mask[now.prototype[part]] & now.steady[part] & holds[part]
-                self._keep(table, at[part[stays]])
-                part = part[~stays]
-                left += [at[part[self._answer(table, view, mask, at[part], x[part])]]]
+            every = np.concatenate(block.groups)
+            told = None if self.told is None else self.told[every]
+            now = self.outer.verdict(self.rows[every], told=told)
+            table.nearest[every] = now.prototype
+            seen = [self._seen(group) for group in block.groups]
+            holds = _held(seen)
+            units, left, start = list[_Unit](), [np.zeros(0, dtype=np.int64)], 0
+            masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
+            for (view, x), group in zip(seen, block.groups, strict=True):
+                here = slice(start, start + group.size)
+                start += group.size
+                off = ~holds[here]
+                if off.any():
+                    self.breaks[group[off]] = view.breaks(x[off])
+                nearest, may_stay = now.prototype[here], now.steady[here] & holds[here]
+                for mask, part in self._by_wish(view, group, nearest, masks):
+                    stays = mask[nearest[part]] & may_stay[part]
+                    self._keep(table, group[part[stays]])
+                    rest = part[~stays]
+                    prepared = view.answers.prepared(mask) if rest.size else None
+                    kernel = getattr(prepared, "kernel", None)
+                    if kernel is None:
+                        left.append(group[rest])
+                    else:
+                        units.append(_Unit(view, mask, kernel, group[rest], x[rest]))
+            left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
             return np.concatenate(left)
+
+    def _seen(self, group: NDArray[np.int64]) -> tuple[View, Floats]:
+        """See rows in the coordinates that their levels have."""
+        view = self.view_of(self.rows[group[0]])
+        return view, view.inner_rows(self.rows[group])
+
+    def _by_wish(
+        self,
+        view: View,
+        group: NDArray[np.int64],
+        nearest: NDArray[np.intp],
+        masks: dict[tuple[int, int], NDArray[np.bool_]],
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+        """Divide a group by the prototypes that are wished for; `masks` are those known so far."""
+        found: dict[bytes, tuple[NDArray[np.bool_], list[int]]] = {}
+        for k, (i, near) in enumerate(zip(group.tolist(), nearest.tolist(), strict=True)):
+            wish = self.wish(i)
+            key = id(wish), near if wish is None else -1  # wishes live as long as the run
+            if key not in masks:
+                masks[key] = wished_prototypes(view.model, wish, near)
+            found.setdefault(masks[key].tobytes(), (masks[key], []))[1].append(k)
+        for mask, places in found.values():
+            yield mask, np.array(places)
 
     def _keep(self, table: Table, at: NDArray[np.int64]) -> None:
         """Leave rows as they are that have their wish already."""
@@ -126,58 +210,123 @@ class MixedRun:
         table.mark(at, Status.OPTIMAL)
         table.prototype[at] = table.nearest[at]
 
-    def _answer(
-        self, table: Table, view: View, mask: NDArray[np.bool_], at: NDArray[np.int64], x: Floats
-    ) -> NDArray[np.bool_]:
-        """Answer rows with the same wish; says which are left."""
-        left = np.ones(at.size, dtype=bool)
-        kernel = getattr(view.answers.prepared(mask), "kernel", None)
-        if kernel is None or not at.size:
-            return left
-        room = room_for(kernel.family, kernel.flat.lattice, min(at.size, _BLOCK))
-        least = view.rules.least_margin(x)
-        for part in branched(room, kernel.flat.stated, x, view.rules.margin, least):
-            rows = part.rows
-            left[rows] = ~self._accept(
-                table, view, mask, kernel, part, at[rows], x[rows], least[rows]
-            )
-        return left
+
+def _held(seen: Sequence[tuple[View, Floats]]) -> NDArray[np.bool_]:
+    """Say which inputs meet the constraints as they are: those of one template at once."""
+    found: list[NDArray[np.bool_]] = []
+    for _, run in groupby(seen, key=lambda pair: id(pair[0].rules.template)):
+        listed = list(run)
+        x = np.concatenate([part for _, part in listed])
+        found.append(listed[0][0].rules.judged(x, x).good)
+    return np.concatenate(found)
+
+
+def _stackable(units: Sequence[_Unit]) -> Iterator[list[_Unit]]:
+    """Put units together whose models have the same shape."""
+    found: dict[tuple[int | bool, ...], list[_Unit]] = {}
+    for unit in units:
+        found.setdefault(RowModels.shape_of(unit.view.model), []).append(unit)
+    yield from found.values()
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class _Solving:
+    """Rows of several units, one unit after the other: solved, judged and proved."""
+
+    run_of: MixedRun
+    table: Table
+    units: Sequence[_Unit]
+    starts: NDArray[np.intp]  # (units + 1,)
+    unit_of: NDArray[np.intp]  # (n,)
+    at: NDArray[np.int64]  # (n,)
+    x: Floats  # (n, width)
+    rows: Floats  # (n, d) of the table
+    least: Floats  # (n,) lead that is asked for
+
+    @classmethod
+    def of(cls, run: MixedRun, table: Table, units: Sequence[_Unit]) -> _Solving:
+        """Put rows together."""
+        sizes = [unit.at.size for unit in units]
+        at = np.concatenate([unit.at for unit in units])
+        rows = run.rows[at]
+        return cls(
+            run, table, units, np.cumsum([0, *sizes]), np.repeat(np.arange(len(units)), sizes), at,
+            np.concatenate([unit.x for unit in units]), rows, run.outer.least_margin(rows),
+        )  # fmt: skip
+
+    @property
+    def rules(self) -> Acceptance:
+        """Rules about rows of the table."""
+        return self.run_of.outer
+
+    def run(self) -> NDArray[np.int64]:
+        """Answer the rows, as many at a time as the trees have room for; returns those left."""
+        n = len(self.at)
+        Y, code = np.empty(self.x.shape), np.empty(n, dtype=np.int64)
+        left, begun, room = np.ones(n, dtype=bool), 0, None
+        pieces: dict[int, Pieces | None] = {}
+        while begun < n:
+            if room is not None:
+                room.trees.used[:] = 0
+            done = begun
+            for number in range(int(self.unit_of[begun]), len(self.units)):
+                unit, end = self.units[number], int(self.starts[number + 1])
+                room = unit.kernel.room(n, room)
+                if number not in pieces:
+                    first = int(self.starts[number])
+                    pieces[number] = unit.kernel.pieces_at(unit.x, room, first)
+                done = branch_rows(
+                    room, unit.kernel.flat.stated, self.x, slice(done, end), self.rules.margin,
+                    self.least, Y, code, pieces[number],
+                )  # fmt: skip
+                if done < end:
+                    break
+            assert room is not None  # of the first unit at the latest
+            part = slice(begun, done)
+            left[part] = ~self._accept(part, Y[part], code[part], room.trees, pieces)
+            begun = done
+        return self.at[left]
 
     def _accept(
         self,
-        table: Table,
-        view: View,
-        mask: NDArray[np.bool_],
-        kernel: CompiledBoxes,
-        part: Branched,
-        at: NDArray[np.int64],
-        x: Floats,
-        least: Floats,
+        part: slice,
+        Y: Floats,
+        code: NDArray[np.int64],
+        trees: PackedTrees,
+        pieces: Mapping[int, Pieces | None],
     ) -> NDArray[np.bool_]:
         """Judge what the search found and what its trees prove; says which rows are done."""
-        rules, Y = view.rules, part.Y
-        solved = part.code == Code.SOLVED
+        rules, table, at, x = self.rules, self.table, self.at[part], self.x[part]
+        solved = code == Code.SOLVED
         Y[~solved] = x[~solved]  # of which `predict` can say something
-        judged = rules.judged(Y, x, strict=takes_strictly(kernel.flat))
-        caps = np.where(part.code == Code.INFEASIBLE, np.inf, judged.cost)
-        bound = self._proved(rules, mask, kernel, part, x, caps)
-        empty = (part.code == Code.INFEASIBLE) & (bound == np.inf) & (not rules.margin)
+        judged = self._judged(part, Y, x)
+        caps = np.where(code == Code.INFEASIBLE, np.inf, judged.cost)
+        bound = self._proved(part, caps, trees, pieces)
+        empty = (code == Code.INFEASIBLE) & (bound == np.inf) & (not rules.margin)
         table.mark(at[empty], Status.INFEASIBLE)
         table.bound[at[empty]], table.gap[at[empty]] = np.inf, 0.0
         gap = _gaps(judged.cost, bound)
         good = solved & judged.good
-        good &= (gap <= CLOSED_GAP) | (gap <= rules.open_share(x, mask, least))
+        good &= self._is_closed_enough(part, gap, good)
         if not good.any():
             return np.asarray(empty)
-        nearest = np.full(len(Y), -1)
-        if rules.doubt is None:
-            nearest[good] = view.model.nearest_of_checked(Y[good])
-        else:
-            good[good] = rules.is_assured(Y[good], mask)
-            nearest[good] = rules.nearest_wished(Y[good], mask)
-        good[good] = rules.wins(Y[good], x[good], nearest[good], mask)
+        found, nearest = np.zeros((len(Y), self.rows.shape[1])), np.full(len(Y), -1)
+        for unit, here in self._units_in(part):
+            own = np.flatnonzero(good[here]) + here.start
+            if own.size:
+                rows = self.rows[part][own]
+                found[own] = unit.view.outer_rows(Y[own], rows)
+        nearest[good] = rules.model.nearest_of_checked(found[good])
+        for mask, own in self._by_mask(part, good):
+            good[own] = rules.is_assured(found[own], mask)
+            good[own] &= mask[nearest[own]]
+        if rules.margin:
+            for unit, here in self._units_in(part):
+                own = np.flatnonzero(good[here]) + here.start
+                good[own] = unit.view.rules.wins(Y[own], x[own], nearest[own], unit.mask)
         done, cost = at[good], judged.cost[good]
-        table.X[done] = view.outer_rows(Y[good], self.rows[done])
+        table.X[done] = found[good]
         table.cost[done], table.bound[done] = cost, np.minimum(bound[good], cost)
         table.gap[done], table.resolution[done] = gap[good], judged.resolution[good]
         closed = _closed(judged, gap, bound)[good] & (not rules.margin)
@@ -186,24 +335,96 @@ class MixedRun:
         table.prototype[done] = nearest[good]
         return np.asarray(good | empty)
 
-    @staticmethod
+    def _units_in(self, part: slice) -> Iterator[tuple[_Unit, slice]]:
+        """List units that have rows in a part, with their rows as counted there."""
+        ends = np.clip(self.starts, part.start, part.stop) - part.start
+        for unit, start, end in zip(self.units, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+            if start < end:
+                yield unit, slice(start, end)
+
+    def _templates_in(self, part: slice) -> Iterator[tuple[_Unit, slice]]:
+        """List rows of a part that share a template, with the first unit that has it."""
+        kept: tuple[_Unit, slice] | None = None
+        for unit, here in self._units_in(part):
+            if kept is not None and kept[0].view.rules.template is unit.view.rules.template:
+                kept = kept[0], slice(kept[1].start, here.stop)
+                continue
+            if kept is not None:
+                yield kept
+            kept = unit, here
+        if kept is not None:
+            yield kept
+
+    def _by_mask(
+        self, part: slice, kept: NDArray[np.bool_]
+    ) -> Iterator[tuple[NDArray[np.bool_], NDArray[np.intp]]]:
+        """List wishes, with the kept rows of a part that have them."""
+        found: dict[bytes, tuple[NDArray[np.bool_], list[NDArray[np.intp]]]] = {}
+        for unit, here in self._units_in(part):
+            own = np.flatnonzero(kept[here]) + here.start
+            found.setdefault(unit.mask.tobytes(), (unit.mask, []))[1].append(own)
+        for mask, parts in found.values():
+            yield mask, np.concatenate(parts)
+
+    def _judged(self, part: slice, Y: Floats, x: Floats) -> Judged:
+        """Judge points by the constraints, those of one template at once.
+
+        How far the prototypes reach in columns without bounds is the same for all levels.
+        """
+        each: list[Judged] = []
+        for unit, here in self._templates_in(part):
+            strict = takes_strictly(unit.kernel.flat)
+            each.append(unit.view.rules.judged(Y[here], x[here], strict=strict))
+        return Judged(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+
+    def _is_closed_enough(
+        self, part: slice, gap: Floats, asked: NDArray[np.bool_]
+    ) -> NDArray[np.bool_]:
+        """Whether no more is open than a lead may leave open."""
+        out = gap <= CLOSED_GAP
+        for unit, here in self._units_in(part):
+            own = np.flatnonzero((asked & ~out)[here]) + here.start
+            if own.size:
+                x, least = self.x[part][own], self.least[part][own]
+                out[own] = gap[own] <= unit.view.rules.open_share(x, unit.mask, least)
+        return np.asarray(out)
+
     def _proved(
-        rules: Acceptance,
-        mask: NDArray[np.bool_],
-        kernel: CompiledBoxes,
-        part: Branched,
-        x: Floats,
+        self,
+        part: slice,
         caps: Floats,
+        trees: PackedTrees,
+        pieces: Mapping[int, Pieces | None],
     ) -> Floats:
         """Bounds by the trees of rows; see `BoxQuestion.packed_bound`."""
-        flat, family = kernel.flat, kernel.family
-        around = within = np.zeros(len(x))
+        out, leads, x = np.zeros(caps.size), self._leads(part, caps), self.x[part]
+        for unit, here in self._units_in(part):
+            family, flat = unit.kernel.family, unit.kernel.flat
+            targets = Targets.of(family.targets, family.rivals, unit.mask.size)
+            rows = slice(here.start + part.start, here.stop + part.start)
+            own = trees._replace(row_first=trees.row_first[rows], row_count=trees.row_count[rows])
+            stated = pieces[int(self.unit_of[rows.start])]
+            if stated is not None:
+                stated = stated._replace(first=stated.first - rows.start)
+            out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own, stated)
+        return out
+
+    def _leads(self, part: slice, caps: Floats) -> Floats:
+        """Lead that bounds are about: what `predict` may overlook is taken off."""
+        rules, x, rows = self.rules, self.x[part], self.rows[part]
+        around = within = np.zeros(caps.size)
         if rules.says is not None:
-            around = rules.blur(x)
-            within = rules.blur_within(x, reach_at(flat.stated, x, caps))
-        leads = leads_asked(rules.margin or 0.0, around, within, caps)
-        targets = Targets.of(family.targets, family.rivals, mask.size)
-        return flat.bounds(x, caps, leads, targets, part.trees)
+            models = RowModels.of([unit.view.model for unit in self.units], self.unit_of[part])
+            around = blur_around(models, x, rules.least_leads(rows))
+            reach = np.concatenate([
+                reach_at(unit.kernel.flat.stated, x[here], caps[here])
+                for unit, here in self._templates_in(part)
+            ])  # fmt: skip
+            overlooked = None
+            if rules.doubt is not None:
+                overlooked = rules.doubt.overlooked(rows, self.units[0].view.outer_reach(reach))
+            within = blur_within(models, x, reach, around, overlooked)
+        return leads_asked(rules.margin or 0.0, around, within, caps)
 
 
 def _gaps(cost: Floats, bound: Floats) -> Floats:

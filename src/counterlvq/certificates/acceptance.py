@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import (
     CONFIDENT_CUSHION,
@@ -20,9 +21,19 @@ from counterlvq.numeric.tolerances import (
 )
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
+from counterlvq.row_models import RowModels
 from counterlvq.vicinity import competing
 
-__all__ = ["MOST_PUSHES", "Acceptance", "Accepted", "Judged", "Leads", "Verdict"]
+__all__ = [
+    "MOST_PUSHES",
+    "Acceptance",
+    "Accepted",
+    "Judged",
+    "Leads",
+    "Verdict",
+    "blur_around",
+    "blur_within",
+]
 
 
 # In how much company a row is asked about where its label may depend on it: routines treat the
@@ -329,14 +340,7 @@ class Acceptance:
         """
         if self.says is None:
             return np.zeros(len(rows))
-        own = np.zeros(len(rows)) if self.doubt is None else 2.0 * self.doubt.least_margin(rows)
-        if self.model.blur is not None:
-            scores = self.model.distances(rows)
-            # Prototypes much farther away than the second nearest decide nothing around here.
-            second = np.partition(scores, 1, axis=1)[:, 1:2]
-            blur = np.where(scores <= _AROUND * second, self.model.blur.of_scores(rows), 0.0)
-            own = own + 4.0 * blur.max(axis=1)
-        return np.where(np.isfinite(own), own, np.inf)
+        return blur_around(self.model, rows, self.least_leads(rows))
 
     def blur_within(self, rows: Floats, reach: Floats) -> Floats:
         """Lead of a rival that `predict` may overlook at any row within `reach` (n, d), (n,).
@@ -346,25 +350,13 @@ class Acceptance:
         """
         if self.says is None:
             return np.zeros(len(rows))
-        out = self.blur(rows)
-        if self.doubt is not None:
-            out = np.maximum(out, self.doubt.overlooked(rows, reach))
-        if self.model.blur is not None:
-            out = out + self._misstated(rows, reach)
-        return np.where(np.isfinite(out), out, np.inf)
+        around = self.blur(rows)
+        overlooked = None if self.doubt is None else self.doubt.overlooked(rows, reach)
+        return blur_within(self.model, rows, reach, around, overlooked)
 
-    def _misstated(self, rows: Floats, reach: Floats) -> Floats:
-        """Bound what restating the model got wrong at any row within `reach`, (n,)."""
-        blur = self.model.blur
-        assert blur is not None
-        # Columns that the model ignores may change without limit.
-        limits = np.where(blur.ignored, 0.0, reach)
-        limited = np.asarray(np.isfinite(limits).all(axis=1))
-        limits = np.where(limited[:, None], limits, 0.0)
-        pairs = zip(rows, limits, strict=True)
-        errors = np.array([blur.over_box(row - limit, row + limit) for row, limit in pairs])
-        found = 2.0 * SAFE * competing(self.model, rows, limits, errors)
-        return np.asarray(np.where(limited, found, np.inf))
+    def least_leads(self, rows: Floats) -> Floats:
+        """Lead with which the label is certain at rows, (n,)."""
+        return np.zeros(len(rows)) if self.doubt is None else self.doubt.least_margin(rows)
 
     def pushed(self, least: Floats, Y: Floats) -> Floats:
         """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
@@ -392,7 +384,46 @@ class Acceptance:
 
     @cached_property
     def _checks(self) -> _Checks:
-        return _checks_of(self.template)
+        return self.template.derived(_checks_of)
+
+
+def blur_around(model: PrototypeModel | RowModels, rows: Floats, leads: Floats) -> Floats:
+    """As `Acceptance.blur`, where `leads` (n,) make labels certain at rows."""
+    own = 2.0 * leads
+    if model.blur is not None:
+        scores = model.distances(rows)
+        # Prototypes much farther away than the second nearest decide nothing around here.
+        second = np.partition(scores, 1, axis=1)[:, 1:2]
+        blur = np.where(scores <= _AROUND * second, model.blur.of_scores(rows), 0.0)
+        own = own + 4.0 * blur.max(axis=1)
+    return np.where(np.isfinite(own), own, np.inf)
+
+
+def blur_within(
+    model: PrototypeModel | RowModels,
+    rows: Floats,
+    reach: Floats,
+    around: Floats,
+    overlooked: Floats | None,
+) -> Floats:
+    """As `Acceptance.blur_within`, with what is known `around` rows and `overlooked` there."""
+    out = around if overlooked is None else np.maximum(around, overlooked)
+    if model.blur is not None:
+        out = out + _misstated(model, model.blur, rows, reach)
+    return np.where(np.isfinite(out), out, np.inf)
+
+
+def _misstated(
+    model: PrototypeModel | RowModels, blur: Blur, rows: Floats, reach: Floats
+) -> Floats:
+    """Bound what restating a model got wrong at any row within `reach`, (n,)."""
+    # Columns that the model ignores may change without limit.
+    limits = np.where(blur.ignored, 0.0, reach)
+    limited = np.asarray(np.isfinite(limits).all(axis=1))
+    limits = np.where(limited[:, None], limits, 0.0)
+    errors = blur.over_boxes(rows - limits, rows + limits)
+    found = 2.0 * SAFE * competing(model, rows, limits, errors)
+    return np.asarray(np.where(limited, found, np.inf))
 
 
 class _Checks(NamedTuple):

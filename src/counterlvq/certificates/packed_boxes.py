@@ -12,9 +12,10 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.pieces import PieceGrounds, piece_grounds
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.programs.box_trees import Lattice, PackedTrees, lattice_of
+from counterlvq.programs.box_trees import Lattice, PackedTrees, Pieces, lattice_of
 from counterlvq.programs.grids import Slacks
 from counterlvq.programs.proof_data import (
     ProofData,
@@ -81,17 +82,29 @@ class FlatGrounds:
     extent: Floats  # (2, d) of the prototypes, from the least value to the largest
     slacks: Slacks  # of the linear conditions
     lattice: Lattice
+    pieces: PieceGrounds | None  # None where a lattice says it all
 
     def bounds(
-        self, X: Floats, caps: Floats, margins: Floats, targets: Targets, trees: PackedTrees
+        self,
+        X: Floats,
+        caps: Floats,
+        margins: Floats,
+        targets: Targets,
+        trees: PackedTrees,
+        pieces: Pieces | None = None,
     ) -> Floats:
-        """Cost that no counterfactual of each row undercuts, at most `caps`; 0 if not proved."""
-        # Numba takes a second to import and is not needed before this point.
-        from counterlvq.certificates.box_kernel import prove_rows
+        """Cost that no counterfactual of each row undercuts, at most `caps`; 0 if not proved.
 
-        out = np.zeros(len(X))
-        prove_rows(
-            self.stated, self.extent, self.slacks, self.lattice,
+        `pieces` are those of the rows, if they are known already.
+        """
+        # Numba takes a second to import and is not needed before this point.
+        from counterlvq.certificates.box_kernel import prove_rows, prove_rows_in_pieces
+
+        if self.pieces is not None and pieces is None:
+            pieces = self.pieces.at(X)
+        out, prove = np.zeros(len(X)), prove_rows if pieces is None else prove_rows_in_pieces
+        prove(
+            self.stated, self.extent, self.slacks, self.lattice, () if pieces is None else pieces,
             np.require(X, requirements=["C", "W"]),
             np.array(caps, dtype=np.float64), np.array(margins, dtype=np.float64),
             targets.prototypes, targets.is_rival, trees, self._work(trees), out,
@@ -119,12 +132,19 @@ class FlatGrounds:
 
 def flat_grounds(template: ProgramTemplate, model: PrototypeModel) -> FlatGrounds | None:
     """State what compiled proofs over boxes rest on; None where they cannot tell enough."""
-    lattice = lattice_of(template)
+    lattice = template.derived(lattice_of)
     if lattice is None:
         return None
     extent = np.array([model.prototypes.min(axis=0), model.prototypes.max(axis=0)])
     stated = proof_data_of(template.unconditional, model)
-    return FlatGrounds(stated, extent, template.grid.slacks(stated.A), lattice)
+    pieces = template.derived(piece_grounds)
+    return FlatGrounds(stated, extent, template.derived(_slacks_of), lattice, pieces)
+
+
+def _slacks_of(template: ProgramTemplate) -> Slacks:
+    """Say what the linear conditions of a template give way by, as `ProofData` lists them."""
+    whole = template.unconditional
+    return template.grid.slacks(np.concatenate([whole.inequalities.A, whole.equalities.A]))
 
 
 def reach_at(stated: ProofData, X: Floats, caps: Floats) -> Floats:

@@ -27,11 +27,11 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel, source_of
-from counterlvq.prepared import Prepared
+from counterlvq.prepared import Prepared, Shared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.confidence import Confidence
-from counterlvq.problem.constraints import Condition, Constraint, Freeze
+from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
@@ -86,7 +86,7 @@ class OneRow:
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: Kept[Hashable, Prepared]
-    _read: dict[tuple[int, bool | None], tuple[Condition, ...]]  # see `Prepared.read`
+    _shared: Shared
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
     _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
     _wide: Kept[str, Any]  # the explainer with one more column, for the largest change
@@ -127,7 +127,7 @@ class OneRow:
         put("_parts", Kept(_MOST_VIEWS))
         put("_held", Kept(_MOST_VIEWS))
         put("_wide", Kept(1))
-        put("_read", {})
+        put("_shared", Shared())
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
 
@@ -293,7 +293,7 @@ class OneRow:
         """Return an explainer that asks something else."""
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
-        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
+        fresh |= {"_shared": Shared(), "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
@@ -344,11 +344,11 @@ class OneRow:
         source, coordinates = self._source, self._source.coordinates
         if row is None:
             here = coordinates.key, ()
-            return self._views.get(here, lambda: (Prepared(self, source, read=self._read), 1))
+            return self._views.get(here, lambda: (Prepared(self, source, shared=self._shared), 1))
         outside = outside_of(self.constraints, self.features, row)
         return self._views.get(
             (coordinates.seen_from(row).key, outside),
-            lambda: (Prepared(self, source.seen_from(row), dict(outside), self._read), 1),
+            lambda: (Prepared(self, source.seen_from(row), dict(outside), self._shared), 1),
         )
 
     def _without_margin(

@@ -129,7 +129,8 @@ def _answered_mixed(
     rows, says = asker.rows, asked._source.says
     told = None if says is None else np.asarray(says(rows))
     groups = alike(_view_keys(asked, rows))
-    run = MixedRun(rows, groups, asked.prepared_for, asker.wish, told, breaks)
+    outer = asked.prepared_for().outer_rules
+    run = MixedRun(rows, groups, asked.prepared_for, outer, asker.wish, told, breaks)
     table, left = run.run(jobs, progress)
     kept = answer_rows(asker, left.tolist(), jobs, progress)
     for i, answer in kept.items():

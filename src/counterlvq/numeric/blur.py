@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, final
 
@@ -12,6 +13,9 @@ from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import EPSILON, SAFE, UNIT, VANISHED_ROOT
 
 __all__ = ["Blur"]
+
+# Differences of rows and prototypes that are held at once.
+_ENTRIES_AT_ONCE = 1 << 18
 
 
 class _Sizes(NamedTuple):
@@ -80,6 +84,24 @@ class Blur:
     pull: Floats
     constant: Floats
 
+    @classmethod
+    def of_rows(cls, blurs: Sequence[Blur], at: NDArray[np.intp]) -> Blur:
+        """State for rows that have one of some blurs each, by position `at` (n,): all at once.
+
+        Of shared metrics. Arrays have one axis more, for the rows.
+        """
+        shared = ("prototypes", "residual", "pull", "constant")
+        prototypes, residual, pull, constant = (
+            np.stack([getattr(blur, name) for blur in blurs])[at] for name in shared
+        )
+        listed = [blur.factors[0] for blur in blurs]
+        factors = np.stack([np.diag(F) if F.ndim == 1 else F for F in listed])[at]
+        lengths, wobble = (
+            np.stack([getattr(blur, name) for blur in blurs])[at] for name in ("lengths", "wobble")
+        )
+        stretch = np.stack([blur.stretch for blur in blurs])[at]
+        return cls(prototypes, (factors,), lengths, wobble, stretch, residual, pull, constant)
+
     def __post_init__(self) -> None:
         for value in vars(self).values():
             for array in value if isinstance(value, tuple) else (value,):
@@ -87,19 +109,50 @@ class Blur:
 
     @property
     def ignored(self) -> NDArray[np.bool_]:
-        """Columns on which no score depends, nor the error of one, (d,)."""
-        return np.asarray(((self.lengths == 0) & (self.wobble == 0)).all(axis=0))
+        """Columns on which no score depends, nor the error of one, (d,) or (n, d)."""
+        return np.asarray(((self.lengths == 0) & (self.wobble == 0)).all(axis=-2))
 
     def of_scores(self, rows: ArrayLike) -> Floats:
         """Bound on the error of each score of each row, (n, p)."""
         given = np.asarray(rows, dtype=np.float64)
-        return np.array([self._of(self._sizes(row - self.prototypes)) for row in given])
+        if len(self.factors) > 1:
+            return np.array([self._of(self._sizes(row - self.prototypes)) for row in given])
+        parts = [
+            own._of(own._sizes(part[:, None, :] - own.prototypes))
+            for own, part in self._in_parts(given)
+        ]
+        return np.concatenate(parts) if parts else np.zeros((0, self.residual.shape[-1]))
 
     def over_box(self, low: Floats, high: Floats) -> Floats:
         """Bound on the error of each score of any row between `low` and `high`, (p,)."""
         away = np.maximum(np.abs(low - self.prototypes), np.abs(high - self.prototypes))
         H, D = self._weighed(away)
         return self._of(_Sizes(H, D, self.stretch * D))
+
+    def over_boxes(self, low: Floats, high: Floats) -> Floats:
+        """As `over_box` for many boxes (n, d), (n, p)."""
+        if len(self.factors) > 1:
+            return np.array([self.over_box(*ends) for ends in zip(low, high, strict=True)])
+        found = []
+        for own, part in self._in_parts(np.stack([low, high], axis=1)):
+            ends = np.abs(part[:, :, None, :] - own.prototypes[..., None, :, :])
+            H, D = own._weighed(ends.max(axis=1))
+            found.append(own._of(_Sizes(H, D, own.stretch * D)))
+        return np.concatenate(found) if found else np.zeros((0, self.residual.shape[-1]))
+
+    def _in_parts(self, rows: Floats) -> Iterator[tuple[Blur, Floats]]:
+        """Take rows a few at a time, each part with what it is compared with."""
+        size = max(1, _ENTRIES_AT_ONCE // max(1, self.prototypes.shape[-2] * rows.shape[-1]))
+        for start in range(0, len(rows), size):
+            part = slice(start, start + size)
+            own = self
+            if self.prototypes.ndim > 2:
+                own = Blur(
+                    self.prototypes[part], (self.factors[0][part],), self.lengths[part],
+                    self.wobble[part], self.stretch[part], self.residual[part], self.pull[part],
+                    self.constant[part],
+                )  # fmt: skip
+            yield own, rows[part]
 
     def of_leads(self, x: Floats, prototype: int, rivals: NDArray[np.intp]) -> Floats:
         """Bound on the error of ``s_rival(x) - s_prototype(x)``, (m,), for a shared metric.
@@ -133,23 +186,24 @@ class Blur:
 
     def _weighed(self, away: Floats) -> tuple[Floats, Floats]:
         """H and D of rows of absolute differences."""
-        D = np.sqrt(((away * self.lengths) ** 2).sum(axis=1)) + VANISHED_ROOT
-        return (away * self.wobble).sum(axis=1), D
+        D = np.sqrt(((away * self.lengths) ** 2).sum(axis=-1)) + VANISHED_ROOT
+        return (away * self.wobble).sum(axis=-1), D
 
     def _sizes(self, d: Floats, rounding: Floats | float = 0.0) -> _Sizes:
         """H, D and R of rows of differences that are off by `rounding` at most."""
         away = np.abs(d) + rounding
         H, D = self._weighed(away)
-        if self.factors[0].ndim == 1:
-            images = np.linalg.norm(d * self.factors[0], axis=1)
+        factor = self.factors[0]
+        if factor.ndim == 1:
+            images = np.linalg.norm(d * factor, axis=-1)
         elif len(self.factors) == 1:
-            images = np.linalg.norm(d @ self.factors[0].T, axis=1)
+            images = np.linalg.norm(d @ np.swapaxes(factor, -1, -2), axis=-1)
         else:  # which may be of different ranks
             pairs = zip(self.factors, d, strict=True)
             images = np.array([np.linalg.norm(F @ row) for F, row in pairs])
         # The product sums up to d terms; `lengths` bound what a column adds to the image.
-        share = 2.0 * (d.shape[1] + 4) * EPSILON
-        slack = (self.lengths * (share * away + rounding)).sum(axis=1)
+        share = 2.0 * (d.shape[-1] + 4) * EPSILON
+        slack = (self.lengths * (share * away + rounding)).sum(axis=-1)
         R = np.minimum(self.stretch * D, images + slack + VANISHED_ROOT)
         return _Sizes(H, D, R)
 

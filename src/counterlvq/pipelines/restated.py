@@ -23,6 +23,7 @@ from counterlvq.pipelines.rounding import (
     summed,
     summed_along,
 )
+from counterlvq.tables.features import Feature
 
 __all__ = ["Affine", "restated"]
 
@@ -56,24 +57,35 @@ class Affine(NamedTuple):
 
 
 def restated(
-    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
+    model: PrototypeModel,
+    affine: Affine,
+    start: Floats,
+    names: Sequence[str | Feature],
+    known: Floats | None = None,
 ) -> PrototypeModel:
     """State a model in the coordinates in front of a map, with the blur of doing so.
 
     Products of numbers that are legal by themselves may be no floats; that is refused in words.
+    `known` are prototypes in these coordinates that are right but for rounding, if there are any.
     """
     with np.errstate(all="ignore"):
-        return _restated(model, affine, start, names)
+        return _restated(model, affine, start, names, known)
 
 
 def _restated(
-    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
+    model: PrototypeModel,
+    affine: Affine,
+    start: Floats,
+    names: Sequence[str | Feature],
+    known: Floats | None,
 ) -> PrototypeModel:
     if affine.B.ndim == 1 and (model.omegas is None or model.diagonal is not None):
         return _restated_along(model, affine, start, names)
     affine = affine.whole()
-    gaps = model.prototypes - (affine.B @ (start - affine.base) + affine.offset)
-    points = start + _moves(model, affine, gaps)
+    points = known
+    if points is None:
+        gaps = model.prototypes - (affine.B @ (start - affine.base) + affine.offset)
+        points = start + _moves(model, affine, gaps)
     q, q_blur = _images(model, affine, points)
     factors: Floats | list[Floats]
     if isinstance(model.omegas, tuple):
@@ -90,7 +102,7 @@ def _restated(
 
 
 def _restated_along(
-    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str]
+    model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str | Feature]
 ) -> PrototypeModel:
     """As `restated` where the map and the metric treat features one by one: vectors only."""
     B = affine.B
@@ -109,7 +121,7 @@ def _put_together(
     points: Floats,
     factors: Floats | list[Floats],
     each: list[_Part],
-    names: Sequence[str],
+    names: Sequence[str | Feature],
 ) -> PrototypeModel:
     offsets, constant = _offsets(model, each)
     known = [] if offsets is None else [offsets]
@@ -266,29 +278,32 @@ def _moves(model: PrototypeModel, affine: Affine, gaps: Floats) -> Floats:
     # Prototypes that are equal stay so to the last bit.
     distinct, at = np.unique(gaps, axis=0, return_inverse=True)
     B, units = affine.B, affine.units
-    found, everywhere = _least(B, distinct.T, units)
-    if everywhere or model.omegas is None:
+    found = _least(B, distinct.T, units, anyway=model.omegas is None)
+    if found is not None:
         return np.asarray(found.T[at.reshape(-1)])
     if isinstance(model.omegas, tuple):
         each = zip(model.omegas, gaps, strict=True)
-        one = [_least(omega @ B, omega @ gap[:, None], units)[0] for omega, gap in each]
-        return np.concatenate(one, axis=1).T
+        one = [_least(omega @ B, omega @ gap[:, None], units) for omega, gap in each]
+        return np.concatenate([moves for moves in one if moves is not None], axis=1).T
     omega = model.shared_factor
-    return np.asarray(_least(omega @ B, omega @ distinct.T, units)[0].T[at.reshape(-1)])
+    found = _least(omega @ B, omega @ distinct.T, units)
+    assert found is not None  # which is asked for whatever F reaches
+    return np.asarray(found.T[at.reshape(-1)])
 
 
-def _least(F: Floats, f: Floats, units: Floats) -> tuple[Floats, bool]:
-    """Find the shortest v with the least ``|F v - f|``, (d, n), and whether F reaches everything.
+def _least(F: Floats, f: Floats, units: Floats, *, anyway: bool = True) -> Floats | None:
+    """Find the shortest v with the least ``|F v - f|``, (d, n).
 
-    What is short is measured in `units`.
+    What is short is measured in `units`. None unless F reaches everything, or that is asked for
+    `anyway`.
     """
     used = F != 0
     if (used.sum(axis=1) == 1).all() and (used.sum(axis=0) <= 1).all():
         moves, at = np.zeros((F.shape[1], f.shape[1])), used.argmax(axis=1)
         moves[at] = f / F[np.arange(len(F)), at, None]
-        return moves, True
+        return moves
     solver = _Solver.of(F, units)
-    return solver.solve(F, f), solver.rank == len(F)
+    return solver.solve(F, f) if anyway or solver.rank == len(F) else None
 
 
 class _Solver(NamedTuple):
@@ -321,20 +336,34 @@ class _Solver(NamedTuple):
         """Solve, and solve once more for what rounding has left."""
         if not self.rank:  # a map that leads nowhere
             return np.zeros((len(self.units), f.shape[1]))
-        moves = self._once(f)
-        return np.asarray(moves + self._once(f - F @ moves))
+        triangle = None if self.rank == len(self.sizes) else self._triangle()
+        moves = self._once(triangle, f)
+        return np.asarray(moves + self._once(triangle, f - F @ moves))
 
-    def _once(self, f: Floats) -> Floats:
-        if self.rank == len(self.sizes):
+    def _triangle(self) -> _Triangle:
+        """Factorise: large rows first and columns pivoted, so each has its own precision."""
+        weighted = self.sizes[:, None] * self.U
+        _refuse_beyond_floats(weighted)
+        order = np.argsort(-np.abs(weighted).max(axis=1))
+        Q, R, columns = qr(weighted[order], mode="economic", pivoting=True, check_finite=False)
+        _refuse_beyond_floats(R, 1.0 / R.diagonal())
+        return _Triangle(order, np.asarray(Q, float), np.asarray(R, float), columns.astype(np.intp))
+
+    def _once(self, triangle: _Triangle | None, f: Floats) -> Floats:
+        if triangle is None:
             found = self.U.T @ (f / self.sizes[:, None])
         else:
-            # Large rows first and columns pivoted: then each row is solved to its own precision.
-            weighted = self.sizes[:, None] * self.U
-            _refuse_beyond_floats(weighted, f)
-            order = np.argsort(-np.abs(weighted).max(axis=1))
-            Q, R, columns = qr(weighted[order], mode="economic", pivoting=True)
             found = np.empty((self.rank, f.shape[1]))
-            right = Q.T @ f[order]
-            _refuse_beyond_floats(R, right, 1.0 / R.diagonal())
-            found[columns] = solve_triangular(R, right)
+            right = triangle.Q.T @ f[triangle.order]
+            _refuse_beyond_floats(right)
+            found[triangle.columns] = solve_triangular(triangle.R, right, check_finite=False)
         return np.asarray(self.units[:, None] * (self.V.T @ (found / self.spread[:, None])))
+
+
+class _Triangle(NamedTuple):
+    """A matrix with its rows in some order as ``Q R``, its columns in another."""
+
+    order: NDArray[np.intp]
+    Q: Floats
+    R: Floats
+    columns: NDArray[np.intp]

@@ -25,6 +25,9 @@ __all__ = [
     "summed_along",
 ]
 
+# Products that are held at once.
+_PRODUCTS_AT_ONCE = 1 << 16
+
 
 class Doubled(NamedTuple):
     """Numbers as unevaluated sums of two floats, the second of which is rounding of the first."""
@@ -87,14 +90,18 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
     """
     shape = (len(rows.high), len(A))
     high, low = (np.broadcast_to(part, shape).copy() for part in start)
-    for j, column in enumerate(A.T):
-        at = np.flatnonzero(column)
-        if not at.size:
-            continue
-        where: slice | np.ndarray = slice(None) if at.size == len(column) else at
-        product, error = split_product(rows.high[:, j, None], column[where])
-        high[:, where], carried = split_sum(high[:, where], product)
-        low[:, where] += carried + (error + rows.low[:, j, None] * column[where])
+    size = max(1, _PRODUCTS_AT_ONCE // max(1, shape[0] * shape[1]))
+    for first in range(0, A.shape[1], size):
+        # All products at first, (columns, n, k): then few steps are left to take in turn.
+        columns = A.T[first : first + size, None, :]
+        ahead, behind = (part.T[first : first + size, :, None] for part in rows)
+        products, errors = split_product(ahead, columns)
+        errors += behind * columns
+        if not columns.all():  # where infinity times 0 would be no number
+            products, errors = (np.where(columns != 0, part, 0.0) for part in (products, errors))
+        for product, error in zip(products, errors, strict=True):
+            high, carried = split_sum(high, product)
+            low += carried + error
     sizes = np.abs(rows.high) @ np.abs(A).T + np.abs(start.high)
     terms = A.shape[1] + 2
     error = SAFE * ((4.0 * terms * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)

@@ -41,7 +41,7 @@ from counterlvq.tables.reading import Reading, read_rows
 from counterlvq.tables.values import is_missing
 from counterlvq.types import Scores
 
-__all__ = ["Doubt", "ExplainedModel", "source_of"]
+__all__ = ["Doubt", "ExplainedModel", "RowsModel", "source_of"]
 
 Predictor = Callable[[Floats], NDArray[Any]]
 
@@ -51,9 +51,14 @@ class _Behind(NamedTuple):
     model: PrototypeModel  # in the space that the map leads to
     images: Callable[[Floats], Floats]  # of rows in that space, as the user's model has them
 
-    def stated(self, coordinates: Coordinates) -> PrototypeModel:
-        """State the model in coordinates; on a grid it keeps the last word on close calls."""
-        out = self.table_map.pulled_back(self.model, seen=coordinates)
+    def stated(
+        self, coordinates: Coordinates, like: tuple[Coordinates, Floats] | None = None
+    ) -> PrototypeModel:
+        """State the model in coordinates; on a grid it keeps the last word on close calls.
+
+        `like` are other coordinates, and the prototypes in them.
+        """
+        out = self.table_map.pulled_back(self.model, seen=coordinates, like=like)
         if coordinates.is_plain:
             return out
         return out.refereed(_After(self.model.nearest, _After(self.images, coordinates.outer)))
@@ -62,6 +67,28 @@ class _Behind(NamedTuple):
         """Put a column behind all others that contributes nothing."""
         wider = self.table_map.widened(feature)
         return _Behind(wider, self.model, _After(self.images, known))
+
+
+@final
+@dataclass(frozen=True, eq=False)
+class RowsModel:
+    """A model asked about rows of the user's columns, whatever coordinates it is stated in."""
+
+    model: PrototypeModel
+    images: Callable[[Floats], Floats]  # of rows in its space
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Label of each prototype."""
+        return self.model.labels
+
+    def nearest_of_checked(self, rows: Floats) -> NDArray[np.intp]:
+        """Index of the nearest prototype of each row, (n,): on a grid, the last word."""
+        return self.model.nearest_of_checked(self.images(rows))
+
+    def distances(self, rows: Floats) -> Floats:
+        """Squared distance of each row to each prototype, (n, p)."""
+        return self.model.distances(self.images(rows))
 
 
 @final
@@ -314,7 +341,15 @@ class ExplainedModel:
             return self
         if self.behind is None or not self.coordinates.has_levels:
             return replace(self, coordinates=coordinates)
-        return replace(self, model=self.behind.stated(coordinates), coordinates=coordinates)
+        like = self.coordinates, self.model.prototypes
+        return replace(self, model=self.behind.stated(coordinates, like), coordinates=coordinates)
+
+    @property
+    def rows_model(self) -> RowsModel:
+        """The model as it decides about rows of the user's columns."""
+        if self.behind is None:
+            return RowsModel(self.model, _same)
+        return RowsModel(self.behind.model, self.behind.images)
 
     def widened(self, feature: Feature) -> ExplainedModel:
         """Put a column of numbers behind all others that the model knows nothing of."""

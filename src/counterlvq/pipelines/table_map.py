@@ -328,6 +328,7 @@ class TableMap:
         model: PrototypeModel,
         near: ArrayLike | None = None,
         seen: Coordinates | None = None,
+        like: tuple[Coordinates, Floats] | None = None,
     ) -> PrototypeModel:
         """State a model behind the map in the columns of the table that matter.
 
@@ -348,6 +349,8 @@ class TableMap:
             to the origin where that is not known.
         seen : Coordinates, optional
             Of rows with certain levels; of rows with the first level of each by default.
+        like : tuple of Coordinates and ndarray of shape (p, d), optional
+            Other coordinates, and the prototypes of the result in them: they are carried over.
 
         Returns
         -------
@@ -369,7 +372,8 @@ class TableMap:
         affine = self._affine(model, coordinates)
         width = coordinates.width
         start = affine.base if near is None else finite_vector("near", near, width)
-        return restated(model, affine, start, coordinates.names)
+        known = None if like is None else coordinates.carried(*like)
+        return restated(model, affine, start, coordinates.columns, known)
 
     def _affine(self, model: PrototypeModel, seen: Coordinates) -> Affine:
         """State the map for coordinates."""
@@ -395,7 +399,7 @@ class TableMap:
             if isinstance(part, NumericPart):
                 columns.append(part.weights[None, :])
                 blurs.append(blur[None, :])
-                base[seen.spans[j]], units[seen.spans[j]] = part.base, usual[j]
+                base[seen.spans[j].start], units[seen.spans[j].start] = part.base, usual[j]
                 continue
             own, others = int(seen.levels[j]), seen.others(j)
             columns.append(part.weights[others] - part.weights[own])
@@ -405,7 +409,7 @@ class TableMap:
         B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
         return Affine(B, base, units, offset, B_blur, offset_blur)
 
-    @property
+    @cached_property
     def _units(self) -> Floats:
         """Units in which changes of the columns count alike; 1 for columns of levels."""
         known = np.array([getattr(part, "unit", 1.0) for part in self.parts])

@@ -37,6 +37,12 @@ from counterlvq.types import Kind
 
 __all__ = ["Coordinates"]
 
+# What coordinates have in common whatever their levels, computed once for all.
+_WHATEVER_LEVELS = (
+    "_counted_from_own", "_named", "grid", "has_levels", "is_number", "numbers", "own_conditions",
+    "spans",
+)  # fmt: skip
+
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -88,7 +94,10 @@ class Coordinates:
         if not self.has_levels and between == self.between:
             return self
         levels = tuple(float(value) for value in row)
-        return Coordinates(self.features, levels, self.links, between)
+        out = Coordinates(self.features, levels, self.links, between)
+        for name in _WHATEVER_LEVELS if between == self.between else ():
+            out.__dict__[name] = getattr(self, name)
+        return out
 
     @property
     def key(self) -> tuple[tuple[float, ...], tuple[int, ...]]:
@@ -136,17 +145,28 @@ class Coordinates:
         """How many coordinates there are."""
         return self.spans[-1].stop if self.spans else 0
 
-    @cached_property
+    @property
     def names(self) -> tuple[str, ...]:
         """A name for each coordinate."""
+        return tuple(column.name for column in self.columns)
+
+    @cached_property
+    def columns(self) -> tuple[Feature, ...]:
+        """The coordinates as features of a model that is stated in them."""
         return tuple(
-            name
-            for j, feature in enumerate(self.features)
-            for name in (
-                [feature.name]
-                if feature.is_number
-                else [f"{feature.name} == {feature.levels[code]!r}" for code in self.others(j)]
-            )
+            column
+            for j, (feature, named) in enumerate(zip(self.features, self._named, strict=True))
+            for column in (named if feature.is_number else [named[k] for k in self.others(j)])
+        )
+
+    @cached_property
+    def _named(self) -> tuple[tuple[Feature, ...], ...]:
+        """Each feature as it is called here, or each of its levels."""
+        return tuple(
+            (Feature(feature.name),)
+            if feature.is_number
+            else tuple(Feature(f"{feature.name} == {level!r}") for level in feature.levels)
+            for feature in self.features
         )
 
     @cached_property
@@ -254,6 +274,30 @@ class Coordinates:
             switched = (part > 0.5).any(axis=1)
             if switched.any():
                 out[switched, j] = np.array(self.others(j))[part[switched].argmax(axis=1)]
+        return out
+
+    def carried(self, there: Coordinates, points: Floats) -> Floats:
+        """Take points between levels from coordinates of the same features to these, (n, width).
+
+        What a row has of all levels of a feature sums up to 1.
+
+        Examples
+        --------
+        >>> from counterlvq.tables.features import Feature, Features
+        >>> features = Features([Feature("job", levels=["clerk", "nurse", "smith"])])
+        >>> first, second = Coordinates(features, (0.0,)), Coordinates(features, (1.0,))
+        >>> second.carried(first, np.array([[0.25, 0.5]]))
+        array([[0.25, 0.5 ]])
+        >>> second.carried(first, np.array([[0.0, 0.75]]))
+        array([[0.25, 0.75]])
+        """
+        out = np.array(points)  # numbers stand at the same places
+        for j in np.flatnonzero(~self.is_number).tolist():
+            span, own, before = self.spans[j], int(self.levels[j]), int(there.levels[j])
+            if own != before:
+                part = points[:, span]
+                whole = np.insert(part, before, 1.0 - part.sum(axis=1), axis=1)
+                out[:, span] = np.delete(whole, own, axis=1)
         return out
 
     def outer_reach(self, reach: Floats) -> Floats:

@@ -83,6 +83,11 @@ class Prices:
         least = None if self.floor is None else self.floor._ways_over(coordinates)
         return Priced(w, form.working_root.copy(), form, None if same else ways, least)
 
+    def told_apart(self, coordinates: Coordinates) -> bytes:
+        """Bytes that are the same wherever `over` says the same, of one set of features."""
+        floor = b"" if self.floor is None else self.floor._ways_over(coordinates).tobytes()
+        return self._ways_over(coordinates).tobytes() + floor
+
     def _ways_over(self, coordinates: Coordinates) -> Floats:
         """Prices upwards and downwards of the changes of coordinates, (2, width)."""
         ways = np.zeros((2, coordinates.width))

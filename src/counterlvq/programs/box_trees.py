@@ -12,7 +12,15 @@ from numpy.typing import NDArray
 from counterlvq.numeric.arrays import Floats
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["Lattice", "PackedTrees", "blank_trees", "lattice_of", "with_squared_prices"]
+__all__ = [
+    "Lattice",
+    "PackedTrees",
+    "Pieces",
+    "blank_trees",
+    "lattice_of",
+    "piece_columns",
+    "with_squared_prices",
+]
 
 
 class Lattice(NamedTuple):
@@ -44,18 +52,79 @@ class Lattice(NamedTuple):
             place=_places(at, self.place.size),
         )  # fmt: skip
 
+    def beside(self, columns: NDArray[np.int64]) -> Lattice:
+        """Put columns behind the others that have no lattice of their own: `place` leaves them out.
+
+        What they have instead is said elsewhere.
+        """
+        one, nothing = np.ones(columns.size), np.zeros(columns.size)
+        return self._replace(
+            column=np.concatenate([self.column, columns]),
+            step=np.concatenate([self.step, one]),
+            parts=np.concatenate([self.parts, one]),
+            is_from_input=np.concatenate([self.is_from_input, nothing > 0]),
+            least=np.concatenate([self.least, nothing]),
+        )
+
+
+class Pieces(NamedTuple):
+    """Values that lie in pieces, and where conditions on numbers apply, for some rows.
+
+    First for searches: q counts the columns that these branch on, and k their pieces, from the
+    least to the largest. A condition applies within parts of the changes of its column, which cuts
+    part from the others. Then for proofs: s counts the columns of pieces, and spans hold every
+    change that is allowed, rounded outwards.
+    """
+
+    first: NDArray[np.int64]  # (1,) the row that these begin with
+    is_piece: NDArray[np.bool_]  # (q,) or else a column of the lattice
+    low: Floats  # (n, q, k) least value of each piece
+    high: Floats  # (n, q, k)
+    between: Floats  # (n, q, k) the change where a piece ends for the next one to begin
+    counts: NDArray[np.int64]  # (n, q)
+    size: Floats  # (n, q) least width of a gap
+    is_number_test: NDArray[np.bool_]  # (t,) or else one of levels
+    test_column: NDArray[np.int64]  # (t,) among all features; -1 for one of levels
+    test_place: NDArray[np.int64]  # (t,) the same among q; -1 where nothing is branched on
+    applies: NDArray[np.bool_]  # (n, t, k) throughout a piece of that column
+    part_low: Floats  # (n, t, parts)
+    part_high: Floats
+    part_count: NDArray[np.int64]  # (n, t)
+    cut: Floats  # (n, t, cuts)
+    cut_count: NDArray[np.int64]  # (n, t)
+    column: NDArray[np.int64]  # (s,) among all features
+    span_low: Floats  # (n, s, k)
+    span_high: Floats
+    span_count: NDArray[np.int64]  # (n, s)
+
+
+def piece_columns(template: ProgramTemplate) -> NDArray[np.int64] | None:
+    """Columns whose values lie in pieces, as compiled code takes them; None for more than that.
+
+    Of whole numbers and decimals single values may be listed. A column of reals has pieces where
+    values are listed, where it has a least change, and on either side of a threshold.
+    """
+    grid, found = template.grid, set[int]()
+    for rule in grid.rules:
+        if grid.step[rule.column] > 0 and not all(part.is_point for part in rule.parts):
+            return None
+        found.add(rule.column)
+    found |= {j for j in grid.least if grid.step[j] == 0}
+    tested = {item.test.column for item in template.conditionals if item.test is not None}
+    found |= {j for j in tested if grid.step[j] == 0}
+    return np.array(sorted(found), dtype=np.int64)
+
 
 def lattice_of(template: ProgramTemplate) -> Lattice | None:
-    """State the grid for compiled code; None where it says more than a lattice does.
+    """State the grid for compiled code, without columns of pieces; None where it says more.
 
     Linear conditions are counted as in `ProgramTemplate.unconditional`.
     """
-    grid, tests = template.grid, template.conditionals
-    if template.quadrics or grid.rules or any(grid.step[j] == 0 for j in grid.least):
+    grid, tests, apart = template.grid, template.conditionals, piece_columns(template)
+    if template.quadrics or apart is None:
         return None
-    if any(item.test is not None for item in tests):
-        return None
-    at, nothing = grid.lattice.astype(np.int64), np.zeros(0, dtype=np.int64)
+    at = np.setdiff1d(grid.lattice, apart).astype(np.int64)
+    nothing = np.zeros(0, dtype=np.int64)
     from_input = np.zeros(at.size, dtype=bool) if grid.from_input is None else grid.from_input[at]
     sizes = [template.inequalities.v.size, *(item.rows.v.size for item in tests),
              template.equalities.v.size]  # fmt: skip

@@ -408,6 +408,23 @@ class Ticks:
         pieces = {j: spans for j, spans in self._spans.items() if j not in self._row}
         return {j: [end for s in spans for end in s[:2]] for j, spans in pieces.items()}
 
+    def spans_of(self, j: int) -> tuple[_Span, ...]:
+        """Return the pieces of allowed changes of a column; on a lattice these are single ones.
+
+        Of a lattice only where all of its values are listed.
+        """
+        spans = self._spans.get(j, (_Span(-inf, inf, -inf, inf),))
+        if j not in self._row:
+            return spans
+        found = []
+        for span in spans:
+            there = np.zeros(self.x.size)
+            there[j] = self._among(j, (span,), span.low, 1.0)
+            if isfinite(there[j]):
+                value = float(self.values(there)[j])
+                found.append(_Span(float(there[j]), float(there[j]), value, value))
+        return tuple(found)
+
     def gap(self, j: int, low: float, high: float) -> float | None:
         """Return a change in a gap of a column between two changes; None if there is none."""
         if j in self._row:

@@ -76,23 +76,15 @@ def family_of(
     They take absolute costs and definite quadratic ones, under linear constraints. Branch and bound
     has no use for `gains`.
     """
-    is_quadratic = not template.w.any()
-    mixed = not is_quadratic and (template.L.shape[0] > 0 or not template.w.all())
-    columns = np.flatnonzero(~template.frozen)
-    if template.quadrics or mixed or not columns.size or columns.size > _MOST_COLUMNS:
+    known = template.derived(_without_model)
+    if known is None:
         return None
-    units = _units(template, columns)
-    if units is None:
-        return None
-    model = cells.model
+    data, units = known
+    model, columns, is_quadratic = cells.model, data.columns, data.is_quadratic
     TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
     TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
-    A, R, v, equality = _stacked(template)
-    C = units.applied(A[:, columns])
-    bounds = _bounds(template, columns)
     prototypes = model.prototypes[:, columns]
-    return KernelData(
-        is_quadratic=is_quadratic,
+    return data._replace(
         plain=model.omegas is None,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),
@@ -107,6 +99,40 @@ def family_of(
         RNT=np.ascontiguousarray(RN.T),
         scale=_scales(TN, RN, is_quadratic),
         gains=_gains(stated, cells) if with_gains else np.zeros((1, 0)),
+        least=prototypes.min(axis=0),
+        most=prototypes.max(axis=0),
+    )
+
+
+def _without_model(template: ProgramTemplate) -> tuple[KernelData, _Units] | None:
+    """Gather what cost and constraints say, whatever the model; None if that is too much."""
+    is_quadratic = not template.w.any()
+    mixed = not is_quadratic and (template.L.shape[0] > 0 or not template.w.all())
+    columns = np.flatnonzero(~template.frozen)
+    if template.quadrics or mixed or not columns.size or columns.size > _MOST_COLUMNS:
+        return None
+    units = _units(template, columns)
+    if units is None:
+        return None
+    A, R, v, equality = _stacked(template)
+    C = units.applied(A[:, columns])
+    bounds = _bounds(template, columns)
+    nothing, blank, none = np.zeros(0), np.zeros((0, 0)), np.zeros(0, dtype=np.int64)
+    data = KernelData(
+        is_quadratic=is_quadratic,
+        plain=True,
+        F_diagonal=nothing,
+        center=nothing,
+        F=blank,
+        targets=none,
+        rivals=none,
+        TA=blank,
+        RA=blank,
+        TN=blank,
+        RN=blank,
+        RNT=blank,
+        scale=blank,
+        gains=blank,
         columns=columns.astype(np.int64),
         prices=np.ones(columns.size) if is_quadratic else template.w[columns],
         slopes=np.ones((2, columns.size))
@@ -114,8 +140,8 @@ def family_of(
         else np.ascontiguousarray(template.both_ways[:, columns] / template.w[columns]),
         B=units.matrix,
         B_lengths=units.lengths,
-        least=prototypes.min(axis=0),
-        most=prototypes.max(axis=0),
+        least=nothing,
+        most=nothing,
         C=np.ascontiguousarray(C),
         lengths=np.maximum(np.sqrt(np.einsum("ij,ij->i", C, C)), np.finfo(float).tiny),
         equality=equality,
@@ -128,6 +154,7 @@ def family_of(
         bound_value=bounds.value,
         bound_fixes=bounds.fixes,
     )
+    return data, units
 
 
 class _Units(NamedTuple):

@@ -123,14 +123,7 @@ def _stated(
     anchor_errors: Floats,
 ) -> ProofData:
     d = template.w.size
-    L = template.proof_factor
-    at, feature = template.cost_entries
-    diagonal = diagonal_of(L, template.cost_entries)
-    reach = reach_of(L) if diagonal is None else _reach_along(diagonal, L.shape[0])
-    A, R, v, equality = _stacked(template, "inequalities", "equalities")
-    bA, bR, bv, b_equality = _stacked(template, "bounds", "fixed")
-    column = np.abs(bA).argmax(axis=1) if bA.shape[0] else np.zeros(0)
-    return ProofData(
+    return template.derived(_without_model)._replace(
         is_plain=is_plain,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(center, order="C"),
@@ -139,6 +132,28 @@ def _stated(
         column_lengths=np.array(lengths, order="C"),
         anchors=np.array(anchors, order="C"),
         anchor_errors=np.array(anchor_errors, order="C"),
+    )
+
+
+def _without_model(template: ProgramTemplate) -> ProofData:
+    """Gather what cost and constraints say, whatever the model."""
+    d = template.w.size
+    L = template.proof_factor
+    at, feature = template.cost_entries
+    diagonal = diagonal_of(L, template.cost_entries)
+    reach = reach_of(L) if diagonal is None else _reach_along(diagonal, L.shape[0])
+    A, R, v, equality = _stacked(template, "inequalities", "equalities")
+    bA, bR, bv, b_equality = _stacked(template, "bounds", "fixed")
+    column = np.abs(bA).argmax(axis=1) if bA.shape[0] else np.zeros(0)
+    nothing = np.zeros(0)
+    return ProofData(
+        is_plain=True,
+        center=nothing,
+        F_diagonal=nothing,
+        F=np.zeros((0, 0)),
+        column_lengths=nothing,
+        anchors=np.zeros((0, 0)),
+        anchor_errors=nothing,
         w=np.array(template.w, order="C"),
         ways=np.array(template.both_ways, order="C"),
         least_ways=np.array(template.limiting_ways, order="C"),

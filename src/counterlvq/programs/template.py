@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import final
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from counterlvq.programs.program import Program
 
 __all__ = ["ProgramTemplate", "Stated"]
 
+Value = TypeVar("Value")
 Stated = LinearConditions | QuadraticCondition | Conditional | LeastChange | ValueRule
 
 # How far a search looks, as a multiple of what data and constraints suggest, where neither they nor
@@ -46,6 +47,7 @@ class ProgramTemplate:
     ways: Floats | None = None  # (2, d) prices up and down, where they are not w both ways
     # (2, d) what a unit makes the whole cost at the least, where conditions say more than w
     least_ways: Floats | None = None
+    _derived: dict[Callable[..., Any], Any] = field(init=False, default_factory=dict, repr=False)
 
     @classmethod
     def of(
@@ -81,6 +83,13 @@ class ProgramTemplate:
             ways,
             least_ways,
         )
+
+    def derived(self, make: Callable[[ProgramTemplate], Value]) -> Value:
+        """Return what `make` makes of this template, made once: models may share a template."""
+        if make not in self._derived:
+            self._derived[make] = make(self)
+        found: Value = self._derived[make]
+        return found
 
     @property
     def both_ways(self) -> Floats:
@@ -132,7 +141,7 @@ class ProgramTemplate:
         """Whether a lattice is all that is asked beyond linear and quadratic conditions."""
         return not (self.conditionals or self.grid.least or self.grid.rules)
 
-    @property
+    @cached_property
     def unconditional(self) -> ProgramTemplate:
         """Conditional rows among the inequalities, as if they held everywhere."""
         if not self.conditionals:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.certificates.packed_boxes import FlatGrounds
+from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP
-from counterlvq.programs.box_trees import PackedTrees
+from counterlvq.programs.box_trees import PackedTrees, Pieces
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.nonconvex import LiftedMultipliers
 from counterlvq.programs.program import Multipliers
@@ -36,6 +37,17 @@ class CompiledBoxes(NamedTuple):
         """Bytes that are kept."""
         return sum(np.asarray(part).nbytes for part in self.family)
 
+    def room(self, rows: int, spare: branching.Room | None = None) -> branching.Room:
+        """Set memory aside for so many rows at a time, or use some that is spare."""
+        pieces = self.flat.pieces
+        columns = None if pieces is None else pieces.columns
+        return branching.room_for(self.family, self.flat.lattice, rows, spare, columns)
+
+    def pieces_at(self, X: Floats, room: branching.Room, first: int = 0) -> Pieces | None:
+        """State where values of rows lie in pieces; None where a lattice says it all."""
+        pieces = self.flat.pieces
+        return None if pieces is None else pieces.at(X, room.branched, first)
+
 
 def takes_strictly(flat: FlatGrounds) -> bool:
     """Whether conditions have to hold to the last digit: some column can give way."""
@@ -46,10 +58,11 @@ def compiled_boxes_find(
     question: BoxQuestion, kernel: CompiledBoxes, context: SearchContext
 ) -> SearchResult | None:
     """Ask the compiled branch and bound; None where its answer or its proof does not stand up."""
-    room = branching.room_for(kernel.family, kernel.flat.lattice, 1)
+    room = kernel.room(1)
     x, least = question.x[None, :], np.array([context.least])
+    pieces = kernel.pieces_at(x, room)
     with stopping(room.scratch, KERNEL_SHARE * context.seconds_left()):
-        (found,) = branching.branched(room, kernel.flat.stated, x, context.margin, least)
+        (found,) = branching.branched(room, kernel.flat.stated, x, context.margin, least, pieces)
     margin, trees = context.margin or 0.0, found.trees
     if found.code[0] == Code.INFEASIBLE:
         if question.packed_bound(trees, np.inf, margin) < np.inf:

@@ -318,7 +318,7 @@ class BranchAndBound:
         """Prepare the compiled branch and bound; None where it cannot take the question."""
         if self.flat is None or not cells.targets.size:
             return None
-        template = with_squared_prices(self.rules.template.unconditional)
+        template = self.rules.template.unconditional.derived(with_squared_prices)
         family = family_of(template, cells, self.flat.stated, with_gains=False)
         return None if family is None else CompiledBoxes(family, self.flat)
 

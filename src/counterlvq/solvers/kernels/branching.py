@@ -18,6 +18,13 @@ from counterlvq.programs.lattice_kernel import own_ticks, tick_below, tick_value
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import FAILED, INF, INFEASIBLE, SOLVED
 from counterlvq.solvers.kernels.level_tests import apply_tests, broken_test
+from counterlvq.solvers.kernels.piece_columns import (
+    apply_all_tests,
+    broken_of_all_tests,
+    hold_pieces,
+    nearest_piece,
+    piece_ends,
+)
 from counterlvq.solvers.kernels.row_setup import (
     default_margin,
     delta_of,
@@ -28,7 +35,12 @@ from counterlvq.solvers.kernels.row_setup import (
     scores_of,
 )
 
-__all__ = ["branch_absolute", "branch_quadratic"]
+__all__ = [
+    "branch_absolute",
+    "branch_absolute_in_pieces",
+    "branch_quadratic",
+    "branch_quadratic_in_pieces",
+]
 
 
 @jit
@@ -100,15 +112,20 @@ def _keep(node, unit, rows, prices, signs, count, is_quadratic, m, c, rivals, us
     return True
 
 
-def _kernel(is_quadratic: bool) -> Callable[..., int]:
-    """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
+def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
+    """Make the kernel for one kind of cost; the code of the other kind is left out of it.
+
+    Values that lie in pieces, and conditions on numbers, have kernels of their own: whoever has
+    neither does not wait for them.
+    """
 
     @jit
-    def branch_rows(family, stated, lattice, X, first, margin, least, most_nodes, scratch, room,
-                    trees, Y, codes):  # fmt: skip
+    def branch_rows(family, stated, lattice, pieces, X, first, margin, least, most_nodes, scratch,
+                    room, trees, Y, codes):  # fmt: skip
         """Answer the rows of X from `first` on, as far as the trees have room; returns how far.
 
-        `margin` is NaN for the default one, which is at least `least`, (n,).
+        `margin` is NaN for the default one, which is at least `least`, (n,). `pieces` are those of
+        the rows, counted from `pieces.first`, and otherwise unused.
         """
         X, Y, codes, least = borrowed(X), borrowed(Y), borrowed(codes), borrowed(least)
         stop, used = borrowed(scratch.stop), borrowed(trees.used)
@@ -249,9 +266,19 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                 x, stated.center, stated.F_diagonal, stated.F, stated.column_lengths,
                 stated.is_plain, z,
             )  # fmt: skip
+            row_at = 0
+            if in_pieces:
+                row_at = n - pieces.first[0]
             for q in range(at.size):
                 j = at[q]
                 here = x[columns[j]]
+                if in_pieces and pieces.is_piece[q]:
+                    down[q], up[q] = 0.0, 0.0
+                    root_low[q], root_high[q] = piece_ends(
+                        pieces.low[row_at, q], pieces.high[row_at, q], pieces.counts[row_at, q],
+                        lower[j], upper[j], pieces.size[row_at, q],
+                    )  # fmt: skip
+                    continue
                 down[q], up[q] = own_ticks(
                     here, step[q], parts[q], is_from_input[q], lattice.least[q]
                 )
@@ -291,12 +318,29 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                         for q in range(at.size):
                             low_now[q], high_now[q] = stack_low[depth, q], stack_high[depth, q]
                             is_empty = is_empty or low_now[q] > high_now[q]
+                            if in_pieces and pieces.is_piece[q]:
+                                j = at[q]
+                                if low_now[q] <= high_now[q]:
+                                    lo[j], hi[j] = hold_pieces(
+                                        pieces.low[row_at, q], pieces.high[row_at, q],
+                                        low_now[q], high_now[q], x[columns[j]], lower[j],
+                                        upper[j], unit_of[j],
+                                    )  # fmt: skip
+                                    is_empty = is_empty or lo[j] > hi[j]
+                                continue
                             _hold(q, low_now[q], high_now[q], x, at, columns, step, parts,
                                   is_from_input, down, up, unit_of, lo, hi)  # fmt: skip
-                        apply_tests(
-                            low_now, high_now, row_test, place, present_start, present, has_absent,
-                            absent_start, absent, right, h,
-                        )  # fmt: skip
+                        if in_pieces:
+                            if not is_empty:
+                                apply_all_tests(
+                                    row_at, x, low_now, high_now, pieces, lattice, step, parts,
+                                    is_from_input, down, up, right, h,
+                                )  # fmt: skip
+                        else:
+                            apply_tests(
+                                low_now, high_now, row_test, place, present_start, present,
+                                has_absent, absent_start, absent, right, h,
+                            )  # fmt: skip
                         if is_quadratic:
                             point[node] = 0.0
                         if is_empty:
@@ -365,6 +409,23 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             j = at[q]
                             here, there = x[columns[j]], delta[columns[j]]
                             size = step[q] / parts[q]
+                            if in_pieces and pieces.is_piece[q]:
+                                size = pieces.size[row_at, q]
+                                lower_piece, spot_piece, off = nearest_piece(
+                                    pieces.low[row_at, q], pieces.high[row_at, q], low_now[q],
+                                    high_now[q], here + there,
+                                )  # fmt: skip
+                                spot[q] = spot_piece
+                                room.below[q] = min(1.0 * lower_piece, high_now[q] - 1.0)
+                                miss = off / size
+                                room.miss[q] = miss
+                                most = max(most, miss)
+                                worth = off * unit_of[j] * (off if is_quadratic else 1.0)
+                                if is_quadratic:
+                                    worth /= B_lengths[j] * B_lengths[j]
+                                if low_now[q] < high_now[q] and miss > ON_GRID and worth > worst:
+                                    worst, cut = worth, q
+                                continue
                             below = tick_below(
                                 here, there, step[q], parts[q], is_from_input[q], down[q], up[q]
                             )
@@ -387,10 +448,16 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                             if low_now[q] < high_now[q] and miss > ON_GRID and worth > worst:
                                 worst, cut = worth, q
                         if cut < 0:
-                            cut = broken_test(
-                                u, spot, low_now, high_now, row_test, place, present_start, present,
-                                has_absent, absent_start, absent, C, right, tight, h,
-                            )  # fmt: skip
+                            if in_pieces:
+                                cut = broken_of_all_tests(
+                                    row_at, x, u, spot, low_now, high_now, pieces, lattice, step,
+                                    parts, is_from_input, down, up, room.below, C, right, tight, h,
+                                )  # fmt: skip
+                            else:
+                                cut = broken_test(
+                                    u, spot, low_now, high_now, row_test, place, present_start,
+                                    present, has_absent, absent_start, absent, C, right, tight, h,
+                                )  # fmt: skip
                             if cut == -2:
                                 failed = True
                                 break
@@ -404,12 +471,25 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                         if cut < 0:
                             fixing = True
                             for q in range(at.size):
+                                if in_pieces and pieces.is_piece[q]:
+                                    j = at[q]
+                                    lo[j], hi[j] = hold_pieces(
+                                        pieces.low[row_at, q], pieces.high[row_at, q], spot[q],
+                                        spot[q], x[columns[j]], lower[j], upper[j], unit_of[j],
+                                    )  # fmt: skip
+                                    continue
                                 _hold(q, spot[q], spot[q], x, at, columns, step, parts,
                                       is_from_input, down, up, unit_of, lo, hi)  # fmt: skip
-                            apply_tests(
-                                spot, spot, row_test, place, present_start, present, has_absent,
-                                absent_start, absent, right, h,
-                            )  # fmt: skip
+                            if in_pieces:
+                                apply_all_tests(
+                                    row_at, x, spot, spot, pieces, lattice, step, parts,
+                                    is_from_input, down, up, right, h,
+                                )  # fmt: skip
+                            else:
+                                apply_tests(
+                                    spot, spot, row_test, place, present_start, present,
+                                    has_absent, absent_start, absent, right, h,
+                                )  # fmt: skip
                             continue
                     # Cut between two values, and go on with the nearer part.
                     if used[0] + 2 > nodes_before + most_nodes or depth + 2 > stack_node.size:
@@ -426,6 +506,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                     )  # fmt: skip
                     feature[node] = columns[j]
                     cut_at[node] = 0.5 * ((edge_low - here) + (edge_high - here))
+                    if in_pieces and pieces.is_piece[cut]:
+                        cut_at[node] = pieces.between[row_at, cut, int(below)]
                     low_node[node], high_node[node] = used[0] - root, used[0] + 1 - root
                     near_low = delta[columns[j]] <= cut_at[node]
                     for side in range(2):
@@ -454,6 +536,12 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
                 place_point(best_delta, x, columns, lower, upper, Y[n], change)
                 for q in range(at.size):
                     here = columns[at[q]]
+                    if in_pieces and pieces.is_piece[q]:
+                        p = int(best_spot[q])
+                        Y[n, here] = min(
+                            max(Y[n, here], pieces.low[row_at, q, p]), pieces.high[row_at, q, p]
+                        )
+                        continue
                     Y[n, here] = tick_value(
                         x[here], best_spot[q], step[q], parts[q], is_from_input[q], down[q], up[q]
                     )
@@ -462,5 +550,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., int]:
     return branch_rows
 
 
-branch_absolute = _kernel(False)
-branch_quadratic = _kernel(True)
+branch_absolute = _kernel(is_quadratic=False, in_pieces=False)
+branch_quadratic = _kernel(is_quadratic=True, in_pieces=False)
+branch_absolute_in_pieces = _kernel(is_quadratic=False, in_pieces=True)
+branch_quadratic_in_pieces = _kernel(is_quadratic=True, in_pieces=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from counterlvq.numeric.jit import jit
 from counterlvq.solvers.kernels.conditions import INF
 
-__all__ = ["apply_tests", "broken_test"]
+__all__ = ["apply_tests", "broken_test", "level_applies", "undecided_level"]
 
 
 @jit
-def _applies(test, low, high, place, present_start, present, has_absent, absent_start, absent):
+def level_applies(test, low, high, place, present_start, present, has_absent, absent_start, absent):
     """Whether a level is there at all positions between two corners."""
     for a in range(present_start[test], present_start[test + 1]):
         q = place[present[a]]
@@ -31,7 +31,7 @@ def apply_tests(
     """Let conditions hold that apply throughout a box, and the others say nothing."""
     for c in range(row_test.size):
         if row_test[c] >= 0:
-            applies = _applies(
+            applies = level_applies(
                 row_test[c], low, high, place, present_start, present, has_absent, absent_start,
                 absent,
             )  # fmt: skip
@@ -39,7 +39,7 @@ def apply_tests(
 
 
 @jit
-def _undecided(test, low, high, place, present_start, present, absent_start, absent):
+def undecided_level(test, low, high, place, present_start, present, absent_start, absent):
     """Find a level that a box leaves open and a test asks about, or -1."""
     for a in range(present_start[test], present_start[test + 1]):
         q = place[present[a]]
@@ -62,7 +62,7 @@ def broken_test(u, spot, low, high, row_test, place, present_start, present, has
     for c in range(row_test.size):
         if row_test[c] < 0 or h[c] < INF:
             continue
-        if not _applies(
+        if not level_applies(
             row_test[c], spot, spot, place, present_start, present, has_absent, absent_start,
             absent,
         ):  # fmt: skip
@@ -71,7 +71,7 @@ def broken_test(u, spot, low, high, row_test, place, present_start, present, has
         for j in range(u.size):
             over += C[c, j] * u[j]
         if over > 0.5 * tight[c]:
-            q = _undecided(
+            q = undecided_level(
                 row_test[c], low, high, place, present_start, present, absent_start, absent
             )
             return q if q >= 0 else -2

@@ -1,0 +1,90 @@
+"""What rows with different levels share in a batch: models, templates, judgements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import counterlvq as clvq
+from counterlvq.row_models import RowModels
+from tests.search.test_compiled_boxes import shop
+
+SHARED = ["age >= original(age)"]
+RULES: list[Any] = [
+    *SHARED, "if job == 'nurse' then income >= 2", clvq.OneOf("job", ["nurse", "smith"]),
+]  # fmt: skip
+
+
+def explainer(rules: list[Any], **more: Any) -> clvq.Explainer:
+    model, table = shop()
+    price = clvq.Manhattan(clvq.mad_weights(table), **more)
+    return clvq.Explainer(model, price, rules, features=table)
+
+
+def each_level(table: pd.DataFrame) -> pd.DataFrame:
+    """One row of each combination of levels, within all ranges."""
+    return table.groupby(["job", "home"]).head(1).assign(age=40, income=2.5)
+
+
+def test_models_of_rows_are_the_models() -> None:
+    asked, rows = explainer(SHARED), each_level(shop()[1])
+    X = asked._source.read(asked._source.seen(rows)).values
+    views = [asked.prepared_for(row) for row in X]
+    x = np.array([view.inner(row) for view, row in zip(views, X, strict=True)])
+    stacked = RowModels.of([view.model for view in views], np.arange(len(X)))
+    assert stacked.blur is not None
+    reach = np.full(x.shape, 0.5)
+    for i, view in enumerate(views):
+        one, own = x[i : i + 1], view.model.blur
+        assert own is not None
+        assert stacked.distances(x)[i] == pytest.approx(view.model.distances(one)[0], rel=1e-13)
+        assert stacked.blur.of_scores(x)[i].tolist() == own.of_scores(one)[0].tolist()
+        wide = stacked.blur.over_boxes(x - reach, x + reach)[i]
+        assert wide.tolist() == own.over_box(x[i] - reach[i], x[i] + reach[i]).tolist()
+
+
+def test_prototypes_are_carried_over_from_one_level_to_another() -> None:
+    """Distances are those of the user's own pipeline, within the blur that is claimed."""
+    asked, (model, table) = explainer(SHARED), shop()
+    rows = each_level(table)
+    X = asked._source.read(asked._source.seen(rows)).values
+    last = model[-1]
+    images = np.asarray(model[:-1].transform(rows)) @ last.omegas_.T
+    meant = ((images[:, None, :] - last.prototypes_ @ last.omegas_.T) ** 2).sum(axis=-1)
+    for row, scores in zip(X, meant, strict=True):
+        view = asked.prepared_for(row)
+        there = view.inner(row)[None]
+        blur = view.model.blur
+        assert blur is not None
+        assert (blur.of_scores(there) < 1e-11).all()
+        assert view.model.distances(there)[0] == pytest.approx(scores, rel=1e-10)
+
+
+def test_templates_are_shared_where_they_say_the_same() -> None:
+    rows = each_level(shop()[1])
+
+    def templates(asked: clvq.Explainer) -> int:
+        X = asked._source.read(asked._source.seen(rows)).values
+        return len({id(asked.prepared_for(row).template) for row in X})
+
+    assert templates(explainer(SHARED)) == 1
+    assert templates(explainer(RULES)) == len(rows)
+    pairs = {"job": {("clerk", "nurse"): 3.0}}
+    assert 1 < templates(explainer(SHARED, switches=pairs, default=1.0)) < len(rows)
+
+
+@pytest.mark.parametrize("rules", [SHARED, RULES], ids=["shared", "about levels"])
+def test_rows_of_many_levels_are_answered_as_if_alone(rules: list[Any]) -> None:
+    """With prices of pairs and rules about levels, by an explainer that knows no other row."""
+    rows = each_level(shop()[1])
+    switches = {"job": {("clerk", "nurse"): 0.5, ("smith", "clerk"): 2.0}}
+    batch = explainer(rules, switches=switches, default=1.0).explain_batch(rows)
+    for i in range(len(rows)):
+        cf = explainer(rules, switches=switches, default=1.0).explain(rows.iloc[i])
+        assert (cf.cost, cf.lower_bound, str(cf.status)) == (
+            batch.cost[i], batch.lower_bound[i], batch.status[i],
+        )  # fmt: skip
+        assert cf.values.tolist() == batch.values[i].tolist()
