@@ -91,6 +91,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.datasets
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.mixed_batches
+	$(BIN)/python -m benchmarks.single
 
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"
