@@ -11,7 +11,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.markup.columns import features_card
@@ -25,6 +24,7 @@ from counterlvq.numeric.arrays import (
     told,
 )
 from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.distances import squared_distances
 from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
@@ -540,12 +540,12 @@ class PrototypeModel:
             yield rows[start : start + size]
 
     def _distances(self, rows: Floats) -> Floats:
-        # cdist sums squared differences one pair at a time: no (n, p, d) array, and none of the
+        # Squared differences are summed one pair at a time: no (n, p, d) array, and none of the
         # cancellation of |x|^2 - 2 x'w + |w|^2.
         if self.omegas is None:
-            return cdist(rows, self.prototypes, "sqeuclidean")
+            return squared_distances(rows, self.prototypes)
         if not isinstance(self.omegas, tuple):
-            return cdist(self.project(rows), self.anchors, "sqeuclidean")
+            return squared_distances(self.project(rows), self.anchors)
         if rows.shape[0] <= _FEW_ROWS:
             return self._distances_of_few(rows)
         out = np.empty((rows.shape[0], self.n_prototypes))

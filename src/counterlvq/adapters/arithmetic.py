@@ -36,10 +36,10 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.distances import distances
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
 from counterlvq.vicinity import competing, lengths_within
@@ -244,7 +244,7 @@ class Arithmetic:
         square_slip = np.einsum("ij,ij->i", slip, slip)[:, None]
         if not self.by_products:
             away = np.sqrt(np.einsum("ij,ij->i", reach, reach))[:, None]
-            squares = (cdist(rows, self.model.prototypes) + away) ** 2
+            squares = (distances(rows, self.model.prototypes) + away) ** 2
             return squares, 2.0 * np.sqrt(squares * square_slip) + square_slip
         x, w = np.abs(rows) + reach, self._sizes_of_prototypes
         squares = 2.0 * _times(x, w)

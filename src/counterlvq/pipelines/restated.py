@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import EPSILON, RANK_TOLERANCE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.rounding import (
@@ -23,6 +23,8 @@ from counterlvq.pipelines.rounding import (
     summed,
     summed_along,
 )
+
+linalg = imported_later("scipy.linalg")
 
 __all__ = ["Affine", "restated"]
 
@@ -332,9 +334,9 @@ class _Solver(NamedTuple):
             weighted = self.sizes[:, None] * self.U
             _refuse_beyond_floats(weighted, f)
             order = np.argsort(-np.abs(weighted).max(axis=1))
-            Q, R, columns = qr(weighted[order], mode="economic", pivoting=True)
+            Q, R, columns = linalg.qr(weighted[order], mode="economic", pivoting=True)
             found = np.empty((self.rank, f.shape[1]))
             right = Q.T @ f[order]
             _refuse_beyond_floats(R, right, 1.0 / R.diagonal())
-            found[columns] = solve_triangular(R, right)
+            found[columns] = linalg.solve_triangular(R, right)
         return np.asarray(self.units[:, None] * (self.V.T @ (found / self.spread[:, None])))
