@@ -92,6 +92,9 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.workers
 	$(BIN)/python -m benchmarks.mixed_batches
 	$(BIN)/python -m benchmarks.service
+	$(BIN)/python -m benchmarks.single
+	$(BIN)/python -m benchmarks.first_answer
+	$(BIN)/python -m benchmarks.images
 
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"

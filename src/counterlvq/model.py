@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -10,7 +11,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.spatial.distance import cdist
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.markup.columns import features_card
@@ -24,6 +24,7 @@ from counterlvq.numeric.arrays import (
     told,
 )
 from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.distances import squared_distances
 from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
@@ -261,7 +262,10 @@ class PrototypeModel:
         >>> PrototypeModel([[0.0], [3.0]], [0, 1], omegas=[[2.0]]).distances([[1.0]])
         array([[ 4., 16.]])
         """
-        rows = plain_rows("X", X, self.features)
+        return self.distances_of_checked(plain_rows("X", X, self.features))
+
+    def distances_of_checked(self, rows: Floats) -> Floats:
+        """As `distances`, for rows that are known to be finite and of the right width."""
         with np.errstate(over="ignore", invalid="ignore"):  # then a distance is infinite, or NaN
             return self._distances(rows)
 
@@ -368,11 +372,43 @@ class PrototypeModel:
             if close.any():
                 nearest[close] = self._referee(rows[close])
             return nearest
+        if rows.shape[0] <= _FEW_ROWS and self._are_clear(rows, scores):
+            return nearest
         size = max(1, _CHECKED_ENTRIES // self.n_prototypes)
         for start in range(0, rows.shape[0], size):
             part = slice(start, start + size)
             self._decide_close_calls(rows[part], scores[part], nearest[part])
         return nearest
+
+    def _are_clear(self, rows: Floats, scores: Floats) -> bool:
+        """Whether no rounding could have decided any of a few rows.
+
+        A quick look at the two nearest prototypes, with the largest of all errors. With an error e
+        before squaring, ``s - 2 sqrt(s) e - e^2`` grows with s from ``sqrt(s) = e`` on: whatever is
+        farther away than the second is clear if that is.
+        """
+        if self.is_local or scores.shape[1] < 2:
+            return False
+        d, r, most = self.n_features, 0, [0.0] * rows.shape[0]
+        if self.omegas is not None:
+            r = self.anchors.shape[1]
+            most = (self.projection_errors(rows) + self._largest_anchor_error).tolist()
+        share = (max(d, r) + 8) * UNIT
+        for (first, second), e in zip(
+            np.partition(scores, 1, axis=1)[:, :2].tolist(), most, strict=True
+        ):
+            if not second < np.inf:
+                return False
+            root = math.sqrt(second)
+            error = 2.0 * root * e + e * e + share * second + TINY_SQUARE
+            # Twice that: once for the nearest, whose own error is less, and once for the second.
+            if not (root > 2.0 * e and second - first > 2.0 * error):
+                return False
+        return True
+
+    @cached_property
+    def _largest_anchor_error(self) -> float:
+        return float(self.anchor_errors.max())
 
     def about_as_near(
         self, rows: Floats, scores: Floats, nearest: NDArray[np.intp]
@@ -504,12 +540,12 @@ class PrototypeModel:
             yield rows[start : start + size]
 
     def _distances(self, rows: Floats) -> Floats:
-        # cdist sums squared differences one pair at a time: no (n, p, d) array, and none of the
+        # Squared differences are summed one pair at a time: no (n, p, d) array, and none of the
         # cancellation of |x|^2 - 2 x'w + |w|^2.
         if self.omegas is None:
-            return cdist(rows, self.prototypes, "sqeuclidean")
+            return squared_distances(rows, self.prototypes)
         if not isinstance(self.omegas, tuple):
-            return cdist(self.project(rows), self.anchors, "sqeuclidean")
+            return squared_distances(self.project(rows), self.anchors)
         if rows.shape[0] <= _FEW_ROWS:
             return self._distances_of_few(rows)
         out = np.empty((rows.shape[0], self.n_prototypes))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,7 +44,7 @@ from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status
 from counterlvq.visible import shown_repr, shown_text, visible
 
-__all__ = ["Counterfactual", "RowCheck"]
+__all__ = ["Counterfactual", "RowCheck", "later"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
@@ -56,6 +56,17 @@ _SHOWN_LETTERS = 1000
 _SHOWN_SCALES = 3
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
+
+
+class _Later(NamedTuple):
+    """What makes a certificate, in its place."""
+
+    make: Callable[[], Certificate]
+
+
+def later(make: Callable[[], Certificate]) -> Certificate:
+    """Stand in for a certificate that is made when it is first asked for."""
+    return cast("Certificate", _Later(make))
 
 
 @final
@@ -161,12 +172,28 @@ class Counterfactual:
     labels: tuple[Any, ...] = ()  # all that the model may say
     find_row: Callable[[], Any] | None = None  # what `row` returns, made when it is asked for
 
+    def __post_init__(self) -> None:
+        given: Any = self.certificate
+        if type(given) is _Later:
+            self.__dict__["_later"] = self.__dict__.pop("certificate")
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            # Python comes here only for what an instance lacks.
+            if name != "certificate" or "_later" not in self.__dict__:
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            # Threads that ask at the same time may both make it; all of them get the same object.
+            return self.__dict__.setdefault("certificate", self.__dict__["_later"].make())
+
     def __getstate__(self) -> dict[str, Any]:
         """Leave the model behind: what is shown was checked by it and stays as it is."""
-        names = ("shown", "reply", "disagreement", "savings")
+        names = ("shown", "reply", "disagreement", "savings", "certificate")
         kept = {name: getattr(self, name) for name in names}
         row = {} if self.find_row is None else {"as_given": self.row, "find_row": None}
-        return {**self.__dict__, **kept, **row, "check": None, "respond": None}
+        state = {**self.__dict__, **kept, **row, "check": None, "respond": None}
+        state.pop("_later", None)
+        return state
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -40,7 +40,7 @@ def score_limits(
     ([[0.25, 2.25]], [[2.25, 6.25]])
     """
     constant = 0.0 if model.offsets is None else model.offsets
-    away = np.sqrt(np.maximum(model.distances(rows) - constant, 0.0))
+    away = np.sqrt(np.maximum(model.distances_of_checked(rows) - constant, 0.0))
     moved = lengths_within(model, reach)
     least = np.maximum(away / SAFE - moved, 0.0) ** 2
     return least + constant, SAFE * (away + moved) ** 2 + constant

@@ -22,11 +22,12 @@ from scipy.optimize import linprog
 import counterlvq as clvq
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.acceptance import Acceptance
+from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.programs.kernel_data import KernelData, family_of
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.search.exact import _certificate as certificate_of
+from counterlvq.search import exact
 from counterlvq.solvers import Outcome, compiled, conic, highs
 from counterlvq.solvers.compiled import Code, Priced
 from tests.support import catalogue, draws, oracles
@@ -37,6 +38,14 @@ from tests.support.oracles import Interval, Row
 RELATIVE = 1e-6
 
 # --- the kernel's side --------------------------------------------------------------------------
+
+
+def certificate_of(
+    question: Question, family: KernelData, scratch: compiled.Scratch
+) -> CellCertificate:
+    """State what the kernel has left behind as a certificate."""
+    inequalities = question.template.inequalities.v.size
+    return exact.certificate_of(compiled.trace_of(scratch), family, inequalities)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +78,7 @@ class Verdict:
 
     @cached_property
     def cells(self) -> list[Priced]:
-        return list(compiled.priced_cells(self.family, self.scratch))
+        return list(compiled.priced_cells(self.family, compiled.trace_of(self.scratch)))
 
     @cached_property
     def cost(self) -> float:

@@ -36,10 +36,10 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.distances import distances
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
 from counterlvq.vicinity import competing, lengths_within
@@ -122,7 +122,7 @@ class Arithmetic:
 
     def scores(self, rows: Floats) -> Floats:
         """Scores of each row up to what they share, (n, p), with a rounding within `errors`."""
-        return self.model.distances(rows)
+        return self.model.distances_of_checked(rows)
 
     def errors(
         self, rows: Floats, slip: Floats | float = 0.0, reach: Floats | None = None
@@ -145,7 +145,8 @@ class Arithmetic:
             # A group is left out by its distance less its radius. The distance of a row to
             # the centre is at most that to any prototype in it plus the radius; both are off
             # by gamma_N of themselves.
-            away = np.sqrt(self.model.distances(rows)) + lengths_within(self.model, farther)
+            scores = self.model.distances_of_checked(rows)
+            away = np.sqrt(scores) + lengths_within(self.model, farther)
             miss = self.condition * self._gamma * (away + 2.0 * self.radii)
             out += (2.0 * away + miss) * miss
         return np.asarray(np.where(self._overflows(squares), np.inf, out))
@@ -243,7 +244,7 @@ class Arithmetic:
         square_slip = np.einsum("ij,ij->i", slip, slip)[:, None]
         if not self.by_products:
             away = np.sqrt(np.einsum("ij,ij->i", reach, reach))[:, None]
-            squares = (cdist(rows, self.model.prototypes) + away) ** 2
+            squares = (distances(rows, self.model.prototypes) + away) ** 2
             return squares, 2.0 * np.sqrt(squares * square_slip) + square_slip
         x, w = np.abs(rows) + reach, self._sizes_of_prototypes
         squares = 2.0 * _times(x, w)

@@ -13,15 +13,17 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma
 
 from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.attributes import feature_names, fitted_array, fitted_attribute
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.tolerances import EPSILON
 from counterlvq.types import Meaning, Response, Scores
+
+special = imported_later("scipy.special")
 
 __all__ = [
     "KINDS",
@@ -212,18 +214,22 @@ def _expected_weights(fitted: Any, width: int) -> tuple[Floats, Floats]:
     count = len(fitted_array(fitted, "means_"))
     # One number where all components share a covariance.
     freedom = np.broadcast_to(fitted_array(fitted, "degrees_of_freedom_"), (count,))
-    spread = digamma(0.5 * (freedom - np.arange(width)[:, None]))
+    spread = special.digamma(0.5 * (freedom - np.arange(width)[:, None]))
     terms = [-width * np.log(freedom), spread.sum(axis=0), -width / fitted.mean_precision_]
     shares = fitted_attribute(fitted, "weight_concentration_")
     if fitted.weight_concentration_prior_type == "dirichlet_process":
         a, b = (np.asarray(part, dtype=np.float64) for part in shares)
-        left = np.cumsum(digamma(b) - digamma(a + b))[:-1]
-        weights = digamma(a) - digamma(a + b) + np.concatenate([[0.0], left])
-        size = np.abs(digamma(a)) + np.abs(digamma(b)).sum() + np.abs(digamma(a + b)).sum()
+        left = np.cumsum(special.digamma(b) - special.digamma(a + b))[:-1]
+        weights = special.digamma(a) - special.digamma(a + b) + np.concatenate([[0.0], left])
+        size = (
+            np.abs(special.digamma(a))
+            + np.abs(special.digamma(b)).sum()
+            + np.abs(special.digamma(a + b)).sum()
+        )
     else:
         given = np.asarray(shares, dtype=np.float64)
-        weights = digamma(given) - digamma(given.sum())
-        size = np.abs(digamma(given)) + abs(float(digamma(given.sum())))
+        weights = special.digamma(given) - special.digamma(given.sum())
+        size = np.abs(special.digamma(given)) + abs(float(special.digamma(given.sum())))
     sizes = size + np.abs(terms).sum(axis=0) + np.abs(spread).sum(axis=0)
     return np.asarray(weights + 0.5 * sum(terms)), np.asarray(sizes)
 

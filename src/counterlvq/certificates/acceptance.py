@@ -232,7 +232,7 @@ class Acceptance:
         """Which rows have a wished-for label, by the margin unless they are unchanged, (n,)."""
         won = target_mask[nearest]
         if self.margin and won.any():
-            scores = self.model.distances(Y)
+            scores = self.model.distances_of_checked(Y)
             rival = scores[:, ~target_mask].min(axis=1, initial=np.inf)
             own = scores[:, target_mask].min(axis=1)
             slack = MARGIN_ROUNDING * (own + self.margin)
@@ -248,7 +248,7 @@ class Acceptance:
         """
         if not len(rows):
             return np.zeros(0, dtype=np.intp)
-        scores = self.model.distances(rows)
+        scores = self.model.distances_of_checked(rows)
         nearest: NDArray[np.intp] = np.where(target_mask, scores, np.inf).argmin(axis=1)
         if target_mask.sum() == 1:
             return nearest
@@ -285,7 +285,7 @@ class Acceptance:
             steady[i] = all((self.says(crowd) == alone).all() for crowd in crowds)
         for i in np.flatnonzero(told != self.model.labels[nearest]):
             same = np.flatnonzero(self.model.labels == told[i])
-            scores = self.model.distances(rows[i : i + 1])[0, same]
+            scores = self.model.distances_of_checked(rows[i : i + 1])[0, same]
             nearest[i] = same[scores.argmin()] if same.size else nearest[i]
             steady[i] &= same.size > 0
         return Verdict(nearest, assured, steady)
@@ -307,11 +307,15 @@ class Acceptance:
         return prototype if target_mask[prototype] and told.steady[0] else None
 
     def is_assured(
-        self, rows: Floats, target_mask: NDArray[np.bool_] | None = None
+        self,
+        rows: Floats,
+        target_mask: NDArray[np.bool_] | None = None,
+        certain: Floats | None = None,
     ) -> NDArray[np.bool_]:
         """Whether rounding in the user's own `predict` cannot decide the label of rows, (n,).
 
         Or, if `target_mask` is given, whether it cannot decide that the label is a wished-for one.
+        `certain` is what `certain_leads` says of the rows, where it is known.
         """
         doubt = self.doubt
         if doubt is None:
@@ -319,20 +323,27 @@ class Acceptance:
         leads = (
             doubt.leads_of_nearest(rows) if target_mask is None else doubt.leads(rows, target_mask)
         )
-        return np.asarray(leads >= doubt.least_margin(rows))
+        return np.asarray(leads >= (doubt.least_margin(rows) if certain is None else certain))
 
-    def least_margin(self, rows: Floats) -> Floats:
+    def certain_leads(self, rows: Floats) -> Floats | None:
+        """Lead with which the user's own `predict` is certain of each row, (n,).
+
+        None where rounding in it leaves nothing open.
+        """
+        return None if self.doubt is None else self.doubt.least_margin(rows)
+
+    def least_margin(self, rows: Floats, certain: Floats | None = None) -> Floats:
         """Lead to ask for so that the label is certain at rows and around them, (n,)."""
         least = np.zeros(len(rows))
         if self.doubt is not None:
             ample = _SCARCE if self.doubt.is_coarse else _AMPLE
-            least = ample * self.doubt.least_margin(rows)
+            least = ample * (self.doubt.least_margin(rows) if certain is None else certain)
         if self.is_sure:
-            margin, scores = self.margin or 0.0, self.model.distances(rows)
+            margin, scores = self.margin or 0.0, self.model.distances_of_checked(rows)
             least = np.maximum(least, margin + CONFIDENT_CUSHION * (margin + scores.max(axis=1)))
         return np.where(np.isfinite(least), least, 0.0)
 
-    def blur(self, rows: Floats) -> Floats:
+    def blur(self, rows: Floats, certain: Floats | None = None) -> Floats:
         """Lead of a rival that the user's own `predict` may overlook at rows and around, (n,).
 
         Twice what its rounding can be at the row itself, and what restating it in the user's
@@ -340,17 +351,18 @@ class Acceptance:
         """
         if self.says is None:
             return np.zeros(len(rows))
-        return blur_around(self.model, rows, self.least_leads(rows))
+        leads = self.least_leads(rows) if certain is None else certain
+        return blur_around(self.model, rows, leads)
 
-    def blur_within(self, rows: Floats, reach: Floats) -> Floats:
+    def blur_within(self, rows: Floats, reach: Floats, around: Floats | None = None) -> Floats:
         """Lead of a rival that `predict` may overlook at any row within `reach` (n, d), (n,).
 
         At least `blur`, so that bounds about small vicinities agree. Infinite where a column that
-        matters has no limit.
+        matters has no limit. `around` is `blur` of the rows, where it is known.
         """
         if self.says is None:
             return np.zeros(len(rows))
-        around = self.blur(rows)
+        around = self.blur(rows) if around is None else around
         overlooked = None if self.doubt is None else self.doubt.overlooked(rows, reach)
         return blur_within(self.model, rows, reach, around, overlooked)
 
@@ -373,7 +385,7 @@ class Acceptance:
         out = np.zeros(len(X))
         asked = least > 0
         if asked.any():
-            scores = self.model.distances(X[asked])
+            scores = self.model.distances_of_checked(X[asked])
             behind = scores[:, target_mask].min(axis=1) - scores[:, ~target_mask].min(
                 axis=1, initial=np.inf
             )
@@ -469,4 +481,7 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
 
 def _writable(rows: Floats) -> Floats:
     """Compiled code tells read-only arrays apart and would be compiled twice."""
+    flags = rows.flags
+    if flags.c_contiguous and flags.writeable:
+        return rows
     return np.require(rows, requirements=["C", "W"])

@@ -187,6 +187,10 @@ class Explainer(OneRow):
         with told_if_too_large("a row was explained"):
             given = self._source.seen(x, is_row=True)
             reading = self._source.read_one(given)
+            if reading.missing is None and not progress:
+                found = self.answered_at_once(reading.values[0], target, given)
+                if found is not None:
+                    return found.answer
             answer = self._answer(reading.values[0], target, progress=progress)
             if reading.missing is not None:
                 answer = answer.lacking(reading.missing[0])

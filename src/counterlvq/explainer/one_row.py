@@ -15,6 +15,7 @@ from counterlvq.batch.confirmation import confirmed
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.counted import CountedQuestion
 from counterlvq.certificates.questions import Question
+from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
 from counterlvq.explainer.settings import (
     at_least_zero,
     checked_confidence,
@@ -90,6 +91,7 @@ class OneRow:
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
     _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
     _wide: Kept[str, Any]  # the explainer with one more column, for the largest change
+    _quick: Kept[str, AtOnce | None]  # how single rows are answered at once, where they are
 
     def _make_sure(self, confidence: Confidence | None, margin: float | None) -> None:
         """Keep how sure the model has to be of an answer."""
@@ -128,6 +130,8 @@ class OneRow:
         put("_held", Kept(_MOST_VIEWS))
         put("_wide", Kept(1))
         put("_shared", Shared())
+        put("_quick", Kept(1))
+        put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
 
@@ -198,6 +202,14 @@ class OneRow:
                 question, context, lambda asked: view.find(question, asked, report), push
             )
         return self._result(row, view, question, context, find, prototype, nearest, find_clash)
+
+    def answered_at_once(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
+        """Answer a row that has been read, if one run of the kernel settles it."""
+        quick = self._quick.get("", lambda: (at_once(self), 1))
+        if quick is None:
+            return None
+        with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
+            return quick.answer(row, target, given)
 
     def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
         """Answer for a row that has been read; for questions that are made of several.
@@ -294,6 +306,7 @@ class OneRow:
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
         fresh |= {"_shared": Shared(), "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
+        fresh |= {"_read": {}, "_quick": Kept(1)}
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other

@@ -39,12 +39,17 @@ def explain_rows(
     rows, gaps, good = reading.values, reading.missing, reading.good
     count = len(rows)
     wishes = targets_per_row(asked.model, target, count)
-    if wishes is None:
-        wished_prototypes(asked.model, target, 0)  # an unknown label is refused at once
     whole = RowAsker(asked, rows, target, wishes, gaps=gaps)
     breaks = np.zeros(count, dtype=bool)
     ask: Callable[[int], Counterfactual] = whole
-    if len(good) == count:
+    alone = None
+    if count == 1 and len(good) == 1 and gaps is None and not progress:
+        alone = _answered_at_once(asked, whole)
+    if alone is None and wishes is None:
+        wished_prototypes(asked.model, target, 0)  # an unknown label is refused at once
+    if alone is not None:
+        table = alone
+    elif len(good) == count:
         named = given if isinstance(given, TableView) else None
         table, breaks = _answered(asked, whole, named, jobs, progress)
     else:
@@ -73,7 +78,10 @@ def explain_rows(
         labels=asked.model.labels,
         features=asked.features,
         rows=np.arange(count),
-        has_target=_has_target(asked.model, table.nearest, target, wishes) & (table.nearest >= 0),
+        # What is answered at once has another label than the wished-for one.
+        has_target=np.zeros(1, dtype=bool)
+        if alone is not None
+        else _has_target(asked.model, table.nearest, target, wishes) & (table.nearest >= 0),
         breaks_rules=breaks,
         ask=ask,
         given=GivenTable(given if isinstance(given, TableView) else None, asked._source.like),
@@ -82,6 +90,15 @@ def explain_rows(
         respond=asked._source.responds,
         gaps=gaps,
     )
+
+
+def _answered_at_once(asked: OneRow, asker: RowAsker) -> Table | None:
+    """Answer the only row of a table, if one run of the kernel settles it."""
+    found = asked.answered_at_once(asker.rows[0], asker.wish(0))
+    if found is None:
+        return None
+    asker.known[0] = found.answer
+    return Table.of(asker.rows, [found.answer], np.array([found.nearest]))
 
 
 def _answered(

@@ -143,6 +143,8 @@ def has_names(value: Any) -> bool:
     No library is imported to find out.
     """
     kind = type(value)
+    if kind is np.ndarray:
+        return value.dtype.names is not None
     if isinstance(value, list | tuple) and not hasattr(kind, "_fields"):
         samples = {type(part): part for part in value}
         return any(has_names(part) for part in samples.values() if type(part) not in _SCALARS)
@@ -281,9 +283,10 @@ def _refuse_other_kinds(array: NDArray[Any]) -> None:
 
 
 def _refuse_non_finite(name: str, array: Floats) -> None:
-    bad = ~np.isfinite(array)
-    if not bad.any():
+    finite = np.isfinite(array)
+    if finite.all():
         return
+    bad = ~finite
     where: Sequence[int] = [int(i) for i in np.argwhere(bad)[0]]
     place = ", ".join(str(i) for i in where)
     raise InvalidInputError(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
-from collections.abc import Callable
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,12 @@ def _digest_of_sources() -> str:
 
 
 _SOURCES = _digest_of_sources()
+# Seconds of compilation after which a terminal is told.
+_PATIENCE = 1.0
+_COMPILING = (
+    "counterlvq: compiling its kernels. This takes some seconds after an installation; later ones "
+    "find them on disk.\n"
+)
 _IS_OFF: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 
 
@@ -96,9 +104,39 @@ def _compile_beside(compiled: Any) -> None:
     compile_for = compiled._compile_for_args
 
     def compile_beside(*args: Any, **kws: Any) -> Any:
-        return interruptible(lambda: compile_for(*args, **kws))
+        with _announced():
+            return interruptible(lambda: compile_for(*args, **kws))
 
     compiled._compile_for_args = compile_beside
+
+
+@contextlib.contextmanager
+def _announced() -> Iterator[None]:
+    """Say on a terminal, once, that code is being compiled, if that takes over a second."""
+    if not _is_terminal(sys.stderr):
+        yield
+        return
+    timer = threading.Timer(_PATIENCE, _announce)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def _is_terminal(stream: Any) -> bool:
+    try:
+        return stream is not None and bool(stream.isatty())
+    except ValueError:  # it is closed
+        return False
+
+
+@functools.cache
+def _announce() -> None:
+    with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
+        sys.stderr.write(_COMPILING)
+        sys.stderr.flush()
 
 
 def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,11 +9,38 @@ same for both.
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any, Self, TypeVar, overload
 
-__all__ = ["cached_property"]
+__all__ = ["cached_property", "imported_later"]
 
 Value = TypeVar("Value")
+
+
+class _Module:
+    """A module that is imported when something of it is first asked for."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        found = getattr(importlib.import_module(self._name), attribute)
+        self.__dict__[attribute] = found
+        return found
+
+
+def imported_later(name: str) -> Any:
+    """Stand for a module that takes long to import and is seldom needed.
+
+    Examples
+    --------
+    >>> special = imported_later("math")
+    >>> special.gcd(12, 18)
+    6
+    """
+    return _Module(name)
 
 
 class cached_property(functools.cached_property[Value]):  # noqa: N801 - it stands for the other

@@ -14,19 +14,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import sparse
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector, read_only
 from counterlvq.numeric.definiteness import factored, roots_from_below, symmetric_matrix
 from counterlvq.numeric.error_free import exact_sum, power_of_two
-from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.lazy import cached_property, imported_later
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import DOUBLED_DOUBT, EPSILON, LEAST_FLOAT
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["WIDE", "Factor", "QuadraticForm", "column_lengths"]
 

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import qr, solve_triangular
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import EPSILON, RANK_TOLERANCE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.rounding import (
@@ -24,6 +24,8 @@ from counterlvq.pipelines.rounding import (
     summed_along,
 )
 from counterlvq.tables.features import Feature
+
+linalg = imported_later("scipy.linalg")
 
 __all__ = ["Affine", "restated"]
 
@@ -345,7 +347,9 @@ class _Solver(NamedTuple):
         weighted = self.sizes[:, None] * self.U
         _refuse_beyond_floats(weighted)
         order = np.argsort(-np.abs(weighted).max(axis=1))
-        Q, R, columns = qr(weighted[order], mode="economic", pivoting=True, check_finite=False)
+        Q, R, columns = linalg.qr(
+            weighted[order], mode="economic", pivoting=True, check_finite=False
+        )
         _refuse_beyond_floats(R, 1.0 / R.diagonal())
         return _Triangle(order, np.asarray(Q, float), np.asarray(R, float), columns.astype(np.intp))
 
@@ -356,7 +360,7 @@ class _Solver(NamedTuple):
             found = np.empty((self.rank, f.shape[1]))
             right = triangle.Q.T @ f[triangle.order]
             _refuse_beyond_floats(right)
-            found[triangle.columns] = solve_triangular(triangle.R, right, check_finite=False)
+            found[triangle.columns] = linalg.solve_triangular(triangle.R, right, check_finite=False)
         return np.asarray(self.units[:, None] * (self.V.T @ (found / self.spread[:, None])))
 
 

@@ -25,6 +25,7 @@ from counterlvq.adapters.attributes import named_rows, thawed
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
 from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
@@ -190,7 +191,7 @@ class ExplainedModel:
         """The columns that the model sees."""
         return self.coordinates.features
 
-    @property
+    @cached_property
     def scales(self) -> tuple[str, ...]:
         """The scales on which changes of some columns are measured, other than their own."""
         pairs = zip(self.features, self.coordinates.links, strict=bool(self.coordinates.links))
@@ -284,6 +285,8 @@ class ExplainedModel:
 
     def _taken(self, reading: Reading, *, report: bool = False) -> Reading:
         """Refuse rows that the model makes nothing of, though each value is one of its column."""
+        if not self.coordinates.links and self.model.meaning.scores is not Scores.ANGLE:
+            return reading
         for find in (self._without_images, self._without_angles):
             problems = find(reading)
             if problems and not report:
@@ -383,7 +386,7 @@ class ExplainedModel:
             return self.rounding
         return replace(self.rounding, inner=self.coordinates)
 
-    @property
+    @cached_property
     def _is_plain(self) -> bool:
         """Whether an array of the user has the columns of the model and no others."""
         return self.columns == self.features.names and all(f.is_real for f in self.features)

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial.distance import cdist
 
 from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.distances import distances
 from counterlvq.numeric.tolerances import DEFINITE_PIVOT
 from counterlvq.programs.proof_data import ProofData, diagonal_of
 from counterlvq.programs.template import ProgramTemplate
@@ -220,7 +220,7 @@ def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
     """One over the length of each row, by the norm that is dual to the cost."""
     if TN.shape[0] * RN.shape[0] > _MOST_SCALES:
         return np.zeros((1, 0))
-    lengths = cdist(TN, RN, "euclidean" if is_quadratic else "chebyshev")
+    lengths = distances(TN, RN, largest=not is_quadratic)
     return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
 
 

@@ -17,7 +17,6 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.errors import InvalidInputError, NotSupportedError
@@ -453,6 +452,9 @@ def _solution(
     cost: Floats, A: Floats, b: Floats, limits: Sequence[tuple[float, float]]
 ) -> Floats | None:
     """Solve a linear program; whoever uses the point checks it."""
+    # SciPy's optimisers take long to import, and few ask for ranges.
+    from scipy.optimize import linprog
+
     found = linprog(
         cost,
         A,

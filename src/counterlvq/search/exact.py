@@ -37,8 +37,10 @@ from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers import Outcome, Solution, compiled
 
 __all__ = [
+    "COMPILED",
     "KERNEL_SHARE",
     "Search",
+    "certificate_of",
     "compiled_find",
     "default_margin",
     "elastic_multipliers",
@@ -46,7 +48,7 @@ __all__ = [
     "stopping",
 ]
 
-_COMPILED = "compiled kernel"
+COMPILED = "compiled kernel"  # what an answer of the kernel was found by
 
 # All numbers below move answers, or decide how long one is looked for. `certificates` computes
 # bounds from multipliers, and uses none of them.
@@ -82,7 +84,9 @@ def compiled_find(
     found = context.accepted(answers.Y[0]) if code == compiled.Code.SOLVED else None
     if code == compiled.Code.SOLVED and found is None:
         return None
-    return SearchResult(found, _certificate(question, family, scratch), (_COMPILED,))
+    inequalities = question.template.inequalities.v.size
+    certificate = certificate_of(compiled.trace_of(scratch), family, inequalities)
+    return SearchResult(found, certificate, (COMPILED,))
 
 
 @contextmanager
@@ -100,13 +104,13 @@ def stopping(scratch: compiled.Scratch, seconds: float) -> Iterator[None]:
         timer.cancel()
 
 
-def _certificate(
-    question: Question, family: KernelData, scratch: compiled.Scratch
-) -> CellCertificate:
-    """Multipliers of the kernel, in the form in which they can be checked."""
-    inequalities = question.template.inequalities.v.size
+def certificate_of(trace: compiled.Trace, family: KernelData, inequalities: int) -> CellCertificate:
+    """Multipliers of the kernel, in the form in which they can be checked.
+
+    The first so many of the constraints are inequalities.
+    """
     proofs, exclusions = [], []
-    for cell in compiled.priced_cells(family, scratch):
+    for cell in compiled.priced_cells(family, trace):
         on_constraints = cell.constraint_prices
         proof = Proof(
             cell.prototype,
@@ -119,7 +123,7 @@ def _certificate(
             exclusions.append(Exclusion(proof, 0.0))
         else:
             proofs.append(proof)
-    far = compiled.skipped_cells(family, scratch)
+    far = compiled.skipped_cells(family, trace)
     return CellCertificate(tuple(proofs), tuple(exclusions), Singles(far.prototypes, far.rivals))
 
 

@@ -10,19 +10,24 @@ multiplier.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, final
 
 import clarabel
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.tolerances import ROUND_TOLERANCE
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Program
 from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["Convexified", "Round", "Scores"]
 

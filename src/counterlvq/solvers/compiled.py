@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple, final
@@ -20,10 +20,13 @@ __all__ = [
     "Priced",
     "Scratch",
     "Skipped",
+    "Trace",
+    "kernel_for",
     "priced_cells",
     "run",
     "scratch_for",
     "skipped_cells",
+    "trace_of",
 ]
 
 
@@ -148,13 +151,10 @@ def run(
     `least` is the smallest default margin of each row, `blur` what the user's own `predict` may
     overlook there; 0 by default.
     """
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
-
+    answer_rows = kernel_for(family)
     n = X.shape[0]
     answers = Answers(np.empty(X.shape), np.empty(n), np.empty(n), np.empty(n, dtype=np.int64))
     asked = np.nan if margin is None else float(margin)
-    answer_rows = answer_quadratic if family.is_quadratic else answer_absolute
     # Compiled code tells read-only arrays apart and would be compiled twice.
     writable = np.require(X, requirements=["C", "W"])
     answer_rows(
@@ -164,8 +164,41 @@ def run(
     return answers
 
 
+def kernel_for(family: KernelData) -> Callable[..., None]:
+    """Return the kernel that takes programs of this kind, see `kernels.rows`."""
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
+
+    return answer_quadratic if family.is_quadratic else answer_absolute
+
+
 def _per_row(values: Floats | None, n: int) -> Floats:
     return np.zeros(n) if values is None else np.array(values, dtype=np.float64)
+
+
+class Trace(NamedTuple):
+    """What a kernel has left behind for the last row; nothing of it is shared with the scratch."""
+
+    used: NDArray[np.int64]  # (targets,) as in `Scratch`
+    rival: NDArray[np.int64]  # (targets,)
+    visited: NDArray[np.intp]  # (n,) positions of the targets that were not skipped
+    rows: NDArray[np.int64]  # (n, d + 2)
+    prices: Floats  # (n, d + 2)
+    deltas: Floats  # (n, all features)
+
+
+def trace_of(scratch: Scratch) -> Trace:
+    """Copy what the last row has left behind."""
+    used = scratch.used.copy()
+    visited = np.flatnonzero(used != _SKIPPED)
+    return Trace(
+        used,
+        scratch.rival.copy(),
+        visited,
+        scratch.rows[visited],
+        scratch.prices[visited],
+        scratch.deltas[visited],
+    )
 
 
 class Priced(NamedTuple):
@@ -179,15 +212,15 @@ class Priced(NamedTuple):
     delta: Floats  # (all features,) where the kernel left off
 
 
-def priced_cells(family: KernelData, scratch: Scratch) -> Iterator[Priced]:
-    """Read the multipliers of the last row for the cells that were visited."""
+def priced_cells(family: KernelData, trace: Trace) -> Iterator[Priced]:
+    """Read the multipliers of a row for the cells that were visited."""
     m, c = family.RN.shape[0], family.equality.size
     unit = 2.0 if family.is_quadratic else 1.0
-    for t in np.flatnonzero(scratch.used != _SKIPPED):
-        count = int(scratch.used[t])
+    for n, t in enumerate(trace.visited):
+        count = int(trace.used[t])
         used = _EMPTY - count if count <= _EMPTY else count
-        rows = scratch.rows[t, :used]
-        prices = unit * scratch.prices[t, :used]
+        rows = trace.rows[n, :used]
+        prices = unit * trace.prices[n, :used]
         on_constraints = np.zeros(c)
         linear = (rows >= m) & (rows < m + c)
         on_constraints[rows[linear] - m] = prices[linear]
@@ -197,7 +230,7 @@ def priced_cells(family: KernelData, scratch: Scratch) -> Iterator[Priced]:
             family.rivals[rows[rows < m]],
             prices[rows < m],
             on_constraints,
-            scratch.deltas[t].copy(),
+            trace.deltas[n].copy(),
         )
 
 
@@ -208,7 +241,7 @@ class Skipped(NamedTuple):
     rivals: NDArray[np.int64]
 
 
-def skipped_cells(family: KernelData, scratch: Scratch) -> Skipped:
-    """Read the cells that the last row did not visit because one rival is too dear."""
-    at = np.flatnonzero((scratch.used == _SKIPPED) & (scratch.rival >= 0))
-    return Skipped(family.targets[at], family.rivals[scratch.rival[at]])
+def skipped_cells(family: KernelData, trace: Trace) -> Skipped:
+    """Read the cells that a row did not visit because one rival is too dear."""
+    at = np.flatnonzero((trace.used == _SKIPPED) & (trace.rival >= 0))
+    return Skipped(family.targets[at], family.rivals[trace.rival[at]])

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import clarabel
 import numpy as np
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.tolerances import CONIC_TOLERANCES
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
@@ -17,6 +17,11 @@ from counterlvq.solvers.patience import seconds_until
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["solve"]
 

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import highspy
 import numpy as np
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.tolerances import HIGHS_LEAST_ENTRY, HIGHS_TOLERANCE
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.patience import run_highs
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["solve"]
 

@@ -7,14 +7,21 @@ Newton steps solve them to the last digits.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.finite_algebra import least_squares
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.tolerances import AT_END, POLISH_RANK, POLISHED
 from counterlvq.programs.program import Multipliers, Program
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["polish"]
 

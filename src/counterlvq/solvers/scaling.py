@@ -8,15 +8,20 @@ matter in which units the user thinks.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.quadratic_forms import Factor, column_lengths
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["Scaling", "scaled"]
 

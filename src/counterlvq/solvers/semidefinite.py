@@ -13,15 +13,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple, final
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias, final
 
 import clarabel
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.lazy import cached_property, imported_later
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import HUGE, LEAST_HALF
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
@@ -30,10 +29,17 @@ from counterlvq.programs.proof_data import cost_limits
 from counterlvq.solvers.clarabel_guard import run_guarded
 from counterlvq.solvers.solution import Outcome
 
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
+
 __all__ = ["Reader", "Relaxed", "Rows", "StandardForm", "relax", "solved"]
 
 # Quadratic and linear terms, rows, their right-hand sides, and cones.
-StandardForm = tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]
+StandardForm: TypeAlias = (
+    "tuple[sparse.csc_matrix, Floats, sparse.csc_matrix, Floats, list[object]]"
+)
 
 # A side shorter than this share of what the cost allows has been cut.
 _CUT = 0.999

@@ -10,20 +10,24 @@ by what the box says is the least of them, which costs multipliers for corners o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import clarabel
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.lazy import cached_property, imported_later
 from counterlvq.numeric.tolerances import LEAST_HALF
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers
 from counterlvq.solvers.semidefinite import Reader, Relaxed, Rows, StandardForm, solved
 from counterlvq.solvers.solution import Outcome
+
+if TYPE_CHECKING:
+    from scipy import sparse
+else:
+    sparse = imported_later("scipy.sparse")
 
 __all__ = ["is_separable", "relax_separable"]
 

@@ -12,12 +12,13 @@ from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import inv_boxcox1p
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.lazy import cached_property, imported_later
 from counterlvq.numeric.tolerances import UNIT
+
+special = imported_later("scipy.special")
 
 __all__ = ["NAMES", "Link"]
 
@@ -121,12 +122,12 @@ class Link:
         if self.name in _FUNCTIONS:
             found = _FUNCTIONS[self.name][1](inside)
         elif self.name == "box-cox":
-            found = inv_boxcox1p(inside, self.power) + 1.0
+            found = special.inv_boxcox1p(inside, self.power) + 1.0
             if self.power == 0:
                 found = np.exp(inside)
         else:
-            up = inv_boxcox1p(np.maximum(inside, 0.0), self.power)
-            down = inv_boxcox1p(np.maximum(-inside, 0.0), 2.0 - self.power)
+            up = special.inv_boxcox1p(np.maximum(inside, 0.0), self.power)
+            down = special.inv_boxcox1p(np.maximum(-inside, 0.0), 2.0 - self.power)
             found = np.where(inside >= 0, up, -down)
         return np.asarray(np.clip(found, *self.domain), dtype=np.float64)
 
