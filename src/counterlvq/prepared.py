@@ -30,7 +30,11 @@ from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strate
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
-__all__ = ["Prepared"]
+__all__ = ["Prepared", "Read"]
+
+
+# By the id of a constraint, and on which side of it rows lie: the constraint, what it says.
+Read = dict[tuple[int, bool | None], tuple[Constraint | str, tuple[Condition, ...]]]
 
 
 class Asked(Protocol):
@@ -75,7 +79,7 @@ class Prepared:
     # Ranges that rows lie outside of, by position of the constraint, and whether above.
     outside: Mapping[int, bool] = field(default_factory=dict)
     # Conditions of constraints on features, which do not depend on levels: read once for all.
-    read: dict[tuple[int, bool | None], tuple[Condition, ...]] = field(default_factory=dict)
+    read: Read = field(default_factory=dict)
 
     @property
     def model(self) -> PrototypeModel:
@@ -145,12 +149,14 @@ class Prepared:
         return [part for item in parts for part in self.source.coordinates.spread(item)]
 
     def _read(self, k: int) -> tuple[Condition, ...]:
-        key = k, self.outside.get(k)
-        if key not in self.read:
-            asked = self.asked
-            chosen = stated(as_constraint(asked.constraints[k]), self.outside.get(k))
-            self.read[key] = tuple(chosen.conditions(asked.features))
-        return self.read[key]
+        item, outside = self.asked.constraints[k], self.outside.get(k)
+        known = self.read.get((id(item), outside))
+        # An object of long ago may have had the same id.
+        if known is None or known[0] is not item:
+            chosen = stated(as_constraint(item), outside)
+            known = item, tuple(chosen.conditions(self.asked.features))
+            self.read[id(item), outside] = known
+        return known[1]
 
     @cached_property
     def template(self) -> ProgramTemplate:

@@ -27,11 +27,11 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel, source_of
-from counterlvq.prepared import Prepared
+from counterlvq.prepared import Prepared, Read
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.confidence import Confidence
-from counterlvq.problem.constraints import Condition, Constraint, Freeze
+from counterlvq.problem.constraints import Constraint, Freeze
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.counting import AtMost, limits_of
 from counterlvq.problem.expressions import as_constraint
@@ -86,7 +86,7 @@ class OneRow:
     _source: ExplainedModel
     prices: Prices  # the cost, column by column of `features`
     _views: Kept[Hashable, Prepared]
-    _read: dict[tuple[int, bool | None], tuple[Condition, ...]]  # see `Prepared.read`
+    _read: Read  # see `Prepared.read`
     _parts: Kept[tuple[Any, ...], list[Part]]  # of a confidence, by wished-for labels
     _held: Kept[tuple[str, ...], Any]  # explainers in which some features are held, by names
     _wide: Kept[str, Any]  # the explainer with one more column, for the largest change
@@ -293,7 +293,9 @@ class OneRow:
         """Return an explainer that asks something else."""
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
-        fresh |= {"_read": {}, "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
+        fresh |= {"_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
+        # What constraints say of the same features stays the same.
+        fresh["_read"] = {} if "features" in changes else dict(self._read)
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
@@ -335,9 +337,10 @@ class OneRow:
         """As `_check`, with a rule that is judged in rational numbers."""
         bare = self._asking(confidence=None, is_sure=False, margin=None)
         good, cost = bare._check(row, target, shown, most)
-        y = self.prepared_for(row).inner(shown)
+        view = self.prepared_for(row)
+        y = view.inner(shown)
         wished = np.flatnonzero(wished_prototypes(self.model, target, -1)).tolist()
-        return good and any(is_apart(rule, self.model, i, y) for i in wished), cost
+        return good and any(is_apart(rule, view.model, i, y) for i in wished), cost
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Return what does not depend on a row beyond its levels, prepared once."""

@@ -50,10 +50,13 @@ class _Behind(NamedTuple):
     table_map: TableMap
     model: PrototypeModel  # in the space that the map leads to
     images: Callable[[Floats], Floats]  # of rows in that space, as the user's model has them
+    part: Callable[[PrototypeModel], PrototypeModel] | None = None  # what is asked about of it
 
     def stated(self, coordinates: Coordinates) -> PrototypeModel:
         """State the model in coordinates; on a grid it keeps the last word on close calls."""
         out = self.table_map.pulled_back(self.model, seen=coordinates)
+        if self.part is not None:
+            return self.part(out)
         if coordinates.is_plain:
             return out
         return out.refereed(_After(self.model.nearest, _After(self.images, coordinates.outer)))
@@ -61,7 +64,7 @@ class _Behind(NamedTuple):
     def widened(self, feature: Feature, known: _First) -> _Behind:
         """Put a column behind all others that contributes nothing."""
         wider = self.table_map.widened(feature)
-        return _Behind(wider, self.model, _After(self.images, known))
+        return _Behind(wider, self.model, _After(self.images, known), self.part)
 
 
 @final
@@ -315,6 +318,18 @@ class ExplainedModel:
         if self.behind is None or not self.coordinates.has_levels:
             return replace(self, coordinates=coordinates)
         return replace(self, model=self.behind.stated(coordinates), coordinates=coordinates)
+
+    def taking(
+        self,
+        part: Callable[[PrototypeModel], PrototypeModel],
+        says: Predictor | None = None,
+    ) -> ExplainedModel:
+        """Return a model made of this one, in whatever coordinates that is stated."""
+        behind = None if self.behind is None else self.behind._replace(part=part)
+        return replace(
+            self, model=part(self.model), says=says, behind=behind, rounding=None, responds=None,
+            with_gaps=None,
+        )  # fmt: skip
 
     def widened(self, feature: Feature) -> ExplainedModel:
         """Put a column of numbers behind all others that the model knows nothing of."""
