@@ -83,7 +83,8 @@ release-check: $(DEV) ## Build, look at and try out what would be released; RELE
 	$(BIN)/python scripts/release_check.py $(RELEASE)
 
 BENCH_PEERS ?=
-bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
+BENCH_DICE ?=
+bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, BENCH_DICE=python asks DiCE there
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
@@ -95,6 +96,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too
 	$(BIN)/python -m benchmarks.single
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.images
+	$(BIN)/python -m benchmarks.questions $(if $(BENCH_DICE),--dice $(BENCH_DICE))
 
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"

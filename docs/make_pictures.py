@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
+import question_pictures
 from sklearn.datasets import load_breast_cancer, load_digits, load_iris
 from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
@@ -111,6 +112,7 @@ def main():
         "changes": plot_changes(cf, explainer),
         "batch": plot_batch(tumours(), most=12),
         "image": plot_image(digit(), (8, 8))[0],
+        **question_pictures.drawn(),
     }
     for name, ax in drawn.items():
         ax.figure.savefig(folder / f"{name}.png", dpi=WIDE, metadata={"Software": None})

@@ -302,10 +302,11 @@ class PrototypeModel:
         else:
             omegas = np.hstack([omegas, np.zeros((len(omegas), 1))])
         names = (*self.features.names, name)
-        return PrototypeModel(
+        out = PrototypeModel(
             np.hstack([self.prototypes, blank]), self.labels, omegas, names, self.offsets,
             self.meaning,
         )  # fmt: skip
+        return out if self.blur is None else out.blurred(self.blur.widened())
 
     def with_reference(self, reference: Reference | None) -> PrototypeModel:
         """Return the same model with a summary of its training table."""

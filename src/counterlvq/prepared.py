@@ -40,6 +40,9 @@ __all__ = ["Prepared", "Shared"]
 # Conditions that read otherwise where rows have other levels.
 _ABOUT_LEVELS = (LevelRule, Implication, LargestChange)
 
+# By the id of a constraint, and on which side of it rows lie: the constraint, what it says.
+Read = dict[tuple[int, bool | None], tuple[Constraint | str, tuple[Condition, ...]]]
+
 
 class Asked(Protocol):
     """What an explainer was asked for."""
@@ -82,8 +85,8 @@ _MOST_TEMPLATES = 64
 class Shared:
     """What views of one question have in common, whatever the levels."""
 
-    # Conditions of constraints on features, by position and range: read once for all.
-    read: dict[tuple[int, bool | None], tuple[Condition, ...]] = field(default_factory=dict)
+    # Conditions of constraints on features, which do not depend on levels: read once for all.
+    read: Read = field(default_factory=dict)
     templates: Kept[Hashable, ProgramTemplate] = field(
         default_factory=lambda: Kept(_MOST_TEMPLATES)
     )
@@ -175,13 +178,15 @@ class Prepared:
         return [part for item in parts for part in self.source.coordinates.spread(item)]
 
     def _read(self, k: int) -> tuple[Condition, ...]:
-        key = k, self.outside.get(k)
+        item, outside = self.asked.constraints[k], self.outside.get(k)
         read = self.shared.read
-        if key not in read:
-            asked = self.asked
-            chosen = stated(as_constraint(asked.constraints[k]), self.outside.get(k))
-            read[key] = tuple(chosen.conditions(asked.features))
-        return read[key]
+        known = read.get((id(item), outside))
+        # An object of long ago may have had the same id.
+        if known is None or known[0] is not item:
+            chosen = stated(as_constraint(item), outside)
+            known = item, tuple(chosen.conditions(self.asked.features))
+            read[id(item), outside] = known
+        return known[1]
 
     @cached_property
     def template(self) -> ProgramTemplate:

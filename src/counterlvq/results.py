@@ -592,11 +592,17 @@ class Counterfactual:
             return ""
         return f", on the transformed scale (changes in {', '.join(shown)}{more}, before scaling)"
 
+    @property
+    def kept_words(self) -> str:
+        """What the bound is about beyond labels and constraints, as in "no counterfactual with"."""
+        if self.confidence:
+            return f" with {self.confidence}"
+        return f" that keeps the margin of {self.margin:g}" if self.margin else ""
+
     def _proof_line(self) -> str:
         if self.status is Status.INFEASIBLE:
             return f"proved: {self.reason}"
-        kept = f" that keeps the margin of {self.margin:g}" if self.margin else ""
-        kept = f" with {self.confidence}" if self.confidence else kept
+        kept = self.kept_words
         if self.status is Status.UNKNOWN:
             tried = f" ({self.reason})" if self.reason else ""
             bound = bound_text(self.lower_bound)

@@ -471,3 +471,29 @@ except clvq.NotSupportedError as error:
     assert done.stderr.strip() == (
         "pictures need matplotlib, which is not installed; install it with pip install matplotlib."
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "kept"),
+    [
+        (
+            {"confidence": clvq.RelativeSimilarity(0.5)},
+            "with a relative similarity of at least 0.5",
+        ),
+        ({"margin": 2.0}, "that keeps the margin of 2"),
+        ({}, ""),
+    ],
+)
+def test_pictures_say_what_the_bound_is_about(settings: dict[str, object], kept: str) -> None:
+    """Within the shape may lie inputs of the label, if more than the label is asked for."""
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["a", "b"])
+    explainer = clvq.Explainer(model, **settings)
+    ax = plot_plane(explainer, explainer.explain([1.0, 1.0], target="b"))
+    shape = next(text for text in _keys(ax) if text.startswith("cheaper than"))
+    assert shape.endswith(f"proved to hold no 'b' {kept}".rstrip())
+    assert f"No counterfactual {kept}".rstrip() in ax.get_title(loc="left")
+
+
+def _keys(ax: plt.Axes) -> list[str]:
+    legends = [ax.get_legend(), *ax.figure.legends]
+    return [text.get_text() for legend in legends if legend for text in legend.get_texts()]

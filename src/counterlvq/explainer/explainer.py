@@ -29,9 +29,8 @@ from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
 from counterlvq.problem.saying import plain_words
-from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
-from counterlvq.questions.apart import apart_verified
+from counterlvq.questions.confident import confident_verified
 from counterlvq.questions.plausible import plausible_in
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
@@ -433,10 +432,8 @@ class Explainer(OneRow):
 
     def _verified_union(self, cf: Counterfactual) -> float | None:
         """Recompute the bound over all parts of a union; None where there is one question."""
-        if isinstance(self.confidence, KeptApart):
-            return apart_verified(self, self.confidence, cf)
         if self.confidence is not None:
-            return verified(self.parts_for(cf.target), cf)
+            return confident_verified(self, self.confidence, cf)
         plausible = plausible_in(self.constraints)
         if plausible is None:
             return None

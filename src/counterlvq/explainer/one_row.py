@@ -131,7 +131,6 @@ class OneRow:
         put("_wide", Kept(1))
         put("_shared", Shared())
         put("_quick", Kept(1))
-        put("_read", {})
         _ = self.prepared_for().template  # build eagerly, so that invalid constraints raise here
         self._refuse_unpriced()
 
@@ -305,8 +304,10 @@ class OneRow:
         """Return an explainer that asks something else."""
         other = copy(self)
         fresh: dict[str, Any] = {"_views": Kept(_MOST_VIEWS), "_parts": Kept(_MOST_VIEWS)}
-        fresh |= {"_shared": Shared(), "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
-        fresh |= {"_read": {}, "_quick": Kept(1)}
+        # What constraints say of the same features stays the same.
+        shared = Shared() if "features" in changes else Shared(dict(self._shared.read))
+        fresh |= {"_shared": shared, "_held": Kept(_MOST_VIEWS), "_wide": Kept(1)}
+        fresh |= {"_quick": Kept(1)}
         for name, value in {**changes, **fresh}.items():
             object.__setattr__(other, name, value)
         return other
@@ -348,9 +349,10 @@ class OneRow:
         """As `_check`, with a rule that is judged in rational numbers."""
         bare = self._asking(confidence=None, is_sure=False, margin=None)
         good, cost = bare._check(row, target, shown, most)
-        y = self.prepared_for(row).inner(shown)
+        view = self.prepared_for(row)
+        y = view.inner(shown)
         wished = np.flatnonzero(wished_prototypes(self.model, target, -1)).tolist()
-        return good and any(is_apart(rule, self.model, i, y) for i in wished), cost
+        return good and any(is_apart(rule, view.model, i, y) for i in wished), cost
 
     def prepared_for(self, row: Floats | None = None) -> Prepared:
         """Return what does not depend on a row beyond its levels, prepared once."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -111,6 +111,20 @@ class Blur:
     def ignored(self) -> NDArray[np.bool_]:
         """Columns on which no score depends, nor the error of one, (d,) or (n, d)."""
         return np.asarray(((self.lengths == 0) & (self.wobble == 0)).all(axis=-2))
+
+    def widened(self) -> Blur:
+        """Put a column behind all others that no score depends on."""
+
+        def wider(array: Floats) -> Floats:
+            return np.hstack([array, np.zeros((*array.shape[:-1], 1))])
+
+        return replace(
+            self,
+            prototypes=wider(self.prototypes),
+            factors=tuple(map(wider, self.factors)),
+            lengths=wider(self.lengths),
+            wobble=wider(self.wobble),
+        )
 
     def of_scores(self, rows: ArrayLike) -> Floats:
         """Bound on the error of each score of each row, (n, p)."""

@@ -51,6 +51,7 @@ class _Behind(NamedTuple):
     table_map: TableMap
     model: PrototypeModel  # in the space that the map leads to
     images: Callable[[Floats], Floats]  # of rows in that space, as the user's model has them
+    part: Callable[[PrototypeModel], PrototypeModel] | None = None  # what is asked about of it
 
     def stated(
         self, coordinates: Coordinates, like: tuple[Coordinates, Floats] | None = None
@@ -60,6 +61,8 @@ class _Behind(NamedTuple):
         `like` are other coordinates, and the prototypes in them.
         """
         out = self.table_map.pulled_back(self.model, seen=coordinates, like=like)
+        if self.part is not None:
+            return self.part(out)
         if coordinates.is_plain:
             return out
         return out.refereed(_After(self.model.nearest, _After(self.images, coordinates.outer)))
@@ -67,7 +70,7 @@ class _Behind(NamedTuple):
     def widened(self, feature: Feature, known: _First) -> _Behind:
         """Put a column behind all others that contributes nothing."""
         wider = self.table_map.widened(feature)
-        return _Behind(wider, self.model, _After(self.images, known))
+        return _Behind(wider, self.model, _After(self.images, known), self.part)
 
 
 @final
@@ -344,7 +347,8 @@ class ExplainedModel:
             return self
         if self.behind is None or not self.coordinates.has_levels:
             return replace(self, coordinates=coordinates)
-        like = self.coordinates, self.model.prototypes
+        # A part has prototypes of its own, which say nothing about those of the whole.
+        like = None if self.behind.part else (self.coordinates, self.model.prototypes)
         return replace(self, model=self.behind.stated(coordinates, like), coordinates=coordinates)
 
     @property
@@ -352,7 +356,20 @@ class ExplainedModel:
         """The model as it decides about rows of the user's columns."""
         if self.behind is None:
             return RowsModel(self.model, _same)
-        return RowsModel(self.behind.model, self.behind.images)
+        part, model = self.behind.part, self.behind.model
+        return RowsModel(model if part is None else part(model), self.behind.images)
+
+    def taking(
+        self,
+        part: Callable[[PrototypeModel], PrototypeModel],
+        says: Predictor | None = None,
+    ) -> ExplainedModel:
+        """Return a model made of this one, in whatever coordinates that is stated."""
+        behind = None if self.behind is None else self.behind._replace(part=part)
+        return replace(
+            self, model=part(self.model), says=says, behind=behind, rounding=None, responds=None,
+            with_gaps=None,
+        )  # fmt: skip
 
     def widened(self, feature: Feature) -> ExplainedModel:
         """Put a column of numbers behind all others that the model knows nothing of."""

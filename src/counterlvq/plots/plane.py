@@ -218,9 +218,10 @@ def _draw_balls(ax: Axes, cf: Counterfactual, seen: Slice) -> list[Any]:
             wish = " or ".join(shown_repr(label, 32 // len(cf.target)) for label in cf.target)
         allowed = "allowed " if stepped or (seen.excess > 0).any() else ""
         words = f"cheaper than {bound_text(cf.lower_bound)}: proved to hold no {allowed}{wish}"
+        words += cf.kept_words
         ball = Polygon(
             seen.ball, closed=True, facecolor=(1, 1, 1, 0.62), edgecolor=style.INK, linewidth=1.5,
-            zorder=3.5, joinstyle="miter", label=style.shortened(words, 84),
+            zorder=3.5, joinstyle="miter", label=style.shortened(words, 100),
         )  # fmt: skip
         ax.add_patch(ball)
         keys.insert(0, ball)
@@ -315,9 +316,9 @@ def _frame(ax: Axes, cf: Counterfactual, seen: Slice) -> None:
 def _headline(cf: Counterfactual) -> str:
     if not cf.status.has_answer or not cf.changes:
         return cf.text()
+    bound = f"No counterfactual{cf.kept_words} costs less than {bound_text(cf.lower_bound)}"
     if cf.status is Status.OPTIMAL:
-        return f"No counterfactual costs less than {bound_text(cf.lower_bound)}"
+        return bound
     if cf.lower_bound > 0:
-        bound = f"No counterfactual costs less than {bound_text(cf.lower_bound)}"
         return f"{bound}; this one costs {cost_text(cf.cost)}"
     return f"A counterfactual of cost {cost_text(cf.cost)}; nothing is proved about closer ones"

@@ -31,6 +31,10 @@ class CardAnswer(ShownAnswer, Protocol):
         """What the change costs."""
 
     @property
+    def kept_words(self) -> str:
+        """What the bound is about beyond labels and constraints."""
+
+    @property
     def lower_bound(self) -> float:
         """What no counterfactual undercuts."""
 
@@ -100,7 +104,7 @@ def _either(labels: Sequence[Any]) -> str:
 def _figures(cf: CardAnswer) -> list[Fact]:
     if cf.status is Status.INFEASIBLE:
         return []
-    below = "no counterfactual below"
+    below = f"no counterfactual{cf.kept_words} below"
     if not cf.status.has_answer:
         return [Fact(below, bound_text(cf.lower_bound))]
     printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)

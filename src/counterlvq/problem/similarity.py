@@ -5,6 +5,9 @@ of another label by more than a constant lead. What is left of the cell is conve
 metric, and lies on one side of the plane half way between prototype i and any *implied rival*:
 `implied_at` finds the one that bounds the cell best at a point, and `implies` checks in rational
 numbers that a point is one. A cell against such rivals is an ordinary cell.
+
+Where that is not to be had, under local metrics or with levels, `RelativeSimilarity` is a cell of
+`weighed` metrics: an ordinary question of local metrics.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ import numpy as np
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar
-from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK
+from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK, SAFE, SUM_UNDERFLOW, UNIT
 from counterlvq.problem.confidence import Confidence
 
 __all__ = ["Drift", "KeptApart", "RelativeSimilarity"]
@@ -49,9 +53,18 @@ class KeptApart(Confidence):
     def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
         """Whether prototype i is at least as near as a point wherever the rule is kept."""
 
+    def is_convex(self, model: PrototypeModel, is_plain: bool) -> bool:
+        """Whether what the rule leaves of a cell is convex, in columns that are all numbers."""
+        has_offsets = model.offsets is not None and bool(model.offsets.any())
+        return is_plain and not model.is_local and not has_offsets
+
     def refuse(self, model: PrototypeModel, is_plain: bool) -> None:
-        """Refuse models for which the rule has no meaning, or is not convex."""
+        """Refuse models for which the rule has no meaning, or no way to an answer."""
         model.require_distances(self.called)
+        self._refuse_bent(model, is_plain)
+
+    def _refuse_bent(self, model: PrototypeModel, is_plain: bool) -> None:
+        """Refuse what is not convex."""
         if model.is_local:
             raise NotSupportedError(
                 f"{self.called} is for shared metrics, under which what is left of a cell is "
@@ -79,7 +92,7 @@ class RelativeSimilarity(KeptApart):
     That is ``(d_k - d_i) / (d_k + d_i)`` of the squared distances to the nearest prototype i of the
     answer's label and to any prototype k of another label: the measure by which LVQ rejects inputs
     that are too uncertain. With all classes as target an answer says what would make an input
-    certain. For shared metrics and columns of numbers.
+    certain. For shared and local metrics, whole numbers and levels.
 
     Parameters
     ----------
@@ -114,6 +127,36 @@ class RelativeSimilarity(KeptApart):
     def called(self) -> str:
         """Name of the rule, for errors."""
         return "RelativeSimilarity"
+
+    def _refuse_bent(self, model: PrototypeModel, is_plain: bool) -> None:
+        """Refuse nothing: what is not convex is a cell of `weighed` metrics."""
+
+    def weighed(self, model: PrototypeModel, label: int) -> PrototypeModel:
+        """Return a model that says a label, by its position among the classes, where it is sure.
+
+        Distances are multiplied: those to prototypes of the label by ``1 + theta``, all others by
+        ``1 - theta``. How far rounding takes them from what is meant is the blur of the model.
+        """
+        shares = np.where(model.class_index == label, 1.0 + self.theta, 1.0 - self.theta)
+        scales, known = np.sqrt(shares), model.blur
+        factors = [scale * F for scale, F in zip(scales, model.factors, strict=True)]
+        offsets = None if model.offsets is None else shares * model.offsets
+        out = PrototypeModel(model.prototypes, model.labels, factors, model.features.names, offsets)
+        # Of each entry three roundings: of the share, of its root and of the product.
+        lengths = SAFE * np.array([np.linalg.norm(F, axis=0) for F in factors])
+        seen = np.array([(F != 0).any(axis=0) for F in model.factors])
+        wobble = np.where(seen, 4.0 * UNIT * lengths + SUM_UNDERFLOW, 0.0)
+        residual = pull = constant = np.zeros(len(shares))
+        if known is not None:
+            wobble = wobble + scales[:, None] * known.wobble  # of one metric, or of each
+            residual, pull = scales * known.residual, scales * known.pull
+            constant = shares * known.constant
+        if offsets is not None:
+            constant = constant + 4.0 * UNIT * offsets + SUM_UNDERFLOW
+        # Columns divided by their lengths stretch by no more than the root of their number.
+        stretch = np.full(len(shares), SAFE * np.sqrt(model.n_features))
+        parts = (SAFE * part for part in (wobble, stretch, residual, pull, constant))
+        return out.blurred(Blur(out.prototypes, tuple(factors), lengths, *parts))
 
     def asking(self, more: float) -> RelativeSimilarity:
         """Return the same rule, asking for a very little more, or for less."""

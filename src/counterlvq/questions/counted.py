@@ -17,7 +17,9 @@ import numpy as np
 from counterlvq.certificates.certificate import Certificate
 from counterlvq.certificates.counted import CountedCertificate, CountedQuestion
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
+from counterlvq.prepared import Prepared
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.counts import held_for_good, within_limits
 from counterlvq.questions.asking import Asks
@@ -153,13 +155,19 @@ class _Tree:
             if len(changed & limit.columns) > limit.most
         ]
         among = sorted((changed & frozenset().union(*broken)) - node.changed)
-        return max(among, key=lambda j: self._worth(j, answer))
-
-    def _worth(self, j: int, answer: Counterfactual) -> float:
-        """Say what the change of one column costs by itself, about: an order, no more."""
-        view = self.asked.prepared_for(self.row)
-        span = view.source.coordinates.spans[j]
+        view = self.view
         x, y = view.inner(self.row), view.inner(answer.values)
+        return max(among, key=lambda j: self._worth(j, x, y))
+
+    @cached_property
+    def view(self) -> Prepared:
+        """The whole question, seen from the row."""
+        return self.asked.prepared_for(self.row)
+
+    def _worth(self, j: int, x: Floats, y: Floats) -> float:
+        """Say what the change of one column costs by itself, about: an order, no more."""
+        view = self.view
+        span = view.source.coordinates.spans[j]
         delta = np.zeros_like(x)
         delta[span] = (y - x)[span]
         flat = float(view.template.limiting_ways.max(axis=0) @ np.abs(delta))

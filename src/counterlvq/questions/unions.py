@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -41,11 +42,15 @@ def wish_of(asked: Asks, row: Floats, target: Any) -> Wish:
 
 def united(asked: Asks, parts: Sequence[Part], row: Floats, wish: Wish) -> Counterfactual:
     """Find the closest answer of all parts; its bound is not put together yet, see `bounded`."""
-    found = [part.asked.answered(row, part.label, find_clash=False) for part in parts]
-    if not found:
+    if not parts:
         raise AssertionError("a union has at least one part")
+    ends = np.inf if asked.time_limit is None else time.monotonic() + asked.time_limit
+    found = [_answer(part, row, ends, find_clash=False) for part in parts]
     if all(cf.status is Status.INFEASIBLE for cf in found):
-        found = [part.asked.answered(row, part.label) for part in parts]
+        again = [_answer(part, row, ends, find_clash=True) for part in parts]
+        # In the time that was left the same may not have been shown again.
+        shown = all(cf.status is Status.INFEASIBLE for cf in again)
+        found = again if shown else found
     best = min(found, key=lambda cf: cf.cost)
     out = replace(
         best,
@@ -54,8 +59,9 @@ def united(asked: Asks, parts: Sequence[Part], row: Floats, wish: Wish) -> Count
         certificate=JoinedCertificate(tuple(cf.certificate for cf in found)),
     )
     if best.status.has_answer:
-        y = asked.prepared_for(row).inner(best.values)
-        return replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
+        view = asked.prepared_for(row)
+        y = view.inner(best.values)
+        return replace(out, prototype=int(view.model.nearest_of_checked(y[None, :])[0]))
     is_shown = all(cf.status is Status.INFEASIBLE for cf in found)
     clashing = {id(item) for cf in found for item in cf.conflict}
     return replace(
@@ -65,6 +71,14 @@ def united(asked: Asks, parts: Sequence[Part], row: Floats, wish: Wish) -> Count
         conflict=tuple(item for item in asked.constraints if id(item) in clashing),
         conflict_is_irreducible=is_shown and len(found) == 1 and best.conflict_is_irreducible,
     )
+
+
+def _answer(part: Part, row: Floats, ends: float, *, find_clash: bool) -> Counterfactual:
+    """Ask about one part, until the time of all of them ends."""
+    asked = part.asked
+    if ends < np.inf:
+        asked = asked.asking_for(time_limit=max(ends - time.monotonic(), 0.0))
+    return asked.answered(row, part.label, find_clash=find_clash)
 
 
 def taken_back(
@@ -86,11 +100,16 @@ def taken_back(
     return replace(out, lower_bound=proved, bound_with_margin=proved)
 
 
-def bounded(asked: Asks, out: Counterfactual, bound: float) -> Counterfactual:
-    """Say what a bound over all parts makes of an answer."""
+def bounded(
+    asked: Asks, out: Counterfactual, bound: float, closing_gap: float | None = None
+) -> Counterfactual:
+    """Say what a bound over all parts makes of an answer.
+
+    It is closed at the gap of the parts, where these are searched in another way.
+    """
     bound = min(bound, out.cost)
     gap = 0.0 if out.cost == 0 else (out.cost - bound) / out.cost
-    tolerance = asked.prepared_for(out.original_values).answers.closing_gap
+    tolerance = closing_gap or asked.prepared_for(out.original_values).answers.closing_gap
     closed = gap <= tolerance or out.cost - bound <= out.resolution
     is_closest = not asked.margin or asked.is_sure
     return replace(

@@ -249,6 +249,8 @@ def _seen(cf: Counterfactual) -> str:
         return cf.text()
     shape = f"All that costs less than {bound_text(cf.lower_bound)} lies around the input"
     if cf.status is Status.OPTIMAL:
+        if cf.kept_words:
+            return f"{shape} and reaches the counterfactual; it holds no other{cf.kept_words}."
         return f"{shape} and reaches the counterfactual without entering the cells wished for."
     return f"{shape} and does not reach the counterfactual, which costs {cost_text(cf.cost)}."
 
