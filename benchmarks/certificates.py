@@ -109,7 +109,7 @@ def measure(question: str, explainer: clvq.Explainer) -> Measured:
 
 
 def _save(kept: list[clvq.Counterfactual], path: Path, explainer: clvq.Explainer) -> None:
-    from counterlvq.certified.saving import save_lines
+    from counterlvq.certificate_files.writing import save_lines
 
     save_lines(kept, path, explainer)
 

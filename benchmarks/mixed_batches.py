@@ -70,8 +70,8 @@ _PARTS = {
     "programs of a target": "counterlvq.search.strategies.BranchAndBound.prepared",
     "search": "counterlvq.batch.mixed.branch_rows",
     "proof": "counterlvq.certificates.packed_boxes.FlatGrounds.bounds",
-    "the user's transform": "counterlvq.pipelines.showing.PipelineRows.images",
-    "the user's predict": "counterlvq.pipelines.showing.PipelineRows.labels",
+    "the user's transform": "counterlvq.pipelines.probe_rows.PipelineRows.images",
+    "the user's predict": "counterlvq.pipelines.probe_rows.PipelineRows.labels",
 }
 
 

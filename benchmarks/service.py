@@ -32,7 +32,7 @@ import numpy as np
 import counterlvq as clvq
 from benchmarks.figures import environment
 from benchmarks.report import row, write_atomically
-from counterlvq.cli.story import ABOVE, house_page
+from counterlvq.cli.house_prices import ABOVE, house_page
 from counterlvq.datasets import load_ames
 from counterlvq.service.questions import Question, explainer_for
 

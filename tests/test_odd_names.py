@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 import counterlvq as clvq
 from counterlvq.plots import plot_batch, plot_changes, plot_image, plot_plane
 from counterlvq.report import report_html, write_report
-from counterlvq.visible import LONGEST, encodable, shown_repr, shown_text, visible
+from counterlvq.safe_text import LONGEST, encodable, shown_repr, shown_text, visible
 from tests.support.odd_names import ODD, harm, several
 from tests.support.quick import some
 

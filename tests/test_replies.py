@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 import counterlvq as clvq
 from counterlvq import report
-from counterlvq.presentation.replies import Reply
+from counterlvq.presentation.responses import Reply
 from counterlvq.types import Meaning, Response, Scores
 from tests.support.score_models import saved_and_loaded, table
 from tests.support.shell import called

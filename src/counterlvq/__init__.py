@@ -14,8 +14,8 @@ if TYPE_CHECKING:
         load_exported,
     )
     from counterlvq.batch.result import BatchSummary, CounterfactualBatch
-    from counterlvq.certified.saving import save_certificate
-    from counterlvq.certified.verifying import LineVerdict, verify_certificates
+    from counterlvq.certificate_files.verifying import LineVerdict, verify_certificates
+    from counterlvq.certificate_files.writing import save_certificate
     from counterlvq.errors import (
         ConstraintSyntaxError,
         CounterlvqError,
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from counterlvq.persistence import load, save
     from counterlvq.pipelines import TableModel
     from counterlvq.presentation.changes import Change
+    from counterlvq.problem.at_most import AtMost
+    from counterlvq.problem.chebyshev import Chebyshev
     from counterlvq.problem.confidence import Confidence, Noise, Probability
     from counterlvq.problem.constraints import (
         Bounds,
@@ -46,12 +48,10 @@ if TYPE_CHECKING:
         OneOf,
     )
     from counterlvq.problem.costs import Cost, Euclidean, Mahalanobis, Manhattan
-    from counterlvq.problem.counting import AtMost
+    from counterlvq.problem.data_ranges import least_changes, within_data
     from counterlvq.problem.implications import If
-    from counterlvq.problem.largest import Chebyshev
     from counterlvq.problem.plausibility import Plausible
     from counterlvq.problem.quadratic import Quadratic
-    from counterlvq.problem.seen import least_changes, within_data
     from counterlvq.problem.similarity import Drift, RelativeSimilarity
     from counterlvq.problem.weights import mad_weights
     from counterlvq.questions.alternatives import Alternatives
@@ -152,8 +152,8 @@ _HOMES = {
         "load_exported",
     ),
     "batch.result": ("BatchSummary", "CounterfactualBatch"),
-    "certified.saving": ("save_certificate",),
-    "certified.verifying": ("LineVerdict", "verify_certificates"),
+    "certificate_files.writing": ("save_certificate",),
+    "certificate_files.verifying": ("LineVerdict", "verify_certificates"),
     "errors": (
         "ConstraintSyntaxError", "CounterlvqError", "InvalidInputError", "ModelFileError",
         "NotSupportedError", "TooLargeError", "UnknownFeatureError", "UnknownLabelError",
@@ -170,13 +170,13 @@ _HOMES = {
         "Bounds", "Constraint", "Decrease", "Freeze", "Increase", "Linear", "MaxChange",
         "MinChange", "OneOf",
     ),
-    "problem.counting": ("AtMost",),
-    "problem.largest": ("Chebyshev",),
+    "problem.at_most": ("AtMost",),
+    "problem.chebyshev": ("Chebyshev",),
     "problem.implications": ("If",),
     "problem.costs": ("Cost", "Euclidean", "Mahalanobis", "Manhattan"),
     "problem.plausibility": ("Plausible",),
     "problem.quadratic": ("Quadratic",),
-    "problem.seen": ("least_changes", "within_data"),
+    "problem.data_ranges": ("least_changes", "within_data"),
     "problem.similarity": ("Drift", "RelativeSimilarity"),
     "problem.weights": ("mad_weights",),
     "questions.alternatives": ("Alternatives",),

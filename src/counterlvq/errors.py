@@ -16,7 +16,7 @@ is data (see `counterlvq.Status`). ::
 
 from __future__ import annotations
 
-from counterlvq.visible import visible
+from counterlvq.safe_text import visible
 
 __all__ = [
     "ConstraintSyntaxError",

@@ -23,19 +23,19 @@ from counterlvq.numeric.arrays import (
     read_only,
     told,
 )
-from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.distances import squared_distances
 from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.metrics import checked_offsets, checked_omegas, with_blank_row
+from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT
+from counterlvq.safe_text import shown_repr
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.labels import checked_labels, distinct_labels
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Meaning, Response, Scores
-from counterlvq.visible import shown_repr
 
 __all__ = ["PrototypeModel"]
 

@@ -20,9 +20,9 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.constraints import Bounds, Condition, Constraint
+from counterlvq.problem.cost_terms import Prices
+from counterlvq.problem.data_ranges import stated
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.problem.prices import Prices
-from counterlvq.problem.seen import stated
 from counterlvq.programs.conditions import (
     Implication,
     LargestChange,

@@ -15,6 +15,7 @@ from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
+from counterlvq.presentation.bounds import ShownProof, cost_words, shown_proof
 from counterlvq.presentation.cards import answer_card
 from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
@@ -25,8 +26,7 @@ from counterlvq.presentation.numbers import (
     shown_change,
     shown_row,
 )
-from counterlvq.presentation.proved import ShownProof, cost_words, shown_proof
-from counterlvq.presentation.replies import Favour, Reply, Respond, favour_lines, plain_favour
+from counterlvq.presentation.responses import Favour, Reply, Respond, favour_lines, plain_favour
 from counterlvq.presentation.values import (
     by_name,
     difference,
@@ -37,12 +37,12 @@ from counterlvq.presentation.values import (
     with_gaps,
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
+from counterlvq.problem.constraint_text import plain_words, with_unit
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.off_grid import steps_left_out
-from counterlvq.problem.saying import plain_words, with_unit
+from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr, shown_text, visible
 
 __all__ = ["Counterfactual", "RowCheck", "later"]
 

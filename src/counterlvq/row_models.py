@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import SAFE
 
 __all__ = ["RowModels"]
@@ -37,7 +37,7 @@ class RowModels:
         >>> first = PrototypeModel([[0.0], [3.0]], ["no", "yes"])
         >>> second = PrototypeModel([[1.0], [5.0]], ["no", "yes"])
         >>> both = RowModels.of([first, second], np.array([0, 1, 1]))
-        >>> both.distances(np.array([[1.0], [1.0], [2.0]]))
+        >>> both.distances_of_checked(np.array([[1.0], [1.0], [2.0]]))
         array([[ 1.,  4.],
                [ 0., 16.],
                [ 1.,  9.]])
@@ -57,7 +57,7 @@ class RowModels:
         """Tell models apart that cannot be stated at once."""
         return (*model.anchors.shape, model.offsets is None, model.blur is None)
 
-    def distances(self, rows: Floats) -> Floats:
+    def distances_of_checked(self, rows: Floats) -> Floats:
         """Squared distance of each row to each prototype of its model, (n, p)."""
         images = np.matmul(self.factor, (rows - self.center)[:, :, None])[..., 0]
         away = images[:, None, :] - self.anchors

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from counterlvq.errors import CounterlvqError
-from counterlvq.visible import visible
+from counterlvq.safe_text import visible
 from counterlvq_paper.journal import journal_at
 from counterlvq_paper.peers import ask_peers, environment
 from counterlvq_paper.protocol import FULL, QUICK

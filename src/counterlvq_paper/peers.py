@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.presentation.progress import PieceCount
-from counterlvq.visible import visible
+from counterlvq.safe_text import visible
 from counterlvq_paper.equation import STRENGTHS
 from counterlvq_paper.journal import Journal, write_atomically
 from counterlvq_paper.protocol import DATA_SETS, MODELS, Case, Settings

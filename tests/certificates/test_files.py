@@ -24,8 +24,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import counterlvq as clvq
+from counterlvq.certificate_files import lines as written
 from counterlvq.certificates import check_certificate as checker
-from counterlvq.certified import lines as written
 from counterlvq.types import Status
 from tests.support.certificate_mutations import mutated
 from tests.support.certificate_oracle import falsehood

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 
 import counterlvq as clvq
 from counterlvq.cli.app import run
-from counterlvq.cli.formulas import as_it_was, as_text, harmless, restored
 from counterlvq.cli.inputs import read_table
 from counterlvq.cli.outputs import bytes_of_table
+from counterlvq.cli.spreadsheet_formulas import as_it_was, as_text, harmless, restored
 from tests.support.odd_names import ODD, harm, several
 from tests.support.quick import seeds, some
 from tests.support.shell import COMMAND, ENVIRONMENT, one_line

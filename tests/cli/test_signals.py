@@ -156,7 +156,7 @@ def test_signal_ends_every_stage(
 @pytest.mark.parametrize("sign", some(SIGNS, quick={signal.SIGTERM}))
 def test_second_signal_ends_at_once(local: Path, tmp_path: Path, sign: signal.Signals) -> None:
     """Patience is without end here, so that nothing but the second signal ends the command."""
-    code = "import counterlvq.cli.ending as e\ne._PATIENCE = 1e6\n" + STAYING
+    code = "import counterlvq.cli.signals as e\ne._PATIENCE = 1e6\n" + STAYING
     with staying(local, tmp_path, "write", "losing", code) as running:
         running.send_signal(signal.SIGINT)
         with pytest.raises(subprocess.TimeoutExpired):
@@ -231,7 +231,7 @@ def test_many_signals_close_together_end_the_command(local: Path, tmp_path: Path
 
 TOGETHER = """
 import os, signal, sys, threading, time
-import counterlvq.cli.ending as ending
+import counterlvq.cli.signals as ending
 
 stage, first, second = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 real = getattr(ending.Ending, stage)

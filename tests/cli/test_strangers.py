@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 import counterlvq as clvq
+from counterlvq.certificate_files.reading import view_of
 from counterlvq.certificates.check_certificate import PIECE, short_lines
-from counterlvq.certified.reading import view_of
 from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.streams import replace_closed
 from counterlvq.files import parquet_sizes

@@ -17,7 +17,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate
-from counterlvq.problem.prices import Prices
+from counterlvq.problem.cost_terms import Prices
 
 LABELS = np.array(["granted", "refused", "unsure"])
 

@@ -374,7 +374,7 @@ def test_one_price_for_a_feature_is_per_switch_or_per_step() -> None:
             Feature("flat", levels=[1, 2, 9]),
         ]
     )
-    from counterlvq.problem.prices import Prices
+    from counterlvq.problem.cost_terms import Prices
 
     cost = clvq.Manhattan([0.5, 2.0, 1.0], switches={"flat": 4.0})
     switches = Prices.of(cost, features, features.names).switches

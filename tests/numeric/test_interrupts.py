@@ -24,8 +24,8 @@ from scipy import sparse
 
 import counterlvq as clvq
 from counterlvq.numeric.interrupts import interruptible
-from counterlvq.solvers import patience
-from counterlvq.solvers.patience import run_clarabel, run_highs
+from counterlvq.solvers import interruptible_runs
+from counterlvq.solvers.interruptible_runs import run_clarabel, run_highs
 
 pytestmark = pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="needs timers of POSIX")
 # Nothing below takes this long unless an interrupt is lost; a machine may be busy.
@@ -185,9 +185,9 @@ def test_program_has_one_solution_wherever_it_is_solved(
     programs = [drawn_program(draw, width) for width in (1, 2, 3, 5)]
     expected = [clarabel.DefaultSolver(*program).solve() for program in programs]
     assert len({str(solution.status) for solution in expected}) == 2
-    monkeypatch.setattr(patience, "_LARGE", 0)
+    monkeypatch.setattr(interruptible_runs, "_LARGE", 0)
     if limit == "_HUGE":
-        monkeypatch.setattr(patience, "_HUGE", 0)
+        monkeypatch.setattr(interruptible_runs, "_HUGE", 0)
     for program, solution in zip(programs, expected, strict=True):
         found = run_clarabel(*program)
         assert found.status == solution.status
@@ -199,9 +199,9 @@ def test_lost_process_is_a_program_not_solved(monkeypatch: pytest.MonkeyPatch) -
     def lost(*_: object) -> None:
         raise clvq.WorkerLostError("it was killed")
 
-    monkeypatch.setattr(patience, "_LARGE", 0)
-    monkeypatch.setattr(patience, "_HUGE", 0)
-    monkeypatch.setattr(patience, "ask_in_processes", lost)
+    monkeypatch.setattr(interruptible_runs, "_LARGE", 0)
+    monkeypatch.setattr(interruptible_runs, "_HUGE", 0)
+    monkeypatch.setattr(interruptible_runs, "ask_in_processes", lost)
     assert run_clarabel(*drawn_program(np.random.default_rng(0), 2)) is None
 
 
@@ -209,9 +209,9 @@ def test_without_another_process_it_is_solved_here(monkeypatch: pytest.MonkeyPat
     def refused(*_: object) -> None:
         raise clvq.NotSupportedError("there is no interpreter")
 
-    monkeypatch.setattr(patience, "_LARGE", 0)
-    monkeypatch.setattr(patience, "_HUGE", 0)
-    monkeypatch.setattr(patience, "ask_in_processes", refused)
+    monkeypatch.setattr(interruptible_runs, "_LARGE", 0)
+    monkeypatch.setattr(interruptible_runs, "_HUGE", 0)
+    monkeypatch.setattr(interruptible_runs, "ask_in_processes", refused)
     program = drawn_program(np.random.default_rng(0), 2)
     assert run_clarabel(*program).x == clarabel.DefaultSolver(*program).solve().x
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.certificate_files.lines import Writer, text_of
 from counterlvq.certificates import check_certificate as exactly
-from counterlvq.certified.lines import Writer, text_of
 from tests.support.certificate_mutations import mutated
 
 NODE = shutil.which("node")

@@ -27,8 +27,8 @@ from sklearn.preprocessing import (
 
 import counterlvq as clvq
 from counterlvq import plots, report
-from counterlvq.tables.gaps import Fills
-from counterlvq.tables.links import NAMES, Link
+from counterlvq.tables.missing import Fills
+from counterlvq.tables.monotone import NAMES, Link
 from tests.support.score_models import saved_and_loaded
 
 RNG = np.random.default_rng(0)

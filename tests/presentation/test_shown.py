@@ -21,8 +21,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import counterlvq as clvq
 from counterlvq.cli.text_table import listing
 from counterlvq.datasets import load_ames
+from counterlvq.presentation.bounds import proved
 from counterlvq.presentation.numbers import bound_text, gap_text, shown_row
-from counterlvq.presentation.proved import proved
 from counterlvq.report import report_html
 from tests.support.shown_numbers import (
     assert_holds,

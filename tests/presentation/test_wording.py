@@ -14,7 +14,7 @@ from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import exact_text
 from counterlvq.presentation.rows import feature_values
 from counterlvq.presentation.wording import NUMBERS, PLAIN, Wording
-from counterlvq.problem.saying import plain_words
+from counterlvq.problem.constraint_text import plain_words
 from counterlvq.report import report_html
 
 FEATURES = clvq.Features(

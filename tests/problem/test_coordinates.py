@@ -8,8 +8,8 @@ import pytest
 import counterlvq as clvq
 from counterlvq import Feature, Features
 from counterlvq.problem.coordinates import Coordinates
+from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.expressions import Expression, as_constraint
-from counterlvq.problem.prices import Prices
 from counterlvq.programs.conditions import Conditional, Implication, LevelRule, LinearConditions
 
 FEATURES = Features(

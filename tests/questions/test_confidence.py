@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
-from counterlvq.questions import confident
+from counterlvq.questions import confidence as confident
 from tests.support.quick import seeds
 from tests.support.shell import called
 

@@ -19,7 +19,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.markup.parts import looks
 from counterlvq.markup.tags import Safe, tag
-from counterlvq.presentation.proved import proved
+from counterlvq.presentation.bounds import proved
 from counterlvq.report import report_html, write_report
 from counterlvq.report.content import read_answer
 from tests.support.markup import Elements

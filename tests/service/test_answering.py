@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from counterlvq.certified import lines
+from counterlvq.certificate_files import lines
 from counterlvq.service.answering import Answering, answered
 from tests.service.test_service import ROW, loan_model
 

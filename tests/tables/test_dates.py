@@ -20,7 +20,7 @@ from counterlvq.report import report_html
 from counterlvq.tables.dates import days_of
 from counterlvq.tables.encoding import as_table, like, rows_of
 from counterlvq.tables.frames import as_frame, numbers_or_days
-from counterlvq.tables.gaps import Fills
+from counterlvq.tables.missing import Fills
 from counterlvq.tables.values import is_missing
 from counterlvq.types import Kind
 

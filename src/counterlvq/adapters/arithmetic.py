@@ -37,12 +37,12 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.distance_bounds import competing, lengths_within
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.distances import distances
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
-from counterlvq.vicinity import competing, lengths_within
 
 __all__ = ["Arithmetic", "radii_of", "tangent_arithmetic", "unit_of"]
 

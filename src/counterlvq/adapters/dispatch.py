@@ -13,7 +13,7 @@ from counterlvq.adapters import (
     clusterings,
     gaussians,
     linear,
-    own,
+    own_estimators,
     prosemble,
     prototorch,
     scikit_learn,
@@ -69,7 +69,9 @@ class Library:
 
 
 LIBRARIES = (
-    Library("counterlvq", own.PACKAGE, own.KINDS, own.model_from_own),
+    Library(
+        "counterlvq", own_estimators.PACKAGE, own_estimators.KINDS, own_estimators.model_from_own
+    ),
     Library(
         "scikit-learn",
         scikit_learn.PACKAGE,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.adapters.attributes import named_rows
-from counterlvq.adapters.turns import in_turn
+from counterlvq.adapters.exclusive_calls import in_turn
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of, plain

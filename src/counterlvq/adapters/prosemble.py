@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters.arithmetic import Arithmetic, tangent_arithmetic
 from counterlvq.adapters.attributes import fitted_array, fitted_attribute
+from counterlvq.distance_bounds import score_limits
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import SINGLE_EPSILON
-from counterlvq.vicinity import score_limits
 
 __all__ = [
     "KINDS",

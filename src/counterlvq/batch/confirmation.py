@@ -86,7 +86,7 @@ def _next_lead(
     rules: Acceptance, target_mask: NDArray[np.bool_], Y: Floats, least: Floats
 ) -> Floats:
     """Ask for more where there was too little, and for less where it could not be had."""
-    scores = rules.model.distances(Y)
+    scores = rules.model.distances_of_checked(Y)
     lead = scores[:, ~target_mask].min(axis=1, initial=np.inf) - scores[:, target_mask].min(axis=1)
     # A lead that rounding hides counts as had: if it cannot be, asking for more says so.
     had = lead >= 0.5 * least - HIDDEN_LEAD * scores.max(axis=1)

@@ -18,14 +18,14 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.batch_card import batch_card
 from counterlvq.presentation.numbers import cost_text, rough_text
-from counterlvq.presentation.replies import Respond
+from counterlvq.presentation.responses import Respond
 from counterlvq.presentation.values import difference
 from counterlvq.results import Counterfactual, RowCheck
+from counterlvq.safe_text import encodable, encodable_cells, shown_text
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
 from counterlvq.tables.frames import FrameView, TableView, new_frame
 from counterlvq.types import Status
-from counterlvq.visible import encodable, encodable_cells, shown_text
 
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]
 

@@ -9,10 +9,11 @@ from typing import Any, NamedTuple, Protocol, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.distance_bounds import competing
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import (
     CONFIDENT_CUSHION,
     INEQUALITY_ROUNDING,
@@ -22,7 +23,6 @@ from counterlvq.numeric.tolerances import (
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.row_models import RowModels
-from counterlvq.vicinity import competing
 
 __all__ = [
     "MOST_PUSHES",
@@ -403,7 +403,7 @@ def blur_around(model: PrototypeModel | RowModels, rows: Floats, leads: Floats) 
     """As `Acceptance.blur`, where `leads` (n,) make labels certain at rows."""
     own = 2.0 * leads
     if model.blur is not None:
-        scores = model.distances(rows)
+        scores = model.distances_of_checked(rows)
         # Prototypes much farther away than the second nearest decide nothing around here.
         second = np.partition(scores, 1, axis=1)[:, 1:2]
         blur = np.where(scores <= _AROUND * second, model.blur.of_scores(rows), 0.0)

@@ -14,11 +14,11 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.at_most import CountedCertificate, CountedQuestion
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.certificates.cellwise import CellCertificate, Exclusion
 from counterlvq.certificates.certificate import Certificate
-from counterlvq.certificates.counted import CountedCertificate, CountedQuestion
 from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats

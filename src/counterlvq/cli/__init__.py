@@ -13,7 +13,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line of this process, or say what is missing for that."""
     try:
-        from counterlvq.cli.ending import ENDING
+        from counterlvq.cli.signals import ENDING
 
         ENDING.install()
     except KeyboardInterrupt:

@@ -25,19 +25,19 @@ from counterlvq.cli.conventions import (
     debug_option,
 )
 from counterlvq.cli.demo import demo
-from counterlvq.cli.ending import ENDING
 from counterlvq.cli.explain import explain
 from counterlvq.cli.importing import import_
 from counterlvq.cli.inspecting import inspect
-from counterlvq.cli.reasoning import reasons
+from counterlvq.cli.reasons import reasons
 from counterlvq.cli.reporting import report
 from counterlvq.cli.reproducing import reproduce
 from counterlvq.cli.serving import page, serve
+from counterlvq.cli.signals import ENDING
 from counterlvq.cli.streams import replace_closed
-from counterlvq.cli.telling import say, write_whatever_comes
+from counterlvq.cli.terminal import say, write_whatever_comes
 from counterlvq.cli.train import train
 from counterlvq.cli.verify import verify
-from counterlvq.visible import visible
+from counterlvq.safe_text import visible
 
 __all__ = ["COMMANDS", "app", "run"]
 

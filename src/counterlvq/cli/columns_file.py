@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import counterlvq as clvq
 from counterlvq.files import read_within
-from counterlvq.visible import shown_repr, shown_text
+from counterlvq.safe_text import shown_repr, shown_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -11,10 +11,10 @@ import click
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
-from counterlvq.cli.ending import ENDING
 from counterlvq.cli.inputs import STDIN, Model, needed, read_model, reading
 from counterlvq.cli.options import explainer_from, targets_from
-from counterlvq.cli.telling import say
+from counterlvq.cli.signals import ENDING
+from counterlvq.cli.terminal import say
 
 __all__ = ["explain_into_folder", "names_folder"]
 

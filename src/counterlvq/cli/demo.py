@@ -5,9 +5,9 @@ from __future__ import annotations
 import click
 
 from counterlvq.cli.conventions import debug_option
+from counterlvq.cli.house_prices import ABOVE, house_page, tell
 from counterlvq.cli.serving import run
-from counterlvq.cli.story import ABOVE, house_page, tell
-from counterlvq.cli.telling import say
+from counterlvq.cli.terminal import say
 from counterlvq.presentation.progress import working
 
 __all__ = ["demo"]

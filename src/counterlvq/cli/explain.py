@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 import counterlvq as clvq
+from counterlvq.cli.alternatives import tell_ways
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.datasets import explain_into_folder, names_folder
@@ -23,13 +24,12 @@ from counterlvq.cli.options import (
     targets_from,
 )
 from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
-from counterlvq.cli.telling import say
+from counterlvq.cli.terminal import say
 from counterlvq.cli.text_table import listing
-from counterlvq.cli.ways import tell_ways
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.wording import Wording
-from counterlvq.visible import encodable_cells
+from counterlvq.safe_text import encodable_cells
 
 __all__ = ["explain"]
 

@@ -10,7 +10,7 @@ import counterlvq as clvq
 from counterlvq.cli.conventions import debug_option
 from counterlvq.cli.inputs import read_matrix, read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
-from counterlvq.cli.telling import say
+from counterlvq.cli.terminal import say
 
 __all__ = ["import_"]
 

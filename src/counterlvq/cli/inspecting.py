@@ -13,8 +13,8 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import debug_option
 from counterlvq.cli.inputs import Model, read_model
-from counterlvq.cli.telling import say
-from counterlvq.visible import shown_text
+from counterlvq.cli.terminal import say
+from counterlvq.safe_text import shown_text
 
 __all__ = ["inspect"]
 

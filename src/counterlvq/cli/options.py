@@ -18,9 +18,9 @@ from counterlvq.cli.columns_file import read_columns
 from counterlvq.cli.conventions import Share
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
-from counterlvq.cli.telling import say
+from counterlvq.cli.terminal import say
+from counterlvq.safe_text import shown_text
 from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
-from counterlvq.visible import shown_text
 
 __all__ = [
     "bad_rows_option", "defaults_told", "explainer_from", "label_from", "question_options",

@@ -12,8 +12,8 @@ from errno import EACCES, EISDIR, ENOENT
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from counterlvq.cli.ending import ENDING
-from counterlvq.cli.formulas import harmless, holdable
+from counterlvq.cli.signals import ENDING
+from counterlvq.cli.spreadsheet_formulas import harmless, holdable
 from counterlvq.cli.tables import needed
 from counterlvq.files import whole_file
 

@@ -18,7 +18,7 @@ from counterlvq.cli.options import (
     targets_from,
 )
 from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
-from counterlvq.cli.telling import say
+from counterlvq.cli.terminal import say
 from counterlvq.cli.wording import wording_from, wording_options
 from counterlvq.presentation.progress import working
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from counterlvq.cli.conventions import ERROR, Count, debug_option
-from counterlvq.cli.ending import ENDING
-from counterlvq.cli.telling import say
+from counterlvq.cli.signals import ENDING
+from counterlvq.cli.terminal import say
 
 __all__ = ["reproduce"]
 

@@ -10,11 +10,11 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER, debug_option
 from counterlvq.cli.csv_cells import with_typed_cells
-from counterlvq.cli.ending import ENDING
 from counterlvq.cli.inputs import read_model, read_table, table_options
 from counterlvq.cli.options import label_from
 from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
-from counterlvq.cli.telling import say
+from counterlvq.cli.signals import ENDING
+from counterlvq.cli.terminal import say
 from counterlvq.presentation.progress import working
 from counterlvq.presentation.values import plain_label
 from counterlvq.service.hosts import LOOPBACK, is_loopback
@@ -108,7 +108,7 @@ def run(
     _require_web()
     from counterlvq.page.offering import served_page
     from counterlvq.service.app import make_app
-    from counterlvq.service.arrivals import Arrivals
+    from counterlvq.service.body_limits import Arrivals
     from counterlvq.service.limits import Limits
     from counterlvq.service.run import listening, run_service
 

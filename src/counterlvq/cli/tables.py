@@ -21,8 +21,8 @@ from typing import Any
 
 import counterlvq as clvq
 from counterlvq.cli.csv_cells import DECIMAL
-from counterlvq.cli.formulas import restored
 from counterlvq.cli.parquet_frames import frame_from
+from counterlvq.cli.spreadsheet_formulas import restored
 from counterlvq.files.csv_lines import first_lines
 from counterlvq.files.kinds import PARQUET, is_json, other_kind
 from counterlvq.files.parquet_room import refuse_large_parquet, refuse_large_table, table_room

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import click
 
 import counterlvq as clvq
-from counterlvq.presentation.proved import proved
+from counterlvq.presentation.bounds import proved
 from counterlvq.presentation.wording import PLAIN, Wording
-from counterlvq.visible import shown_text
+from counterlvq.safe_text import shown_text
 
 __all__ = ["listing"]
 

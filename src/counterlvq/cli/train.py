@@ -15,7 +15,7 @@ from counterlvq.cli.columns_file import MOST_LEVELS, read_columns, text_dates
 from counterlvq.cli.conventions import Count, Share, debug_option
 from counterlvq.cli.inputs import read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
-from counterlvq.cli.telling import say
+from counterlvq.cli.terminal import say
 from counterlvq.presentation.progress import working
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ import click
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate as checker
 from counterlvq.cli.conventions import ERROR, debug_option
-from counterlvq.cli.ending import ENDING
 from counterlvq.cli.outputs import STDOUT, write_whole
-from counterlvq.cli.telling import say
+from counterlvq.cli.signals import ENDING
+from counterlvq.cli.terminal import say
 
 __all__ = ["verify"]
 

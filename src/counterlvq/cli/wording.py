@@ -13,7 +13,7 @@ from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
 from counterlvq.files import read_within
 from counterlvq.presentation.wording import DATES, NUMBERS, Wording
-from counterlvq.visible import shown_text
+from counterlvq.safe_text import shown_text
 
 __all__ = ["sentence_options", "wording_from", "wording_options"]
 

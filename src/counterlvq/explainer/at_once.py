@@ -20,7 +20,7 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
 from counterlvq.prepared import Prepared
-from counterlvq.problem.seen import AsSeen, outside_of
+from counterlvq.problem.data_ranges import AsSeen, outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.results import Counterfactual, later
 from counterlvq.search.exact import COMPILED

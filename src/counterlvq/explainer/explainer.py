@@ -13,9 +13,9 @@ from counterlvq.batch.bad_rows import checked_on_bad_rows
 from counterlvq.batch.confirmation import withdrawn
 from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.batch.threads import workers
+from counterlvq.certificates.at_most import plain_tree
 from counterlvq.certificates.boxes import BoxCertificate, plain_copy
 from counterlvq.certificates.cellwise import CellCertificate
-from counterlvq.certificates.counted import plain_tree
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.explainer.rows import explain_rows
@@ -23,15 +23,15 @@ from counterlvq.explainer.settings import at_least_zero
 from counterlvq.markup.columns import features_card
 from counterlvq.numeric.arrays import told
 from counterlvq.numeric.memory import told_if_too_large
-from counterlvq.presentation.setting import setting_facts
+from counterlvq.presentation.question import setting_facts
 from counterlvq.presentation.wording import PLAIN
 from counterlvq.problem.confidence import Confidence
+from counterlvq.problem.constraint_text import plain_words
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost
-from counterlvq.problem.saying import plain_words
 from counterlvq.questions.alternatives import Alternatives, alternatives_of
-from counterlvq.questions.confident import confident_verified
-from counterlvq.questions.plausible import plausible_in
+from counterlvq.questions.confidence import confident_verified
+from counterlvq.questions.plausibility import plausible_in
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.questions.unions import verified

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.batch.confirmation import confirmed
+from counterlvq.certificates.at_most import CountedQuestion
 from counterlvq.certificates.box_questions import BoxQuestion
-from counterlvq.certificates.counted import CountedQuestion
 from counterlvq.certificates.questions import Question
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
 from counterlvq.explainer.settings import (
@@ -31,30 +31,30 @@ from counterlvq.pipelines.source import ExplainedModel, source_of
 from counterlvq.prepared import Prepared, Shared
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
+from counterlvq.problem.at_most import AtMost, limits_of
+from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint, Freeze
+from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Manhattan
-from counterlvq.problem.counting import AtMost, limits_of
+from counterlvq.problem.data_ranges import outside_of
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.level_prices import refuse_unpriced
 from counterlvq.problem.plausibility import Plausible
-from counterlvq.problem.prices import Prices
-from counterlvq.problem.seen import outside_of
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.problem.targets import labels_of, wished_prototypes
-from counterlvq.programs.counts import CountLimit, within_limits
-from counterlvq.questions.apart import is_apart
-from counterlvq.questions.confident import confident_answer, margin_of, parts_of
-from counterlvq.questions.counted import counted_answer, counted_question
-from counterlvq.questions.largest import (
+from counterlvq.programs.at_most import CountLimit, within_limits
+from counterlvq.questions.at_most import counted_answer, counted_question
+from counterlvq.questions.chebyshev import (
     exact_height,
     heightened,
     largest_change,
     narrowed,
     widened,
 )
-from counterlvq.questions.plausible import components_of, plausible_answer, plausible_in
+from counterlvq.questions.confidence import confident_answer, margin_of, parts_of
+from counterlvq.questions.implied_rivals import is_apart
+from counterlvq.questions.plausibility import components_of, plausible_answer, plausible_in
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress

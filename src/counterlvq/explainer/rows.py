@@ -16,11 +16,11 @@ from counterlvq.batch.engine import BatchRun, Table
 from counterlvq.batch.mixed import MixedRun, alike
 from counterlvq.batch.processes import answer_rows
 from counterlvq.batch.result import CounterfactualBatch, GivenTable
-from counterlvq.certified.saving import save_lines
+from counterlvq.certificate_files.writing import save_lines
 from counterlvq.explainer.one_row import OneRow
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain
-from counterlvq.problem.seen import rows_outside, sides_outside
+from counterlvq.problem.data_ranges import rows_outside, sides_outside
 from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, wished_prototypes
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual

@@ -9,8 +9,8 @@ from counterlvq.numeric.arrays import finite_scalar, told
 from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.costs import Cost, Manhattan
+from counterlvq.problem.data_ranges import constraints_of
 from counterlvq.problem.expressions import without_overridden
-from counterlvq.problem.seen import constraints_of
 from counterlvq.tables.features import Features
 from counterlvq.types import Method
 

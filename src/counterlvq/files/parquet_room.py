@@ -7,7 +7,7 @@ from typing import Any
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.files.parquet_sizes import COPIES, Bytes, Sizes, Text
-from counterlvq.files.places import FileBytes
+from counterlvq.files.random_access import FileBytes
 
 __all__ = ["opened_parquet", "refuse_large_parquet", "refuse_large_table", "table_room"]
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from counterlvq.files.places import FileBytes
+from counterlvq.files.random_access import FileBytes
 
 __all__ = ["COPIES", "Bytes", "Sizes", "Text", "sizes_of"]
 

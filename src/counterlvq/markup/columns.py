@@ -7,10 +7,10 @@ from math import isfinite
 
 from counterlvq.markup.parts import Fact, card, fact_list, table
 from counterlvq.markup.tags import tag
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import Feature, Features
 from counterlvq.types import Kind
-from counterlvq.visible import shown_text
 
 __all__ = ["features_card"]
 

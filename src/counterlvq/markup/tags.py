@@ -8,7 +8,7 @@ from __future__ import annotations
 from html import escape
 from typing import final
 
-from counterlvq.visible import visible
+from counterlvq.safe_text import visible
 
 __all__ = ["Safe", "tag"]
 

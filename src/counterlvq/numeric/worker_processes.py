@@ -32,7 +32,7 @@ from threading import Lock, Thread
 from typing import IO, Any, NamedTuple, final
 
 from counterlvq.errors import NotSupportedError, WorkerLostError
-from counterlvq.numeric.parents import end_with
+from counterlvq.numeric.child_processes import end_with
 
 __all__ = ["ask_in_processes", "serve"]
 

@@ -34,8 +34,7 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.files import MOST_BYTES, allowed_bytes
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, finite_vector
-from counterlvq.persistence.container import Contents
-from counterlvq.persistence.descriptions import (
+from counterlvq.persistence.column_descriptions import (
     described,
     features_from,
     reference_document,
@@ -43,18 +42,19 @@ from counterlvq.persistence.descriptions import (
     says_more,
     scalars,
 )
+from counterlvq.persistence.container import Contents
 from counterlvq.persistence.json_reading import Fields, Scalar, digits
-from counterlvq.persistence.meanings import (
+from counterlvq.persistence.refusals import Refusal
+from counterlvq.persistence.score_kinds import (
     link_document,
     link_from,
     meaning_document,
     meaning_from,
 )
-from counterlvq.persistence.refusals import Refusal
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap, TableModel
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import as_frame, settled
-from counterlvq.tables.gaps import Fills
+from counterlvq.tables.missing import Fills
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Kind, Meaning
 

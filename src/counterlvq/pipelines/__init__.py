@@ -6,7 +6,7 @@ and a line in the table of its file.
 """
 
 from counterlvq.pipelines.reading import read_pipeline, read_transformer
-from counterlvq.pipelines.slips import Slip, slip_of, slip_of_map
+from counterlvq.pipelines.step_rounding import Slip, slip_of, slip_of_map
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap
 from counterlvq.pipelines.table_model import TableModel
 

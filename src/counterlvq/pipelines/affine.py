@@ -10,7 +10,7 @@ import numpy as np
 from counterlvq.adapters.attributes import fitted_array, fitted_attribute
 from counterlvq.errors import NotSupportedError
 from counterlvq.pipelines.flow import Flow
-from counterlvq.tables.links import NAMES, Link
+from counterlvq.tables.monotone import NAMES, Link
 from counterlvq.tables.values import is_missing
 
 __all__ = ["AFFINE", "select"]

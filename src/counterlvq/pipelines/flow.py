@@ -21,7 +21,7 @@ from counterlvq.pipelines.rounding import (
     scaled_blur,
     summed,
 )
-from counterlvq.tables.links import Link
+from counterlvq.tables.monotone import Link
 from counterlvq.tables.values import is_missing
 
 __all__ = ["Contributions", "Fill", "Flow"]

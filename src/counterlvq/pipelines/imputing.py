@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.pipelines.comparison import as_fitted, made_rows, probe_columns, transformed
 from counterlvq.pipelines.flow import Fill
-from counterlvq.pipelines.proof import as_fitted, made_rows, probe_columns, transformed
 from counterlvq.pipelines.table_map import LevelsPart, TableMap
-from counterlvq.tables.gaps import Fills
-from counterlvq.tables.links import Link
+from counterlvq.tables.missing import Fills
+from counterlvq.tables.monotone import Link
 
 __all__ = ["proved_fills"]
 

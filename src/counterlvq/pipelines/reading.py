@@ -11,9 +11,9 @@ from counterlvq.adapters.attributes import feature_names, thawed
 from counterlvq.adapters.thresholds import rewrapped, wrapped
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats
+from counterlvq.pipelines.comparison import prove
 from counterlvq.pipelines.flow import Contributions, Flow
 from counterlvq.pipelines.imputing import proved_fills
-from counterlvq.pipelines.proof import prove
 from counterlvq.pipelines.steps import is_kind, passed
 from counterlvq.pipelines.table_map import LevelsPart, NumericPart, TableMap, levels_of_numbers
 from counterlvq.tables.features import Features

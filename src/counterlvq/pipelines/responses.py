@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from counterlvq.adapters import Thresholded
+from counterlvq.adapters.exclusive_calls import in_turn
 from counterlvq.adapters.thresholds import threshold_on
-from counterlvq.adapters.turns import in_turn
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of
 from counterlvq.numeric.lazy import cached_property

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.blur import Blur
 from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import EPSILON, RANK_TOLERANCE, SAFE, SUM_UNDERFLOW
 from counterlvq.pipelines.rounding import (
     Doubled,

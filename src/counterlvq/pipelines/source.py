@@ -27,17 +27,17 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines.probe_rows import PipelineRows, PredictWithGaps
 from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
-from counterlvq.pipelines.showing import PipelineRows, PredictWithGaps
-from counterlvq.pipelines.slips import slip_of, slip_of_map
+from counterlvq.pipelines.step_rounding import slip_of, slip_of_map
 from counterlvq.problem.coordinates import Coordinates
+from counterlvq.problem.cost_terms import tied_columns
 from counterlvq.problem.costs import Cost
-from counterlvq.problem.prices import tied_columns
 from counterlvq.tables.encoding import as_table, like
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, as_frame, settled
-from counterlvq.tables.gaps import Fills
+from counterlvq.tables.missing import Fills
 from counterlvq.tables.reading import Reading, read_rows
 from counterlvq.tables.values import is_missing
 from counterlvq.types import Scores
@@ -90,9 +90,9 @@ class RowsModel:
         """Index of the nearest prototype of each row, (n,): on a grid, the last word."""
         return self.model.nearest_of_checked(self.images(rows))
 
-    def distances(self, rows: Floats) -> Floats:
+    def distances_of_checked(self, rows: Floats) -> Floats:
         """Squared distance of each row to each prototype, (n, p)."""
-        return self.model.distances(self.images(rows))
+        return self.model.distances_of_checked(self.images(rows))
 
 
 @final

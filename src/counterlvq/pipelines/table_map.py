@@ -19,8 +19,8 @@ from counterlvq.pipelines.restated import Affine, restated
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.gaps import Fills
-from counterlvq.tables.links import Link
+from counterlvq.tables.missing import Fills
+from counterlvq.tables.monotone import Link
 
 __all__ = ["LevelsPart", "NumericPart", "TableMap", "levels_of_numbers"]
 

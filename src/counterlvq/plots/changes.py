@@ -13,7 +13,7 @@ from counterlvq.plots.plane_geometry import change_weights
 from counterlvq.presentation.changes import Change
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.results import Counterfactual
-from counterlvq.visible import shown_repr
+from counterlvq.safe_text import shown_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

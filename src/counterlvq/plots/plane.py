@@ -15,8 +15,8 @@ from counterlvq.plots.plane_geometry import PlaneAxes
 from counterlvq.plots.slices import Slice, slice_of
 from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_repr
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

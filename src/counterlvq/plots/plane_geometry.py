@@ -18,14 +18,14 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import IN_PLANE, LEAST_LENGTH
+from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.constraints import Bounds
 from counterlvq.problem.costs import Cost, Manhattan
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.problem.largest import Chebyshev
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import FeatureKey
-from counterlvq.visible import shown_text
 
 __all__ = [
     "Plane",

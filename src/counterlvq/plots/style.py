@@ -15,7 +15,7 @@ from unicodedata import east_asian_width
 
 from counterlvq.errors import NotSupportedError
 from counterlvq.results import Counterfactual
-from counterlvq.visible import visible
+from counterlvq.safe_text import visible
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -25,9 +25,9 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.presentation.numbers import ShownRow, rough_text, shown_row
 from counterlvq.presentation.rows import value_words
 from counterlvq.presentation.values import value_of
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["batch_card"]
 

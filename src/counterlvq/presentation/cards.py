@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 from counterlvq.markup.parts import Fact, badge, card, class_change, fact_list, value_tables
 from counterlvq.markup.tags import Safe, tag
+from counterlvq.presentation.bounds import shown_proof
 from counterlvq.presentation.numbers import ShownRow, bound_text
-from counterlvq.presentation.proved import shown_proof
+from counterlvq.presentation.question import words_of
 from counterlvq.presentation.rows import ShownAnswer, feature_values, signed_weights
-from counterlvq.presentation.setting import words_of
 from counterlvq.problem.constraints import Constraint
+from counterlvq.safe_text import shown_repr
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr
 
 __all__ = ["answer_card"]
 

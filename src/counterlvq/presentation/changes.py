@@ -10,10 +10,10 @@ from typing import Any, final
 from counterlvq.presentation.numbers import ShownChange, exact_text, shown_change
 from counterlvq.presentation.values import plain_label
 from counterlvq.presentation.wording import PLAIN, Wording
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import days_between
 from counterlvq.tables.features import Feature
 from counterlvq.types import Kind
-from counterlvq.visible import shown_text
 
 __all__ = ["Change", "plain_change", "table_lines"]
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from counterlvq.errors import NotSupportedError
+from counterlvq.presentation.bounds import proved
 from counterlvq.presentation.numbers import bound_text
-from counterlvq.presentation.proved import proved
 
 if TYPE_CHECKING:
     from counterlvq.search.branch_and_bound import Progress

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from counterlvq.markup.parts import FeatureValue
 from counterlvq.presentation.changes import Change
 from counterlvq.presentation.wording import PLAIN, Wording
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import Feature, Features
-from counterlvq.visible import shown_text
 
 __all__ = ["ShownAnswer", "feature_values", "signed_weights", "value_words"]
 

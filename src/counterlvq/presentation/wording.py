@@ -11,9 +11,9 @@ from typing import Any, Protocol, final
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import exact_text
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.features import Feature
 from counterlvq.tables.values import closest
-from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Spoken", "Wording", "listed", "plural"]
 

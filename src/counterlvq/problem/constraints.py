@@ -26,7 +26,7 @@ from counterlvq.numeric.arrays import (
     real_number,
     told,
 )
-from counterlvq.problem.numbers import value_rule
+from counterlvq.problem.number_conditions import value_rule
 from counterlvq.programs.conditions import (
     Implication,
     LargestChange,

@@ -32,7 +32,7 @@ from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.links import Link
+from counterlvq.tables.monotone import Link
 from counterlvq.types import Kind
 
 __all__ = ["Coordinates"]

@@ -20,7 +20,7 @@ from counterlvq.problem.constraints import (
     comparison,
     level_rule,
 )
-from counterlvq.problem.numbers import number_test, value_rule
+from counterlvq.problem.number_conditions import number_test, value_rule
 from counterlvq.programs.conditions import Implication, LevelRule, LinearConditions
 from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.tables.features import FeatureKey, Features

@@ -14,8 +14,8 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.costs import Cost
 from counterlvq.programs.conditions import LevelRule, LinearConditions
+from counterlvq.safe_text import shown_repr
 from counterlvq.tables.features import Feature, Features
-from counterlvq.visible import shown_repr
 
 __all__ = ["level_prices", "refuse_unpriced"]
 

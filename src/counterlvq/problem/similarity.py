@@ -22,7 +22,7 @@ import numpy as np
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_scalar
-from counterlvq.numeric.blur import Blur
+from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import RIVAL_CUSHION, RIVAL_SLACK, SAFE, SUM_UNDERFLOW, UNIT
 from counterlvq.problem.confidence import Confidence
 

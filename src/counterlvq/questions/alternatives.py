@@ -14,12 +14,12 @@ from typing import Any, SupportsIndex, final, overload
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import cost_text
-from counterlvq.problem.counting import AtMost
-from counterlvq.questions.asking import Asks
-from counterlvq.questions.counted import changed_columns
+from counterlvq.problem.at_most import AtMost
+from counterlvq.questions.at_most import changed_columns
+from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_text
 from counterlvq.types import Status
-from counterlvq.visible import shown_text
 
 __all__ = ["Alternatives", "alternatives_of"]
 

@@ -7,9 +7,9 @@ from math import inf
 from typing import Any
 
 from counterlvq.presentation.wording import Wording
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import Feature
 from counterlvq.types import Kind
-from counterlvq.visible import shown_text
 
 __all__ = ["range_words"]
 

@@ -25,8 +25,8 @@ from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY, HIGHS_TOLERANCE, N
 from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.questions.asking import Asks
 from counterlvq.questions.exact_rows import ExactRows, rows_around
+from counterlvq.questions.protocol import Asks
 from counterlvq.questions.range_words import range_words
 from counterlvq.results import Counterfactual
 from counterlvq.tables.dates import date_of

@@ -19,23 +19,23 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.presentation.wording import PLAIN, Wording, listed
+from counterlvq.problem.at_most import AtMost
 from counterlvq.problem.constraints import Condition, Constraint, Freeze
-from counterlvq.problem.counting import AtMost
+from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.plausibility import Plausible
-from counterlvq.problem.seen import AsSeen
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.conditions import Implication, LinearConditions
 from counterlvq.programs.intervals import LeastChange
-from counterlvq.questions.asking import Asks, read_whole_row
+from counterlvq.questions.protocol import Asks, read_whole_row
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.search.conflicts import smallest_conflict
 from counterlvq.search.result import SearchContext
 from counterlvq.search.strategies import room_under
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Feature, FeatureKey, Features
 from counterlvq.types import Kind, Status
-from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["Reasons", "reasons_of"]
 

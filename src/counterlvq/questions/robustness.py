@@ -14,10 +14,10 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only
 from counterlvq.numeric.tolerances import CLOSE_CALL, UNIT
+from counterlvq.problem.chebyshev import Chebyshev
+from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.costs import Cost, Euclidean, Manhattan
-from counterlvq.problem.largest import Chebyshev
-from counterlvq.problem.prices import Prices
-from counterlvq.questions.asking import Asks
+from counterlvq.questions.protocol import Asks
 from counterlvq.types import Scores
 
 __all__ = ["Robustness", "robustness"]

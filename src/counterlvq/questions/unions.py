@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from counterlvq.certificates.joined import JoinedCertificate
+from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.problem.targets import labels_of, wished_prototypes
-from counterlvq.questions.asking import Asks
+from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 

@@ -11,23 +11,23 @@ from counterlvq.markup.parts import Fact, FeatureValue
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY
 from counterlvq.plots.plane_geometry import change_weights
+from counterlvq.presentation.bounds import shown_proof
 from counterlvq.presentation.numbers import bound_text, cost_text
-from counterlvq.presentation.proved import shown_proof
+from counterlvq.presentation.question import words_of
 from counterlvq.presentation.rows import feature_values
-from counterlvq.presentation.setting import words_of
 from counterlvq.presentation.wording import PLAIN, Wording
+from counterlvq.problem.at_most import AtMost
+from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.constraints import Constraint, MinChange
 from counterlvq.problem.costs import Manhattan
-from counterlvq.problem.counting import AtMost
+from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import as_constraint
-from counterlvq.problem.largest import Chebyshev
 from counterlvq.problem.plausibility import Plausible
-from counterlvq.problem.seen import AsSeen
 from counterlvq.programs.conditions import LinearConditions, QuadraticCondition
 from counterlvq.report.proof import Rival, check_words, proof_words
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.types import Status
-from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["Answer", "Pressure", "read_answer"]
 

@@ -9,13 +9,13 @@ from counterlvq.certificates.boxes import BoxCertificate
 from counterlvq.certificates.cellwise import CellCertificate
 from counterlvq.explainer import Explainer
 from counterlvq.numeric.tolerances import SHOWN_ALIKE
+from counterlvq.presentation.bounds import Proved, proved
 from counterlvq.presentation.numbers import bound_text, cost_text, rough_text
-from counterlvq.presentation.proved import Proved, proved
 from counterlvq.presentation.wording import Wording, plural
 from counterlvq.problem.costs import Manhattan
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_repr
 from counterlvq.types import Scores, Status
-from counterlvq.visible import shown_repr
 
 __all__ = ["Rival", "check_words", "proof_words"]
 

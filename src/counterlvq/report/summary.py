@@ -13,11 +13,11 @@ from counterlvq.explainer import Explainer
 from counterlvq.markup.counts import FeatureCount
 from counterlvq.markup.parts import Fact
 from counterlvq.presentation.numbers import rough_text
-from counterlvq.presentation.setting import setting_facts
+from counterlvq.presentation.question import setting_facts
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.results import Counterfactual
+from counterlvq.safe_text import shown_text
 from counterlvq.types import Status
-from counterlvq.visible import shown_text
 
 __all__ = ["Summary", "read_summary"]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from counterlvq.batch.result import CounterfactualBatch
-from counterlvq.certified.lines import Writer, text_of
+from counterlvq.certificate_files.lines import Writer, text_of
 from counterlvq.errors import InvalidInputError
 from counterlvq.explainer import Explainer
 from counterlvq.files import whole_file
@@ -23,7 +23,7 @@ from counterlvq.presentation.numbers import bound_text, cost_text
 from counterlvq.presentation.wording import Wording
 from counterlvq.report.content import read_answer
 from counterlvq.report.html import Picture, Section, page
-from counterlvq.report.naming import row_names
+from counterlvq.report.row_names import row_names
 from counterlvq.report.summary import read_summary
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status

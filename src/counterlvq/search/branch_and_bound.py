@@ -40,6 +40,7 @@ from counterlvq.numeric.tolerances import (
 )
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
+from counterlvq.safe_text import shown_text
 from counterlvq.search.exact import default_margin, refutation
 from counterlvq.search.repair import settle
 from counterlvq.search.result import DualPoint, SearchContext, SearchResult
@@ -48,7 +49,6 @@ from counterlvq.solvers.ccp_round import Scores
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.separable import is_separable, relax_separable
 from counterlvq.solvers.solution import Outcome
-from counterlvq.visible import shown_text
 
 __all__ = ["Branching", "Node", "Progress"]
 

@@ -12,14 +12,14 @@ from time import monotonic
 from typing import Any, final
 
 import counterlvq as clvq
-from counterlvq.certified.lines import Writer
-from counterlvq.certified.verifying import verify_texts
+from counterlvq.certificate_files.lines import Writer
+from counterlvq.certificate_files.verifying import verify_texts
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.presentation.proved import shown_proof
-from counterlvq.presentation.setting import words_of
-from counterlvq.problem.seen import AsSeen
-from counterlvq.service.describing import Model, described
+from counterlvq.presentation.bounds import shown_proof
+from counterlvq.presentation.question import words_of
+from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.service.guard import failure_of
+from counterlvq.service.model_description import Model, described
 from counterlvq.service.problems import Problem, problem_of
 from counterlvq.service.questions import Question, explainer_for, target_for
 

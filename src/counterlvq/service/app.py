@@ -19,12 +19,12 @@ from starlette.exceptions import HTTPException
 import counterlvq as clvq
 from counterlvq.page.offering import TITLE, page_file, served_page
 from counterlvq.service.answering import Answering, answered
-from counterlvq.service.arrivals import Arrivals
-from counterlvq.service.describing import Model, fitted_schema
+from counterlvq.service.body_limits import Arrivals
 from counterlvq.service.guard import LOG, Guard, Receive, Scope, Send
 from counterlvq.service.limits import Limits
+from counterlvq.service.model_description import Model, fitted_schema
 from counterlvq.service.problems import MEDIA_TYPE, Problem
-from counterlvq.service.reading import body_of, read_body, schemas_of
+from counterlvq.service.requests import body_of, read_body, schemas_of
 from counterlvq.service.schema import (
     Answers,
     Described,

@@ -13,7 +13,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any, final
 
-from counterlvq.service.arrivals import Arrivals, too_large
+from counterlvq.service.body_limits import Arrivals, too_large
 from counterlvq.service.limits import Limits
 from counterlvq.service.problems import MEDIA_TYPE, Problem
 

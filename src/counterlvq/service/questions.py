@@ -13,7 +13,7 @@ from typing import Any, final
 
 import counterlvq as clvq
 from counterlvq.presentation.values import plain_label
-from counterlvq.service.describing import Model
+from counterlvq.service.model_description import Model
 from counterlvq.service.problems import Problem, problem_of
 
 __all__ = ["DEVIATIONS", "Question", "explainer_for", "target_for", "with_stated_ranges"]

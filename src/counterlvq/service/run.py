@@ -18,7 +18,7 @@ import uvicorn
 
 import counterlvq as clvq
 from counterlvq.presentation.progress import working
-from counterlvq.service.arrivals import Arrivals
+from counterlvq.service.body_limits import Arrivals
 from counterlvq.service.guard import LOG
 from counterlvq.service.limits import Limits
 

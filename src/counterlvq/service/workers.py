@@ -19,10 +19,10 @@ from io import BytesIO
 from typing import Any, BinaryIO, final
 
 import counterlvq as clvq
-from counterlvq.numeric.parents import end_with
+from counterlvq.numeric.child_processes import end_with
 from counterlvq.service.answering import Answering, answered
-from counterlvq.service.describing import Model
 from counterlvq.service.limits import Limits
+from counterlvq.service.model_description import Model
 from counterlvq.service.problems import Problem
 
 __all__ = ["Workers", "work"]

@@ -8,7 +8,7 @@ import clarabel
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
-from counterlvq.solvers.patience import is_panic, run_clarabel
+from counterlvq.solvers.interruptible_runs import is_panic, run_clarabel
 from counterlvq.solvers.solution import Outcome
 
 __all__ = ["Raw", "run_guarded", "solved"]

@@ -13,7 +13,7 @@ from counterlvq.numeric.tolerances import CONIC_TOLERANCES
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
-from counterlvq.solvers.patience import seconds_until
+from counterlvq.solvers.interruptible_runs import seconds_until
 from counterlvq.solvers.polish import polish
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution

@@ -11,7 +11,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.tolerances import HIGHS_LEAST_ENTRY, HIGHS_TOLERANCE
 from counterlvq.programs.program import Multipliers, Program
-from counterlvq.solvers.patience import run_highs
+from counterlvq.solvers.interruptible_runs import run_highs
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
 

@@ -17,14 +17,14 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.prepared import Prepared
+from counterlvq.safe_text import encodable
 from counterlvq.streaming.arrow import arrow
 from counterlvq.streaming.columns import AnswerColumn, label_array
-from counterlvq.streaming.wishes import ColumnTarget, RowWishes, read_target, wishes_of
+from counterlvq.streaming.targets import ColumnTarget, RowWishes, read_target, wishes_of
 from counterlvq.tables.features import Features
 from counterlvq.tables.reading import refuse_missing_columns
 from counterlvq.tables.values import checked_names
 from counterlvq.types import Status
-from counterlvq.visible import encodable
 
 __all__ = ["ADDED", "BatchQuestion", "Explains", "answer_batches"]
 

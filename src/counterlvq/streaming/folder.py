@@ -22,7 +22,7 @@ from typing import Any, BinaryIO, final
 from counterlvq.errors import InvalidInputError
 from counterlvq.files import naming_full_disks, read_at_most, sync_folder, whole_file
 from counterlvq.files.parquet_sizes import sizes_of
-from counterlvq.files.places import FileBytes
+from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow_part, foreign_errors
 from counterlvq.types import Status

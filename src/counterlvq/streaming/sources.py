@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple, final
 from counterlvq.errors import InvalidInputError
 from counterlvq.files.parquet_room import refuse_large_parquet, table_room
 from counterlvq.files.parquet_sizes import sizes_of
-from counterlvq.files.places import FileBytes
+from counterlvq.files.random_access import FileBytes
 from counterlvq.numeric.arrays import told
 from counterlvq.streaming.arrow import arrow, arrow_part, foreign_errors
 

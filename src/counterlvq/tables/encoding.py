@@ -22,15 +22,15 @@ from counterlvq.numeric.arrays import (
     plain,
     refuse_masked,
 )
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import dates_like
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, as_frame, settled
-from counterlvq.tables.gaps import Fills
+from counterlvq.tables.missing import Fills
 from counterlvq.tables.reading import read_rows, refuse_missing_columns, shortened
 from counterlvq.tables.records import as_records, typed_like
 from counterlvq.tables.values import is_missing, numbers_among
 from counterlvq.types import Kind
-from counterlvq.visible import shown_text
 
 __all__ = ["as_table", "like", "plain_rows", "rows_of", "written"]
 

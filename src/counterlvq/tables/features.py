@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from counterlvq.errors import InvalidInputError, NotSupportedError, UnknownFeatureError
 from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, real_number, told
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import FIRST_DAY, LAST_DAY, date_of, days_of, is_date
 from counterlvq.tables.decimals import found_decimals
 from counterlvq.tables.declarations import (
@@ -47,7 +48,6 @@ from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settl
 from counterlvq.tables.quantiles import seen_range
 from counterlvq.tables.values import closest, warn_of_gaps
 from counterlvq.types import Kind
-from counterlvq.visible import shown_repr, shown_text
 
 __all__ = ["Feature", "FeatureKey", "Features"]
 

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only, told
+from counterlvq.safe_text import shown_repr
 from counterlvq.tables.dates import are_days, is_date
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
 from counterlvq.tables.frames import TableView, numbers_or_days
-from counterlvq.tables.gaps import Fills
+from counterlvq.tables.missing import Fills
 from counterlvq.tables.values import closest, is_missing
 from counterlvq.types import Kind
-from counterlvq.visible import shown_repr
 
 __all__ = ["Reading", "read_rows", "refuse_missing_columns", "shortened"]
 

@@ -1,0 +1,77 @@
+"""`counterlvq reasons`: which features settle the decision about each row."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import click
+
+import counterlvq as clvq
+from counterlvq.cli.conventions import NO_ANSWER, debug_option
+from counterlvq.cli.csv_cells import with_typed_cells
+from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
+from counterlvq.cli.options import explainer_from, range_options
+from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
+from counterlvq.cli.terminal import say
+from counterlvq.cli.wording import sentence_options, wording_from
+from counterlvq.presentation.wording import Wording
+
+__all__ = ["reasons"]
+
+
+@click.command(short_help="Find the features that settle each decision.")
+@click.argument("model")
+@click.argument("table")
+@click.option(
+    "--first", multiple=True, metavar="FEATURE", help="Rather this one than others; repeatable."
+)
+@range_options
+@sentence_options
+@table_options
+@click.option(
+    "--format", "kind", type=click.Choice(("text", "json")), default="text", show_default=True
+)
+@click.option(
+    "--output", "-o", default="-", metavar="FILE", help="Where to write; stdout by default."
+)
+@debug_option
+def reasons(
+    model: str, table: str, first: tuple[str, ...], kind: str, output: str, **question: Any
+) -> int:
+    """Find features that settle what the model says of each row of TABLE.
+
+    As long as they keep their values the decision stays the same, whatever the others do within
+    their ranges, and none of them can be left out. Ranges are those of the training table, or of
+    --within and --bounds. Exit code 3 says that some rows have no proved reason.
+    """
+    if model == table == STDIN:
+        raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
+    check_writable(output)
+    loaded = read_model(model)
+    rows = with_typed_cells(read_table(table), loaded.features)
+    explainer, wording = explainer_from(loaded, rows, **question), wording_from(loaded)
+    found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
+    _put(found, wording, kind, output)
+    return 0 if all(why.status.has_answer for why in found) else NO_ANSWER
+
+
+def _found(explainer: clvq.Explainer, row: Any, first: tuple[str, ...], i: int) -> clvq.Reasons:
+    try:
+        return explainer.reasons(row, order=first or None)
+    except clvq.InvalidInputError as error:
+        raise clvq.InvalidInputError(f"row {i}: {error}") from None
+
+
+def _put(found: list[clvq.Reasons], wording: Wording, kind: str, output: str) -> None:
+    if kind == "json":
+        told = [{"row": i, **why.to_dict()} for i, why in enumerate(found)]
+        text = json.dumps(told, indent=1, allow_nan=False)
+    else:
+        said = vars(wording)
+        words = {name: said[name] for name in ("subject", "outcome", "numbers")}
+        text = "\n".join(why.text(**words) for why in found)
+    if is_terminal(output):
+        say(text)
+    else:
+        write_whole(output, f"{text}\n".encode())

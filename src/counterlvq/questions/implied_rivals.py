@@ -1,0 +1,251 @@
+"""Answers kept apart from every rival, where that bends the border of a cell: by implied rivals.
+
+What a rule such as `RelativeSimilarity` or `Drift` leaves of a cell is convex. It is found by
+cutting: an ordinary question is asked, and where its answer breaks the rule, the plane that bounds
+the rule there is added as one more rival prototype, which the rule implies. Each question has more
+room than the rule leaves, so that its bound holds for the rule as well; the last one is the proof.
+The answer itself is found in the same way under a rule that asks for a very little more.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+
+from counterlvq.certificates.implied_rivals import ImpliedCertificate
+from counterlvq.certificates.unions import JoinedCertificate
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import Floats, key_of, plain
+from counterlvq.numeric.tolerances import CLOSED_GAP
+from counterlvq.problem.similarity import KeptApart
+from counterlvq.questions.protocol import Asks
+from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+
+__all__ = ["apart_answer", "apart_verified", "is_apart"]
+
+# Ordinary questions about one prototype: several times what ten features need.
+_MOST_ROUNDS = 200
+
+
+def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Counterfactual:
+    """Find the closest answer that is kept apart from every rival."""
+    wish, started = wish_of(asked, row, target), time.monotonic()
+    if not any(True for _ in _wished(asked.model, wish.labels)):
+        out = united(asked, _never_said(asked, wish.labels), row, wish)
+        return replace(out, margin=0.0, confidence=rule.words)
+    limit = np.inf if asked.time_limit is None else asked.time_limit
+    cells = [_Cell(asked, rule, row, i, started + limit) for i in _wished(asked.model, wish.labels)]
+    for cell in cells:
+        cell.ask()
+    best: Counterfactual | None = None
+    for cell in sorted(cells, key=lambda cell: cell.bound):
+        most = np.inf if best is None else best.cost
+        cell.cut(most)
+        found = cell.answer(most)
+        if found is not None and found.cost < most:
+            best = found
+    proofs = JoinedCertificate(tuple(cell.certificate for cell in cells))
+    least = min(cells, key=lambda cell: cell.bound).found
+    out = replace(
+        best or least,
+        target=wish.labels,
+        original_prediction=plain(asked.model.labels[wish.nearest]),
+        certificate=proofs,
+        margin=0.0,
+        confidence=rule.words,
+    )
+    if best is None:
+        return _without_answer(asked, cells, out, row)
+    y = asked.prepared_for(row).inner(best.values)
+    out = replace(out, prototype=int(asked.model.nearest_of_checked(y[None, :])[0]))
+    told = asked.prepared_for(row).rules.verdict(y[None, :])
+    if plain(asked.model.labels[told.prototype[0]]) != best.prediction or not told.steady[0]:
+        doubt = "rounding leaves open whether what was found has the label"
+        return taken_back(out, row, doubt, lambda cf: apart_verified(asked, rule, cf))
+    return bounded(asked, out, apart_verified(asked, rule, out))
+
+
+def _wished(model: PrototypeModel, labels: Sequence[Any]) -> Iterator[int]:
+    """Prototypes of wished-for labels; a copy of another one adds nothing."""
+    keys = {key_of(plain(label)) for label in labels}
+    for i in np.flatnonzero(model.first_copies == np.arange(model.n_prototypes)).tolist():
+        if key_of(plain(model.labels[i])) in keys:
+            yield i
+
+
+def _never_said(asked: Asks, labels: Sequence[Any]) -> list[Part]:
+    """Ordinary questions for labels of which all prototypes are copies: there is no answer."""
+    bare = asked.asking_for(confidence=None, is_sure=False, margin=None)
+    return [Part(bare, label) for label in labels]
+
+
+def _rivals(model: PrototypeModel, i: int) -> list[int]:
+    return np.flatnonzero(model.class_index != model.class_index[i]).tolist()
+
+
+def is_apart(rule: KeptApart, model: PrototypeModel, i: int, y: Floats) -> bool:
+    """Whether a point is kept apart from all rivals of a prototype, in rational numbers."""
+    own = model.exact_distance(y, i)
+    return all(rule.keeps(own, model.exact_distance(y, k)) for k in _rivals(model, i))
+
+
+def _against(asked: Asks, i: int, points: Floats, rivals: Sequence[int], left: float) -> Asks:
+    """Ask about one prototype against points in the place of its rivals."""
+    model = asked.model
+    part = PrototypeModel(
+        np.concatenate([model.prototypes[i : i + 1], points]),
+        model.labels[[i, *rivals]],
+        model.omegas,
+        model.features.names,
+    )
+    source = replace(
+        asked._source, model=part, says=None, rounding=None, responds=None, with_gaps=None,
+        behind=None,
+    )  # fmt: skip
+    return asked.asking_for(
+        confidence=None, is_sure=False, margin=None, model=part, _source=source,
+        time_limit=None if left == np.inf else max(left, 0.0),
+    )  # fmt: skip
+
+
+@final
+@dataclass(eq=False)
+class _Cell:
+    """What a rule leaves of the cell of one prototype, as far as cuts have shown it."""
+
+    asked: Asks
+    rule: KeptApart
+    row: Floats
+    prototype: int
+    deadline: float
+    rivals: list[int] = field(init=False)
+    points: Floats = field(init=False)
+    found: Counterfactual = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.rivals = _rivals(self.asked.model, self.prototype)
+        self.points = self.asked.model.prototypes[self.rivals]
+
+    @property
+    def label(self) -> Any:
+        return plain(self.asked.model.labels[self.prototype])
+
+    @property
+    def bound(self) -> float:
+        """Cost that no answer in the cell undercuts, as far as was found out."""
+        return self.found.lower_bound
+
+    @property
+    def certificate(self) -> ImpliedCertificate:
+        return ImpliedCertificate(
+            self.prototype, tuple(self.rivals), self.points, self.found.certificate
+        )
+
+    def ask(self, *, find_clash: bool = False) -> None:
+        """Ask the ordinary question, against the rivals that are known."""
+        left = self.deadline - time.monotonic()
+        asked = _against(self.asked, self.prototype, self.points, self.rivals, left)
+        self.found = asked.answered(self.row, self.label, find_clash=find_clash)
+
+    def cut(self, most: float) -> None:
+        """Add implied rivals until an answer keeps the rule, but for a very little."""
+        loose = self.rule.asking(-1.0)
+        for _ in range(_MOST_ROUNDS):
+            far = self.bound >= (1.0 - CLOSED_GAP) * most
+            if far or not self._cut_off(self.rule, loose):
+                return
+            self.ask()
+
+    def answer(self, most: float) -> Counterfactual | None:
+        """Look for an answer that keeps the rule; None if there is none that costs less."""
+        inside = _Cell(self.asked, self.rule, self.row, self.prototype, self.deadline)
+        inside.rivals, inside.points, inside.found = self.rivals, self.points, self.found
+        tight = self.rule.asking(1.0)
+        for _ in range(_MOST_ROUNDS):
+            if not inside.found.status.has_answer or inside.bound >= most:
+                return None
+            y = self.asked.prepared_for(self.row).inner(inside.found.values)
+            if is_apart(self.rule, self.asked.model, self.prototype, y):
+                return inside.found
+            if not inside._cut_off(tight, self.rule):
+                return None  # out of time, or at the end of what floats can tell
+            inside.ask()
+        return None
+
+    def _cut_off(self, rule: KeptApart, enough: KeptApart) -> bool:
+        """Add rivals that `rule` implies where the answer breaks `enough`; whether any did."""
+        found = self.found
+        if not found.status.has_answer or time.monotonic() > self.deadline:
+            return False
+        model, i = self.asked.model, self.prototype
+        y = self.asked.prepared_for(self.row).inner(found.values)
+        own, more, whose = model.exact_distance(y, i), [], []
+        for k in _rivals(model, i):
+            if enough.keeps(own, model.exact_distance(y, k)):
+                continue
+            point = rule.implied_at(model, i, k, y)
+            if point is not None and np.isfinite(point).all() and rule.implies(model, i, k, point):
+                more.append(point)
+                whose.append(k)
+        if not more:
+            return False
+        self.rivals = [*self.rivals, *whose]
+        self.points = np.concatenate([self.points, more])
+        return True
+
+
+def _without_answer(
+    asked: Asks, cells: Sequence[_Cell], out: Counterfactual, row: Floats
+) -> Counterfactual:
+    is_shown = all(cell.found.status is Status.INFEASIBLE for cell in cells)
+    if is_shown:
+        for cell in cells:
+            cell.ask(find_clash=True)
+    clashing = {id(item) for cell in cells for item in cell.found.conflict}
+    least = np.inf if is_shown else min(cell.bound for cell in cells)
+    out = taken_back(out, row, out.reason, lambda cf: least)
+    return replace(
+        out,
+        status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,
+        gap=0.0 if is_shown else np.inf,
+        conflict=tuple(item for item in asked.constraints if id(item) in clashing),
+        conflict_is_irreducible=is_shown
+        and len(cells) == 1
+        and cells[0].found.conflict_is_irreducible,
+    )
+
+
+def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual) -> float:
+    """Recompute the bound of an answer: that rivals are implied, and what follows from them."""
+    joined, model = cf.certificate, asked.model
+    wished = list(_wished(model, cf.target))
+    if not wished:
+        return verified(_never_said(asked, cf.target), cf)
+    if type(joined) is not JoinedCertificate or len(joined.parts) != len(wished):
+        return 0.0
+    bounds = []
+    for i, part in zip(wished, joined.parts, strict=True):
+        if type(part) is not ImpliedCertificate or not _is_implied(rule, model, i, part):
+            return 0.0
+        against = _against(asked, i, part.points, part.rivals, np.inf)
+        label = plain(model.labels[i])
+        bounds.append(against.verify(replace(cf, certificate=part.inner, target=(label,))))
+    return min(bounds)
+
+
+def _is_implied(rule: KeptApart, model: PrototypeModel, i: int, part: ImpliedCertificate) -> bool:
+    points, others = part.points, set(_rivals(model, i))
+    if points.shape != (len(part.rivals), model.n_features) or not np.isfinite(points).all():
+        return False
+    if not set(part.rivals) <= others:
+        return False
+    return all(
+        bool((point == model.prototypes[k]).all()) or rule.implies(model, i, k, point)
+        for k, point in zip(part.rivals, points, strict=True)
+    )

@@ -1,0 +1,77 @@
+"""The closest plausible answer: a union over the components of each wished-for label."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.arrays import Floats
+from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.plausibility import Plausible
+from counterlvq.questions.protocol import Asks
+from counterlvq.questions.unions import Part, bounded, united, verified, wish_of
+from counterlvq.results import Counterfactual
+from counterlvq.types import Status
+
+__all__ = ["components_of", "plausible_answer", "plausible_in"]
+
+
+def plausible_in(constraints: Sequence[Constraint | str]) -> Plausible | None:
+    """Find what says where plausible answers lie, if anything does."""
+    found = [item for item in constraints if isinstance(item, Plausible)]
+    if len(found) > 1:
+        raise InvalidInputError(
+            f"constraints has {len(found)} Plausible; expected one. Fit it to all rows at once."
+        )
+    return found[0] if found else None
+
+
+def components_of(asked: Asks, plausible: Plausible, labels: Sequence[Any]) -> list[Part]:
+    """State an ordinary question for each component of each label."""
+    others = tuple(item for item in asked.constraints if item is not plausible)
+    return [
+        Part(asked.asking_for(constraints=(*others, *stated)), label)
+        for label in labels
+        for stated in plausible.parts(label, asked.features)
+    ]
+
+
+def plausible_answer(
+    asked: Asks, plausible: Plausible, parts: Sequence[Part], row: Floats, target: Any
+) -> Counterfactual:
+    """Find the closest answer in any component of its label."""
+    wish = wish_of(asked, row, target)
+    if not parts:
+        return _without_rows(asked, plausible, row, target)
+    out = united(asked, parts, row, wish)
+    if not out.status.has_answer:
+        conflict = tuple(
+            item for item in asked.constraints if item in out.conflict or item is plausible
+        )
+        return replace(out, conflict=conflict, conflict_is_irreducible=False)
+    return bounded(asked, out, verified(parts, out))
+
+
+def _without_rows(asked: Asks, plausible: Plausible, row: Floats, target: Any) -> Counterfactual:
+    """No row of the table has a wished-for label, so that no answer is plausible."""
+    others = tuple(item for item in asked.constraints if item is not plausible)
+    found = asked.asking_for(constraints=others).answered(row, target, find_clash=False)
+    return replace(
+        found,
+        values=np.full(row.shape, np.nan),
+        status=Status.INFEASIBLE,
+        cost=np.inf,
+        gap=0.0,
+        resolution=0.0,
+        lower_bound=np.inf,
+        bound_with_margin=np.inf,
+        prediction=None,
+        prototype=-1,
+        conflict=(plausible,),
+        conflict_is_irreducible=True,
+        reason="no row of the table that plausibility was fitted to has a wished-for label",
+    )

@@ -1,0 +1,104 @@
+"""Targets of a stream: one wish for all rows, or a column that holds one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, final
+
+from counterlvq.errors import InvalidInputError
+from counterlvq.model import PrototypeModel
+from counterlvq.numeric.arrays import key_of, plain, told
+from counterlvq.problem.targets import wished_prototypes
+from counterlvq.safe_text import shown_repr
+from counterlvq.tables.values import is_missing
+
+__all__ = ["ColumnTarget", "RowWishes", "read_target", "wishes_of"]
+
+_SHOWN_LABELS = 20
+
+
+@final
+@dataclass(frozen=True)
+class ColumnTarget:
+    """The name of a column that holds a label per row."""
+
+    name: str
+
+
+@final
+@dataclass(frozen=True)
+class RowWishes:
+    """Labels wished for row by row, and rows whose wish is no label."""
+
+    labels: list[Any]  # None for any other class
+    problems: Mapping[int, str] = field(default_factory=dict)
+
+
+def read_target(target: Any, names: Collection[str], model: PrototypeModel) -> Any:
+    """Read what is wished for: None, a label, a set of labels, or a `ColumnTarget`.
+
+    Parameters
+    ----------
+    target : label, collection of labels, name of a column, or None
+    names : collection of str
+        The columns of the table.
+    model : PrototypeModel
+
+    Raises
+    ------
+    InvalidInputError
+        For what is neither a label nor a column, and for what is both.
+    """
+    if target is None:
+        return None
+    known = {key_of(label) for label in model.classes}
+    if isinstance(target, str) and target in names:
+        if target in known:
+            raise InvalidInputError(
+                f"target is {told(target)}, which is a label of the model and a column of the "
+                f"table; expected one of both. Write {{{target!r}}} for the label, or rename the "
+                f"column."
+            )
+        return ColumnTarget(target)
+    wish = target
+    if isinstance(target, Collection) and not isinstance(target, str | bytes):
+        wish = frozenset(plain(label) for label in target)
+    wished_prototypes(model, wish, 0)  # an unknown label is refused at once
+    return wish
+
+
+def wishes_of(column: Any, name: str, model: PrototypeModel) -> RowWishes:
+    """Read a column of Arrow that holds a label per row; what is no label is told of."""
+    encoded = column if hasattr(column, "dictionary") else column.dictionary_encode()
+    known = {key_of(label): plain(label) for label in model.classes}
+    found: list[Any] = []
+    words: list[str] = []
+    for value in encoded.dictionary.to_pylist():
+        is_gap = is_missing(value)
+        is_known = is_gap or _key(value) in known
+        found.append(None if is_gap or not is_known else known[_key(value)])
+        words.append("" if is_known else _unknown_words(name, value, model))
+    labels: list[Any] = []
+    problems: dict[int, str] = {}
+    for i, code in enumerate(encoded.indices.to_pylist()):
+        labels.append(None if code is None else found[code])
+        if code is not None and words[code]:
+            problems[i] = words[code]
+    return RowWishes(labels, problems)
+
+
+def _key(value: Any) -> Any:
+    try:
+        return key_of(value)
+    except TypeError:  # not hashable, so no label
+        return None
+
+
+def _unknown_words(name: str, value: Any, model: PrototypeModel) -> str:
+    shown = ", ".join(shown_repr(plain(label)) for label in model.classes[:_SHOWN_LABELS])
+    more = ", ..." if len(model.classes) > _SHOWN_LABELS else ""
+    return (
+        f"column {told(name)} wishes for {told(value)}, which is no label of the model; expected "
+        f"one of: {shown}{more}."
+    )
