@@ -125,4 +125,4 @@ def _checker() -> Traversable:
 
 def _ender() -> Traversable:
     """Where the program is that ends another one with this process."""
-    return files("counterlvq.numeric").joinpath("parents.py")
+    return files("counterlvq.numeric").joinpath("child_processes.py")

@@ -3,7 +3,7 @@
 On Linux the system sees to it, also where a process is stopped, or in a library that lets no
 Python code look. Everywhere a thread looks at the parent now and then.
 
-Run as a program, `parents.py PARENT PROGRAM ...` runs another program of Python so. It needs the
+Run as a program, `child_processes.py PARENT PROGRAM ...` runs another program of Python so. It needs the
 standard library only, as that program may.
 """
 
