@@ -40,7 +40,9 @@ def test_models_of_rows_are_the_models() -> None:
     for i, view in enumerate(views):
         one, own = x[i : i + 1], view.model.blur
         assert own is not None
-        assert stacked.distances_of_checked(x)[i] == pytest.approx(view.model.distances(one)[0], rel=1e-13)
+        assert stacked.distances_of_checked(x)[i] == pytest.approx(
+            view.model.distances(one)[0], rel=1e-13
+        )
         assert stacked.blur.of_scores(x)[i].tolist() == own.of_scores(one)[0].tolist()
         wide = stacked.blur.over_boxes(x - reach, x + reach)[i]
         assert wide.tolist() == own.over_box(x[i] - reach[i], x[i] + reach[i]).tolist()

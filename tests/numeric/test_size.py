@@ -132,9 +132,13 @@ def test_memory_that_runs_out_all_the_same_is_told_in_words(
     def refuse(*given: object, **named: object) -> None:
         raise MemoryError("Unable to allocate 9 GiB")
 
-    monkeypatch.setattr(clvq.Explainer, "_answer", refuse)
-    with pytest.raises(clvq.TooLargeError, match="a row was explained: Unable to allocate 9 GiB"):
-        explainer.explain(POINTS[0])
+    for way in ("_answer", "answered_at_once"):
+        monkeypatch.setattr(clvq.Explainer, way, refuse)
+        with pytest.raises(clvq.TooLargeError, match="a row was explained: Unable to allocate 9"):
+            clvq.Explainer(explainer.model, margin=0.1 if way == "_answer" else None).explain(
+                POINTS[0]
+            )
+        monkeypatch.undo()
     monkeypatch.setattr(clvq.PrototypeModel, "nearest_of_checked", refuse)
     with pytest.raises(clvq.TooLargeError, match="a batch was explained"):
         explainer.explain_batch(POINTS)

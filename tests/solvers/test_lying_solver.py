@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -39,7 +40,13 @@ def lying(monkeypatch: pytest.MonkeyPatch, solver: Solver) -> Liar:
     liar = Liar(solver)
     monkeypatch.setattr(solvers, "select", lambda program: solvers.Choice(liar, "a liar"))
     monkeypatch.setattr(compiled, "run", gives_up)
+    not_at_once(monkeypatch)
     return liar
+
+
+def not_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let rows be searched for: those answered at once need no engine but the kernel."""
+    monkeypatch.setattr(clvq.Explainer, "answered_at_once", lambda *given: None)
 
 
 def gives_up(family: KernelData, stated: ProofData, X: np.ndarray, *_: object) -> compiled.Answers:
@@ -68,6 +75,33 @@ def lying_kernel(monkeypatch: pytest.MonkeyPatch, lie: Lie) -> None:
         return answers
 
     monkeypatch.setattr(compiled, "run", run)
+    not_at_once(monkeypatch)
+
+
+def kernel_lying_at_once(monkeypatch: pytest.MonkeyPatch, lie: Lie) -> list[int]:
+    """Let the kernel lie where a row is answered at once, and only there; return its calls."""
+    honest, calls = compiled.kernel_for, []
+
+    def kernel_for(family: KernelData) -> Callable[..., None]:
+        def answer_rows(*given: Any) -> None:
+            honest(family)(*given)
+            *_, scratch, Y, cost, bound, code = given
+            lie(compiled.Answers(Y, cost, bound, code), scratch)
+            calls.append(1)
+
+        return answer_rows
+
+    monkeypatch.setattr(compiled, "kernel_for", kernel_for)
+    monkeypatch.setattr(compiled, "run", partial(_honestly_run, honest))
+    return calls
+
+
+def _honestly_run(kernel_for: Callable[..., Any], *given: Any, **named: Any) -> compiled.Answers:
+    lying, compiled.kernel_for = compiled.kernel_for, kernel_for
+    try:
+        return honest_run(*given, **named)
+    finally:
+        compiled.kernel_for = lying
 
 
 # --- requests, with their truth from the oracles ------------------------------------------------
@@ -372,3 +406,22 @@ def test_lie_of_the_kernel_is_caught(lie: str, part: int, monkeypatch: pytest.Mo
         assert_no_lie_reached_the_user(problem, cf)
         # The other engines are honest, and are asked where the kernel is caught.
         assert cf.status == ("infeasible" if truth(problem) == np.inf else "optimal")
+
+
+# What a row that is answered at once believes of the kernel is the bound, which the trusted code
+# in it computes from the multipliers before they could be changed here.
+AT_ONCE_LIES = [name for name in KERNEL_LIES if "prices" not in name and "cells" not in name]
+
+
+@pytest.mark.covering
+@each_part
+@pytest.mark.parametrize("lie", AT_ONCE_LIES)
+def test_lie_of_the_kernel_is_caught_at_once(
+    lie: str, part: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = kernel_lying_at_once(monkeypatch, KERNEL_LIES[lie])
+    for problem in REQUESTS[part::4]:
+        cf = answered(problem)
+        assert_no_lie_reached_the_user(problem, cf)
+        assert cf.status == ("infeasible" if truth(problem) == np.inf else "optimal")
+    assert calls

@@ -55,7 +55,8 @@ def at_once(asked: Any) -> AtOnce | None:
     """Prepare a `OneRow` for single rows; None where they need more than the kernel."""
     coordinates = asked._source.coordinates
     is_plain = asked.is_ordinary and not coordinates.has_levels and not coordinates.links
-    if not is_plain or asked.margin or asked.is_sure or asked.time_limit is not None:
+    has_limits = asked.margin is not None or asked.time_limit is not None
+    if not is_plain or has_limits or asked.is_sure:
         return None
     view = asked.prepared_for()
     if not isinstance(view.answers, Exact):

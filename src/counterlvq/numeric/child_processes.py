@@ -3,8 +3,8 @@
 On Linux the system sees to it, also where a process is stopped, or in a library that lets no
 Python code look. Everywhere a thread looks at the parent now and then.
 
-Run as a program, `child_processes.py PARENT PROGRAM ...` runs another program of Python so. It needs the
-standard library only, as that program may.
+Run as a program, `child_processes.py PARENT PROGRAM ...` runs another program of Python so. It
+needs the standard library only, as that program may.
 """
 
 from __future__ import annotations
