@@ -737,3 +737,76 @@ def test_a_file_without_answers_verifies_nothing(tmp_path: Path) -> None:
     assert [verdict.reason for verdict in clvq.verify_certificates(path)] == [
         "there is no answer in it"
     ]
+
+
+def hashed(header: Any, line: Any) -> Any:
+    """Return the line with the hashes of this header."""
+    exact = checker.parsed(json.dumps(header))
+    hashes = {key: checker.fingerprint(exact[key]) for key in ("model", "question")}
+    return {**line, "hashes": hashes}
+
+
+def test_a_grid_finer_than_doubles_makes_no_wide_box_one_row(tmp_path: Path) -> None:
+    """At 3 2^59 doubles are 256 apart, and 512 to the right there is an answer."""
+    header, line = parts(one_answer(tmp_path))
+    x = 3 * 2.0**59
+    column = {"kind": "grid", "name": "a", "lower": None, "upper": None, "step": 1, "parts": 1}
+    cost = {"weights": [1], "switches": [], "quadratic": None}
+    header["model"] |= {"labels": [1, 0, 0], "prototypes": [[x + 1024], [x], [x + 1792]]}
+    header["model"] |= {"metric": {"kind": "plain"}, "offsets": None, "map": None}
+    header["question"] |= {"columns": [column], "cost": cost, "constraints": [], "margin": 0}
+    line = hashed(header, {**line, "input": [x], "target": [1]})
+    nearer = {"row": [x + 512], "cost": 512.0, "lower_bound": 0.0, "status": "feasible"}
+    tree = {"prototype": 0, "kind": "tree", "nodes": [{"kind": "lost", "cap": 1500}]}
+    best = {"row": [x + 1280], "cost": 1280.0, "lower_bound": 1280.0, "status": "optimal"}
+    assert checked(header, {**line, "answer": nearer, "proof": {"cells": []}}).startswith("cost")
+    assert "does not follow" in checked(
+        header, {**line, "answer": best, "proof": {"cells": [tree]}}
+    )
+
+
+@pytest.mark.parametrize("is_blank", [True, False])
+def test_nothing_hides_behind_a_line_that_is_too_long(
+    is_blank: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spaces without an end, by themselves or behind an answer: what follows is not read."""
+    path = one_answer(tmp_path)
+    header, line = path.read_text().splitlines()
+    monkeypatch.setattr(checker, "PIECE", 1 << 12)
+    monkeypatch.setattr(checker, "LONGEST_LINE", 1 << 14)
+    before = f"{line}\n" if is_blank else line
+    path.write_text(f"{header}\n{before}{' ' * (1 << 15)}{line.replace('optimal', 'infeasible')}\n")
+    *_, last = told(path)
+    assert last.endswith("it is longer than 16384 bytes")
+    assert checker.main([str(path)], say=lambda _: None) == 1
+    assert str(clvq.verify_certificates(path)[-1]) == last
+
+
+def test_many_rules_about_one_column_look_at_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, line = parts(one_answer(tmp_path))
+    anything = [{"lower": None, "upper": None}]
+    rule = {"kind": "values", "column": 0, "parts": anything, "old": []}
+    header["question"]["constraints"] = [rule] * 400
+    certificate = checker.Certificate(checker.parsed(json.dumps(header)), seconds=0.5)
+    met: list[Any] = []
+
+    def slowly(_: Any, pieces: Any) -> None:
+        met.append(pieces)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(checker.Allowed, "meet", slowly)
+    with pytest.raises(checker.Refused, match="see --seconds"):
+        certificate.check(checker.parsed(json.dumps(hashed(header, line))))
+    assert len(met) < 100
+
+
+def test_implications_of_nothing_are_refused_alike(tmp_path: Path) -> None:
+    path = one_answer(tmp_path)
+    header, line = parts(path)
+    when = {"kind": "values", "column": 0, "parts": [{"lower": 0.0, "upper": 9.0}], "old": []}
+    header["question"]["constraints"] = [{"kind": "implies", "when": when, "then": []}]
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(hashed(header, line))}\n")
+    assert told(path) == ["REFUTED 1 an implication has nothing in its 'then'"]
+    assert [*map(str, clvq.verify_certificates(path))] == told(path)
