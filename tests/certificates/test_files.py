@@ -810,3 +810,36 @@ def test_implications_of_nothing_are_refused_alike(tmp_path: Path) -> None:
     path.write_text(f"{json.dumps(header)}\n{json.dumps(hashed(header, line))}\n")
     assert told(path) == ["REFUTED 1 an implication has nothing in its 'then'"]
     assert [*map(str, clvq.verify_certificates(path))] == told(path)
+
+
+def test_equalities_of_an_if_give_way_alike_in_answers_and_bounds(tmp_path: Path) -> None:
+    """Where a metric weighs the frozen column, missing it by 2^-40 would be much cheaper."""
+    at, weight = 1e3, 1e4
+    model = clvq.PrototypeModel(
+        [[0.0, at], [4.0, at + 4.0 / weight]],
+        ["no", "yes"],
+        omegas=np.diag([1.0, weight]),
+        feature_names=["a", "b"],
+    )
+    rule = clvq.If(clvq.Bounds("a", upper=1e6), clvq.Freeze("b"))
+    explainer = clvq.Explainer(model, clvq.Manhattan(), [rule])
+    cf = explainer.explain([0.1, at], target="yes")
+    path = tmp_path / "if.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clvq.save_certificate(cf, path, explainer)
+    header, line = parts(path)
+    assert cf.status is Status.OPTIMAL
+    assert line["answer"]["status"] == "optimal"
+    assert told(path)[0].startswith("VERIFIED 2")
+    # Cheaper than the bound, nearer to "yes", and off by three quarters of 2^-40 of the numbers.
+    b = at + 1.5 * at * 2.0**-40
+    a = 4.0 - (b - at) * weight + 1e-9
+    cost = (a - 0.1) + (b - at)
+    assert cost < cf.lower_bound
+    assert model.predict([[a, b]])[0] == "yes"
+    cheaper = {"row": [a, b], "cost": cost, "lower_bound": 0.0, "status": "feasible"}
+    line = {**line, "answer": cheaper, "proof": {"cells": []}}
+    assert "linear condition 0 does not hold" in checked(header, line)
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(line)}\n")
+    assert "linear condition 0 does not hold" in str(clvq.verify_certificates(path)[0])

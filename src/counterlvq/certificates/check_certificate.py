@@ -756,12 +756,13 @@ class Seen:
             yield from self._ends(item["column"], min(item["lower"], x), max(item["upper"], x))
         elif kind == "implies":
             test = self._test(item["when"])
-            rows = [row._replace(equality=False, when=test)
-                    for each in item["then"] for row in self._rows(each)]  # fmt: skip
-            yield from rows
-            for row in rows:
-                if row.give == EQUALITY:  # the other half of an equality
-                    yield row._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
+            rows = [row for each in item["then"] for row in self._rows(each)]
+            # An equality is two inequalities here, and gives way as these do.
+            halves = [row._replace(equality=False, give=INEQUALITY, when=test) for row in rows]
+            yield from halves
+            for row, half in zip(rows, halves, strict=True):
+                if row.equality:
+                    yield half._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
 
     def _limited(self, row: Row) -> Row:
         """On a grid the sides of a condition have a least difference: a share of it is missed."""
