@@ -843,3 +843,26 @@ def test_equalities_of_an_if_give_way_alike_in_answers_and_bounds(tmp_path: Path
     assert "linear condition 0 does not hold" in checked(header, line)
     path.write_text(f"{json.dumps(header)}\n{json.dumps(line)}\n")
     assert "linear condition 0 does not hold" in str(clvq.verify_certificates(path)[0])
+
+
+def test_a_held_column_beyond_its_end_by_rounding_is_held_and_not_gone(tmp_path: Path) -> None:
+    """The input may stay a last digit above an end: holding it there leaves all that it may do."""
+    header, line = parts(one_answer(tmp_path))
+    header["model"]["prototypes"] = [[0.0, 0.0], [4.0, 0.0]]
+    header["question"]["columns"][1]["upper"] = 1.0
+    anything = [{"lower": None, "upper": None}]
+    header["question"]["constraints"] = [
+        {"kind": "at most", "count": 1, "columns": [0, 1]},
+        {"kind": "values", "column": 0, "parts": anything, "old": []},
+    ]
+    line = hashed(header, {**line, "input": [0.5, 1.0 + 2.0**-52]})
+    cost = {"row": [3.0, 1.0 + 2.0**-52], "cost": 2.5, "lower_bound": 0.0, "status": "feasible"}
+    assert checked(header, {**line, "answer": cost, "proof": {"cells": []}}).startswith("cost 2.5")
+    none = {"row": None, "cost": None, "lower_bound": None, "status": "infeasible"}
+    nodes = [
+        {"kind": "count", "column": 1, "held": 1, "changed": 2},
+        {"kind": "cells", "cells": [{"kind": "empty", "prototype": 1}]},
+        {"kind": "cells", "cells": [{"kind": "single", "prototype": 1, "rival": 0}]},
+    ]
+    found = checked(header, {**line, "answer": none, "proof": {"counted": nodes}})
+    assert "does not show that there is no answer" in found

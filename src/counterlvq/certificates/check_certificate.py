@@ -1346,11 +1346,15 @@ class Asked:
                 high[c] = min(high[c], end)
             if row.equality or a < 0:
                 low[c] = max(low[c], end)
+        return self._touching(low, high)
+
+    def _touching(self, low: list[End], high: list[End]) -> Box:
+        """Swap ends that cross by rounding alone, where what an answer may miss is spared."""
         for c, (first, last) in enumerate(zip(low, high, strict=True)):
             if self.question.is_loosened and first > last:
-                x = seen.start[c]
+                x = self.seen.start[c]
                 if first - last <= INEQUALITY * (max(first + x, -last - x) + abs(x)):
-                    low[c], high[c] = last, first  # they touch, but for rounding
+                    low[c], high[c] = last, first
         return low, high
 
     def _slacks(self) -> Vector:
@@ -1694,7 +1698,7 @@ class Asked:
         low, high = map(list, self.sides)
         for c in [c for j in columns for c in self.seen.spans[j]]:
             low[c], high[c] = max(low[c], ZERO), min(high[c], ZERO)
-        out.sides, out.roots = (low, high), {}
+        out.sides, out.roots = self._touching(low, high), {}
         out.slacks = out._slacks()
         return out
 
