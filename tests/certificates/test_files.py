@@ -737,3 +737,132 @@ def test_a_file_without_answers_verifies_nothing(tmp_path: Path) -> None:
     assert [verdict.reason for verdict in clvq.verify_certificates(path)] == [
         "there is no answer in it"
     ]
+
+
+def hashed(header: Any, line: Any) -> Any:
+    """Return the line with the hashes of this header."""
+    exact = checker.parsed(json.dumps(header))
+    hashes = {key: checker.fingerprint(exact[key]) for key in ("model", "question")}
+    return {**line, "hashes": hashes}
+
+
+def test_a_grid_finer_than_doubles_makes_no_wide_box_one_row(tmp_path: Path) -> None:
+    """At 3 2^59 doubles are 256 apart, and 512 to the right there is an answer."""
+    header, line = parts(one_answer(tmp_path))
+    x = 3 * 2.0**59
+    column = {"kind": "grid", "name": "a", "lower": None, "upper": None, "step": 1, "parts": 1}
+    cost = {"weights": [1], "switches": [], "quadratic": None}
+    header["model"] |= {"labels": [1, 0, 0], "prototypes": [[x + 1024], [x], [x + 1792]]}
+    header["model"] |= {"metric": {"kind": "plain"}, "offsets": None, "map": None}
+    header["question"] |= {"columns": [column], "cost": cost, "constraints": [], "margin": 0}
+    line = hashed(header, {**line, "input": [x], "target": [1]})
+    nearer = {"row": [x + 512], "cost": 512.0, "lower_bound": 0.0, "status": "feasible"}
+    tree = {"prototype": 0, "kind": "tree", "nodes": [{"kind": "lost", "cap": 1500}]}
+    best = {"row": [x + 1280], "cost": 1280.0, "lower_bound": 1280.0, "status": "optimal"}
+    assert checked(header, {**line, "answer": nearer, "proof": {"cells": []}}).startswith("cost")
+    assert "does not follow" in checked(
+        header, {**line, "answer": best, "proof": {"cells": [tree]}}
+    )
+
+
+@pytest.mark.parametrize("is_blank", [True, False])
+def test_nothing_hides_behind_a_line_that_is_too_long(
+    is_blank: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spaces without an end, by themselves or behind an answer: what follows is not read."""
+    path = one_answer(tmp_path)
+    header, line = path.read_text().splitlines()
+    monkeypatch.setattr(checker, "PIECE", 1 << 12)
+    monkeypatch.setattr(checker, "LONGEST_LINE", 1 << 14)
+    before = f"{line}\n" if is_blank else line
+    path.write_text(f"{header}\n{before}{' ' * (1 << 15)}{line.replace('optimal', 'infeasible')}\n")
+    *_, last = told(path)
+    assert last.endswith("it is longer than 16384 bytes")
+    assert checker.main([str(path)], say=lambda _: None) == 1
+    assert str(clvq.verify_certificates(path)[-1]) == last
+
+
+def test_many_rules_about_one_column_look_at_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header, line = parts(one_answer(tmp_path))
+    anything = [{"lower": None, "upper": None}]
+    rule = {"kind": "values", "column": 0, "parts": anything, "old": []}
+    header["question"]["constraints"] = [rule] * 400
+    certificate = checker.Certificate(checker.parsed(json.dumps(header)), seconds=0.5)
+    met: list[Any] = []
+
+    def slowly(_: Any, pieces: Any) -> None:
+        met.append(pieces)
+        time.sleep(0.01)
+
+    monkeypatch.setattr(checker.Allowed, "meet", slowly)
+    with pytest.raises(checker.Refused, match="see --seconds"):
+        certificate.check(checker.parsed(json.dumps(hashed(header, line))))
+    assert len(met) < 100
+
+
+def test_implications_of_nothing_are_refused_alike(tmp_path: Path) -> None:
+    path = one_answer(tmp_path)
+    header, line = parts(path)
+    when = {"kind": "values", "column": 0, "parts": [{"lower": 0.0, "upper": 9.0}], "old": []}
+    header["question"]["constraints"] = [{"kind": "implies", "when": when, "then": []}]
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(hashed(header, line))}\n")
+    assert told(path) == ["REFUTED 1 an implication has nothing in its 'then'"]
+    assert [*map(str, clvq.verify_certificates(path))] == told(path)
+
+
+def test_equalities_of_an_if_give_way_alike_in_answers_and_bounds(tmp_path: Path) -> None:
+    """Where a metric weighs the frozen column, missing it by 2^-40 would be much cheaper."""
+    at, weight = 1e3, 1e4
+    model = clvq.PrototypeModel(
+        [[0.0, at], [4.0, at + 4.0 / weight]],
+        ["no", "yes"],
+        omegas=np.diag([1.0, weight]),
+        feature_names=["a", "b"],
+    )
+    rule = clvq.If(clvq.Bounds("a", upper=1e6), clvq.Freeze("b"))
+    explainer = clvq.Explainer(model, clvq.Manhattan(), [rule])
+    cf = explainer.explain([0.1, at], target="yes")
+    path = tmp_path / "if.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        clvq.save_certificate(cf, path, explainer)
+    header, line = parts(path)
+    assert cf.status is Status.OPTIMAL
+    assert line["answer"]["status"] == "optimal"
+    assert told(path)[0].startswith("VERIFIED 2")
+    # Cheaper than the bound, nearer to "yes", and off by three quarters of 2^-40 of the numbers.
+    b = at + 1.5 * at * 2.0**-40
+    a = 4.0 - (b - at) * weight + 1e-9
+    cost = (a - 0.1) + (b - at)
+    assert cost < cf.lower_bound
+    assert model.predict([[a, b]])[0] == "yes"
+    cheaper = {"row": [a, b], "cost": cost, "lower_bound": 0.0, "status": "feasible"}
+    line = {**line, "answer": cheaper, "proof": {"cells": []}}
+    assert "linear condition 0 does not hold" in checked(header, line)
+    path.write_text(f"{json.dumps(header)}\n{json.dumps(line)}\n")
+    assert "linear condition 0 does not hold" in str(clvq.verify_certificates(path)[0])
+
+
+def test_a_held_column_beyond_its_end_by_rounding_is_held_and_not_gone(tmp_path: Path) -> None:
+    """The input may stay a last digit above an end: holding it there leaves all that it may do."""
+    header, line = parts(one_answer(tmp_path))
+    header["model"]["prototypes"] = [[0.0, 0.0], [4.0, 0.0]]
+    header["question"]["columns"][1]["upper"] = 1.0
+    anything = [{"lower": None, "upper": None}]
+    header["question"]["constraints"] = [
+        {"kind": "at most", "count": 1, "columns": [0, 1]},
+        {"kind": "values", "column": 0, "parts": anything, "old": []},
+    ]
+    line = hashed(header, {**line, "input": [0.5, 1.0 + 2.0**-52]})
+    cost = {"row": [3.0, 1.0 + 2.0**-52], "cost": 2.5, "lower_bound": 0.0, "status": "feasible"}
+    assert checked(header, {**line, "answer": cost, "proof": {"cells": []}}).startswith("cost 2.5")
+    none = {"row": None, "cost": None, "lower_bound": None, "status": "infeasible"}
+    nodes = [
+        {"kind": "count", "column": 1, "held": 1, "changed": 2},
+        {"kind": "cells", "cells": [{"kind": "empty", "prototype": 1}]},
+        {"kind": "cells", "cells": [{"kind": "single", "prototype": 1, "rival": 0}]},
+    ]
+    found = checked(header, {**line, "answer": none, "proof": {"counted": nodes}})
+    assert "does not show that there is no answer" in found

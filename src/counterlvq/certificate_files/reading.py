@@ -184,6 +184,8 @@ def _condition(item: Values, features: Features) -> Condition:
     if item["kind"] == "implies":
         then = item["then"]
         is_rule = then[0]["kind"] == "levels"
+        if len(then) > 1 and any(each["kind"] == "levels" for each in then):
+            raise NotSupportedError("an implication of several rules is checked exactly alone")
         stated = _level_rule(then[0]) if is_rule else _rows(then, width)
         return Implication(_rule(item["when"], width), stated)
     columns = np.array(item["columns"], dtype=np.intp)

@@ -136,13 +136,14 @@ def _verdicts(lines: Iterator[bytes], apart: bytes | None, seconds: float) -> It
     checked: _Checked | None = None
     at, is_bare = 0, True
     for at, text in enumerate(lines, 1):
-        if not text.strip():
+        if checker.is_skipped(text):
             continue
+        is_bare = is_bare and checked is None
         try:
+            checker.refuse_long(text)
             if checked is None:
                 checked = _Checked.of(text, apart, seconds)
                 continue
-            is_bare = False
             yield checked.verdict(at, text)
         except checker.Refused as error:
             is_other = checked is None and not text.lstrip().startswith(b"{")

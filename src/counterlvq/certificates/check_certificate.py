@@ -532,6 +532,8 @@ class Question:
         for rule in [part for part in parts if "allowed" in part]:
             if max(rule["allowed"], default=INF) >= self.columns[rule["column"]].levels:
                 raise Refused("a rule allows no level, or one that its column does not have")
+        if kind == "implies" and not item["then"]:
+            raise Refused("an implication has nothing in its 'then'")
         if kind == "implies" and len({part.get("sense", "==") for part in item["then"]}) > 1:
             raise Refused("an implication mixes equalities and inequalities")
         if kind in ("quadratic", "at most") and len(set(item["columns"])) < len(item["columns"]):
@@ -686,7 +688,7 @@ class Seen:
     which is 1 if the column takes it up and 0 otherwise. `delta` is the change of coordinates.
     """
 
-    def __init__(self, question: Question, x: Vector) -> None:
+    def __init__(self, question: Question, x: Vector, clock: Clock) -> None:
         self.question, self.model, self.x = question, question.model, x
         self.own = tuple(int(v) if c.levels else -1
                          for v, c in zip(x, question.columns, strict=True))  # fmt: skip
@@ -711,10 +713,14 @@ class Seen:
         self.width = len(self.start)
         self.at = [self.spans[j][0] for j in question.at_numbers]
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
-        self.rows = [row for item in question.constraints for row in self._rows(item)]
+        self.rows = list[Row]()
+        for item in question.constraints:
+            clock.look()
+            self.rows += self._rows(item)
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
         self.rows = [self._limited(row) for row in self.rows]
         for item in [each for each in question.constraints if each["kind"] == "values"]:
+            clock.look()
             c = self.spans[item["column"]][0]
             here = self.start[c]
             allowed = self.allowed[c] = self.allowed[c] or Allowed(here, Column(-INF, INF))
@@ -750,12 +756,13 @@ class Seen:
             yield from self._ends(item["column"], min(item["lower"], x), max(item["upper"], x))
         elif kind == "implies":
             test = self._test(item["when"])
-            rows = [row._replace(equality=False, when=test)
-                    for each in item["then"] for row in self._rows(each)]  # fmt: skip
-            yield from rows
-            for row in rows:
-                if row.give == EQUALITY:  # the other half of an equality
-                    yield row._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
+            rows = [row for each in item["then"] for row in self._rows(each)]
+            # An equality is two inequalities here, and gives way as these do.
+            halves = [row._replace(equality=False, give=INEQUALITY, when=test) for row in rows]
+            yield from halves
+            for row, half in zip(rows, halves, strict=True):
+                if row.equality:
+                    yield half._replace(new={c: -a for c, a in row.new.items()}, value=-row.value)
 
     def _limited(self, row: Row) -> Row:
         """On a grid the sides of a condition have a least difference: a share of it is missed."""
@@ -1246,7 +1253,7 @@ class Asked:
         self, question: Question, x: Vector, target: set[int], is_told: bool, clock: Clock
     ) -> None:
         self.question, self.model, self.clock = question, question.model, clock
-        self.seen, self.margin, self.is_told = Seen(question, x), question.margin, is_told
+        self.seen, self.margin, self.is_told = Seen(question, x, clock), question.margin, is_told
         self.is_rival = [label not in target for label in self.model.labels]
         self.targets = [k for k, rival in enumerate(self.is_rival) if not rival]
         self.rivals = [k for k, rival in enumerate(self.is_rival) if rival]
@@ -1339,11 +1346,15 @@ class Asked:
                 high[c] = min(high[c], end)
             if row.equality or a < 0:
                 low[c] = max(low[c], end)
+        return self._touching(low, high)
+
+    def _touching(self, low: list[End], high: list[End]) -> Box:
+        """Swap ends that cross by rounding alone, where what an answer may miss is spared."""
         for c, (first, last) in enumerate(zip(low, high, strict=True)):
             if self.question.is_loosened and first > last:
-                x = seen.start[c]
+                x = self.seen.start[c]
                 if first - last <= INEQUALITY * (max(first + x, -last - x) + abs(x)):
-                    low[c], high[c] = last, first  # they touch, but for rounding
+                    low[c], high[c] = last, first
         return low, high
 
     def _slacks(self) -> Vector:
@@ -1637,10 +1648,10 @@ class Asked:
         for a, b, allowed in zip(*box, self.seen.allowed, strict=True):
             if not isinstance(a, Q) or not isinstance(b, Q) or len(rows) > 16:
                 return []
-            if a != b and not (
-                allowed and allowed.step and allowed.nearest(a) == allowed.nearest(b)
-            ):
-                return []
+            if a != b:
+                at = allowed.nearest(a) if allowed and allowed.step else None
+                if at is None or allowed is None or at != allowed.nearest(b):
+                    return []  # wider; or doubles are too coarse to tell one value from the next
             rows = [[*row, value] for row in rows for value in sorted({a, b})]
         return rows
 
@@ -1687,7 +1698,7 @@ class Asked:
         low, high = map(list, self.sides)
         for c in [c for j in columns for c in self.seen.spans[j]]:
             low[c], high[c] = max(low[c], ZERO), min(high[c], ZERO)
-        out.sides, out.roots = (low, high), {}
+        out.sides, out.roots = self._touching(low, high), {}
         out.slacks = out._slacks()
         return out
 
@@ -1939,15 +1950,14 @@ def verdicts(
     certificate: Certificate | None = None
     at, is_bare = 0, True
     for at, line in enumerate(lines, 1):
-        if not line.strip():
+        if is_skipped(line):
             continue
+        is_bare = is_bare and certificate is None
         try:
-            if len(line) > LONGEST_LINE:
-                raise Refused(f"it is longer than {LONGEST_LINE} bytes")
+            refuse_long(line)
             if certificate is None:
                 certificate = Certificate(parsed(line), apart, seconds)
             else:
-                is_bare = False
                 yield at, certificate.check(parsed(line))
         except Refused as error:
             is_other = certificate is None and line.lstrip()[:1] not in (b"{", "{")
@@ -1960,6 +1970,17 @@ def verdicts(
         yield 1, "the file is empty"
     elif is_bare:
         yield at, "there is no answer in it"
+
+
+def is_skipped(line: bytes) -> bool:
+    """Whether a line is blank to its end, and says nothing."""
+    return len(line) <= LONGEST_LINE and not line.strip()
+
+
+def refuse_long(line: bytes) -> None:
+    """Refuse a line that was not read to its end: neither is what follows it."""
+    if len(line) > LONGEST_LINE:
+        raise Refused(f"it is longer than {LONGEST_LINE} bytes")
 
 
 def short_lines(file: Any) -> Iterator[bytes]:
