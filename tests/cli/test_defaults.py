@@ -113,6 +113,18 @@ def test_a_stated_end_takes_the_place_of_the_one_that_was_seen(
     assert wide.returncode == 0
 
 
+def test_ranges_are_spoken_of_where_one_is_in_force(workshop: Path, tmp_path: Path) -> None:
+    line = "numbers stay in the ranges seen in the data"
+    stated = [word for name in NUMBERS for word in ("--bounds", f"{name}=0:40")]
+    assert line in called(*ASK, *stated[2:], cwd=workshop).stdout.decode()
+    assert line not in called(*ASK, *stated, cwd=workshop).stdout.decode()
+    columns = tmp_path / "columns.toml"
+    columns.write_text("[petal_width]\nrange = [0, inf]\n")
+    asked = (*ASK, "--columns", str(columns))
+    assert line in called(*asked, cwd=workshop).stdout.decode()
+    assert line not in called(*asked, "--anywhere", cwd=workshop).stdout.decode()
+
+
 def test_a_file_without_a_summary_works_and_says_what_is_missing(
     workshop: Path, tmp_path: Path
 ) -> None:
