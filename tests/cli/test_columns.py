@@ -159,7 +159,7 @@ def test_a_file_at_explain_says_more(desk: Path) -> None:
     (desk / "more.toml").write_text('[pay]\nchange = "freeze"\n[months]\nlabel = "tenure"\n')
     words = ["explain", "loans.clvq", "some.csv", "--target", "good", "--columns", "more.toml"]
     done = called(*words, "-o", "more.csv", cwd=desk)
-    assert done.stderr == b"" or b" have no answer: " in done.stderr or b" has no " in done.stderr
+    assert done.returncode in (0, 3), done.stderr
     told, given = pd.read_csv(desk / "more.csv"), pd.read_csv(desk / "some.csv")
     kept = told["status"] == "optimal"
     assert (told["pay"][kept] == given["pay"][kept]).all()

@@ -26,7 +26,7 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
     workshop: Path, iris: pd.DataFrame
 ) -> None:
     done = called(*ASK, "--format", "json", cwd=workshop)
-    assert done.stderr == b""
+    aside = [line.removeprefix("counterlvq: ") for line in done.stderr.decode().splitlines()]
     rows = pd.read_csv(workshop / "rows.csv")
     for cf, row in zip(json.loads(done.stdout), rows.to_dict("records"), strict=True):
         assert cf["status"] == "optimal"
@@ -39,6 +39,10 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
         assert cf["cost"] == pytest.approx(total)
     words = called(*ASK, cwd=workshop).stdout.decode().splitlines()
     assert any(line.startswith("costs are in typical deviations") for line in words)
+    assert len(aside) == 3
+    assert set(aside) <= set(words)
+    for kind in ("text", "csv"):
+        assert called(*ASK, "--format", kind, cwd=workshop).stderr == done.stderr
     told = [line for line in words if line.endswith(" lifts that")]
     assert told[0] == "numbers stay in the ranges seen in the data; --anywhere lifts that"
     # Values of other tables may lie between the steps of this one, which has one decimal.
