@@ -125,7 +125,7 @@ def test_inspect_shows_what_was_said(desk: Path) -> None:
 def test_answers_keep_to_it_and_are_worded_by_it(desk: Path) -> None:
     words = ["explain", "loans.clvq", "some.csv", "--target", "GOOD"]
     done = called(*words, "-o", "told.csv", cwd=desk)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0, done.stderr
     told, given = pd.read_csv(desk / "told.csv"), pd.read_csv(desk / "some.csv")
     assert (told["months"] % 1 == 0).all()
     assert (told["months"] >= given["months"]).all()
