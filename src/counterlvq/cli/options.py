@@ -19,7 +19,6 @@ from counterlvq.cli.conventions import Share
 from counterlvq.cli.csv_cells import with_typed_cells
 from counterlvq.cli.inputs import Model, read_table
 from counterlvq.cli.terminal import say
-from counterlvq.problem.data_ranges import AsSeen, constraints_of
 from counterlvq.safe_text import shown_text
 from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
 
@@ -326,7 +325,11 @@ def defaults_told(explainer: clvq.Explainer) -> list[str]:
             f"--cost manhattan counts plain changes"
         )
     # Where somebody has stated both ends, or that there are none, nothing that was seen counts.
-    if any(isinstance(item, AsSeen) for item in constraints_of(explainer.features)):
+    if any(
+        (f.lower == -inf < f.seen[0]) or (f.upper == inf > f.seen[1])
+        for f in explainer.features
+        if f.seen is not None
+    ):
         out.append("numbers stay in the ranges seen in the data; --anywhere lifts that")
     least = [
         f"{_amount(item)} ({shown_text(explainer.features[item.feature].spoken)})"

@@ -16,7 +16,6 @@ from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
 from counterlvq.cli.terminal import say
 from counterlvq.cli.wording import sentence_options, wording_from
 from counterlvq.presentation.wording import Wording
-from counterlvq.questions.protocol import read_whole_row
 from counterlvq.safe_text import visible
 
 __all__ = ["reasons"]
@@ -63,13 +62,12 @@ def _found(
     explainer: clvq.Explainer, row: Any, first: tuple[str, ...], i: int
 ) -> clvq.Reasons | clvq.InvalidInputError:
     """Find the reason of one row, or why it cannot be asked about; other rows go on."""
-    try:
-        read_whole_row(explainer, row, "reasons")
-    except clvq.InvalidInputError as error:
-        return error
+    known = [name for name in row.columns if name in explainer.features]
     try:
         return explainer.reasons(row, order=first or None)
     except clvq.InvalidInputError as error:
+        if row[known].isna().any(axis=None) and not isinstance(error, clvq.UnknownFeatureError):
+            return error
         raise clvq.InvalidInputError(f"row {i}: {error}") from None
 
 
