@@ -26,7 +26,7 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
     workshop: Path, iris: pd.DataFrame
 ) -> None:
     done = called(*ASK, "--format", "json", cwd=workshop)
-    assert done.stderr == b""
+    aside = [line.removeprefix("counterlvq: ") for line in done.stderr.decode().splitlines()]
     rows = pd.read_csv(workshop / "rows.csv")
     for cf, row in zip(json.loads(done.stdout), rows.to_dict("records"), strict=True):
         assert cf["status"] == "optimal"
@@ -39,6 +39,10 @@ def test_answers_stay_in_what_was_seen_and_cost_typical_deviations(
         assert cf["cost"] == pytest.approx(total)
     words = called(*ASK, cwd=workshop).stdout.decode().splitlines()
     assert any(line.startswith("costs are in typical deviations") for line in words)
+    assert len(aside) == 3
+    assert set(aside) <= set(words)
+    for kind in ("text", "csv"):
+        assert called(*ASK, "--format", kind, cwd=workshop).stderr == done.stderr
     told = [line for line in words if line.endswith(" lifts that")]
     assert told[0] == "numbers stay in the ranges seen in the data; --anywhere lifts that"
     # Values of other tables may lie between the steps of this one, which has one decimal.
@@ -111,6 +115,18 @@ def test_a_stated_end_takes_the_place_of_the_one_that_was_seen(
     assert f"petal_width from {low:g} to {high:g} as seen in the data" in done.stdout.decode()
     wide = called(*ASK, *frozen, "--bounds", "petal_width=:40", "--format", "csv", cwd=workshop)
     assert wide.returncode == 0
+
+
+def test_ranges_are_spoken_of_where_one_is_in_force(workshop: Path, tmp_path: Path) -> None:
+    line = "numbers stay in the ranges seen in the data"
+    stated = [word for name in NUMBERS for word in ("--bounds", f"{name}=0:40")]
+    assert line in called(*ASK, *stated[2:], cwd=workshop).stdout.decode()
+    assert line not in called(*ASK, *stated, cwd=workshop).stdout.decode()
+    columns = tmp_path / "columns.toml"
+    columns.write_text("[petal_width]\nrange = [0, inf]\n")
+    asked = (*ASK, "--columns", str(columns))
+    assert line in called(*asked, cwd=workshop).stdout.decode()
+    assert line not in called(*asked, "--anywhere", cwd=workshop).stdout.decode()
 
 
 def test_a_file_without_a_summary_works_and_says_what_is_missing(

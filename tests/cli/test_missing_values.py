@@ -93,6 +93,27 @@ def test_rows_that_cannot_be_read_are_told_apart(
     assert "column 'age', row 2 is 'old'" in capfd.readouterr().err
 
 
+def test_reasons_go_on_behind_a_row_that_has_none(
+    desk: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    trained(capfd)
+    words = ("reasons", "loans.clvq", "few.csv")
+    (desk / "few.csv").write_text("income,age,job,owner\n1500,30,clerk,True\n,31,clerk,False\n")
+    assert run((*words, "--format", "json")) == 3
+    first, second = json.loads(capfd.readouterr().out)
+    assert (first["status"], first["reason"]) == ("optimal", "")
+    assert second["status"] == "invalid"
+    assert "no value in column 'income'" in second["reason"]
+    assert first.keys() == second.keys()
+    assert run(words) == 3
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[0] == first["text"]
+    assert lines[1] == second["text"]
+    assert lines[1].startswith("No reason was looked for: ")
+    assert run((*words, "--first", "incme")) == 1
+    assert "Did you mean 'income'?" in capfd.readouterr().err
+
+
 def test_a_page_tells_rows_apart(desk: Path, capfd: pytest.CaptureFixture[str]) -> None:
     trained(capfd)
     words = ("report", "loans.clvq", "asked.csv", "--target", "yes", "-o", "page.html")

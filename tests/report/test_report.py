@@ -14,7 +14,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.markup.parts import looks
@@ -98,6 +102,26 @@ def test_leads_times_prices_are_what_the_page_says() -> None:
     # |x - yes|^2 - |x - no|^2 = 13 - 1; along x0, the cheapest way, that falls by 8 per unit.
     assert "0, 'no' 12 0.125" in page.text
     assert "Leads times prices add up to the bound." in page.text
+
+
+def test_rows_with_gaps_are_asked_about_as_they_came() -> None:
+    """The mean of whole numbers is none, and stands in for a missing one all the same."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"a": rng.integers(0, 10, 60).astype(float), "b": rng.normal(0, 1, 60)})
+    labels = np.where(table["a"] / 5 + table["b"] > 1, "good", "bad")
+    table.loc[:9, "a"] = np.nan
+    steps = SimpleImputer(), StandardScaler(), clvq.GLVQ(random_state=0)
+    features = clvq.Features([clvq.Feature("a", "whole"), "b"])
+    model = make_pipeline(*steps).fit(table, labels)
+    free = clvq.Explainer(model, features=features)
+    tight = clvq.Explainer(model, features=features, constraints=["b <= -0.5"])
+    cf = tight.explain(table.iloc[0], target="good")
+    assert cf.missing.tolist() == [True, False]
+    (pressure,) = read_answer(tight, cf, "0").pressures
+    best = free.explain(table.iloc[0], target="good").cost
+    assert best < cf.cost
+    assert pressure.words.endswith(f"for a cost of {best:.6g}")
+    assert "for a cost of" in report_html(tight, table.head(2), target="good", pictures=False)
 
 
 def test_bars_are_as_long_as_the_changes_weigh(loans) -> None:

@@ -226,7 +226,7 @@ def test_declared_levels_keep_their_order() -> None:
     for frame in (pandas, polars):
         assert clvq.Features.from_frame(frame)["q"].levels == ("poor", "fair", "good")
     loose = pl.DataFrame({"q": ["good", "fair", None]}, schema={"q": pl.Categorical})
-    assert clvq.Features.from_frame(loose)["q"].levels == ("fair", "good")
+    assert clvq.Features.from_frame(loose, ranges=None)["q"].levels == ("fair", "good")
 
 
 PANDAS_DTYPES: list[tuple[Any, str]] = [
@@ -263,7 +263,7 @@ def test_nullable_booleans_and_text() -> None:
     frame = pd.DataFrame(
         {"b": pd.array([True, None], dtype="boolean"), "s": pd.array(["x", None], dtype="string")}
     )
-    assert [feature.kind for feature in clvq.Features.from_frame(frame)] == [
+    assert [feature.kind for feature in clvq.Features.from_frame(frame, ranges=None)] == [
         "boolean",
         "categorical",
     ]
@@ -344,3 +344,52 @@ def test_unusable_frame_is_refused_in_words(name: str) -> None:
     with pytest.raises(kind) as raised:
         clvq.Features.from_frame(frame, **said)
     assert message in str(raised.value)
+
+
+def test_one_pair_is_the_range_of_every_column_of_numbers() -> None:
+    table = pd.DataFrame({"pay": [1.5, 2.5], "cards": [1, 2], "job": ["a", "b"]})
+    for features in (
+        clvq.Features.from_frame(table, ranges=(0, None)),
+        clvq.Features.from_frame(table, ranges=None).refined(ranges=(0, None)),
+    ):
+        assert [(f.lower, f.upper) for f in features if f.is_number] == [(0, inf), (0, inf)]
+        assert all(feature.seen is None for feature in features)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"ranges": [(0, None), (0, 9)]},
+        {"ranges": (0, 1, 2)},
+        {"units": "EUR"},
+        {"decimals": 2},
+        {"kinds": ["real", "whole"]},
+        {"levels": ["a", "b"]},
+        {"steps": 5},
+        {"labels": "Pay"},
+    ],
+)
+def test_what_is_said_of_columns_goes_by_name(said: dict[str, Any]) -> None:
+    table = pd.DataFrame({"pay": [1.5, 2.5], "cards": [1, 2]})
+    (argument,) = said
+    words = rf"{argument} is .*; expected a mapping from the name .* Write {argument}="
+    for ask in (
+        lambda: clvq.Features.from_frame(table, **said),
+        lambda: clvq.Features(["pay", "cards"]).refined(**said),
+    ):
+        with pytest.raises(clvq.InvalidInputError, match=words):
+            ask()
+
+
+def test_missing_values_of_every_kind_are_counted_where_the_caller_is() -> None:
+    table = pd.DataFrame(
+        {"n": [1.0, np.nan, 3.0], "job": ["a", None, "b"], "own": [True, None, None]}
+    )
+    listed = "1 of column 'n', 1 of column 'job', 2 of column 'own', of 3 rows"
+    for ask in (clvq.Features.from_frame, clvq.mad_weights):
+        with pytest.warns(UserWarning, match=listed) as told:
+            ask(table)
+        assert [one.filename for one in told] == [__file__]
+    with pytest.warns(UserWarning, match="1 of column 0 of X") as told:
+        clvq.mad_weights([[1.0], [np.nan], [3.0]])
+    assert [one.filename for one in told] == [__file__]

@@ -138,6 +138,8 @@ def explain(
         )
     explainer = explainer_from(loaded, rows, **question)
     wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
+    notes = defaults_told(explainer)
+    _tell_notes([] if kind == "table" else notes)  # a table has lines for them
     if alternatives is not None:
         return tell_ways(explainer, rows, wish, alternatives, kind, output, wording)
     batch = explainer.explain_batch(
@@ -152,7 +154,7 @@ def explain(
         _tell_invalid(batch)
     with working("writing"):
         told = (
-            listing(batch, defaults_told(explainer), wording)
+            listing(batch, notes, wording)
             if kind == "table"
             else _told(batch, kind, escape, wording, explainer if ranges else None)
         )
@@ -210,6 +212,12 @@ def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None) -
         f"{holder} holds the model; the prototypes of a nearest neighbour are training rows.",
         aside=True,
     )
+
+
+def _tell_notes(notes: list[str]) -> None:
+    """Say what was taken from the training table, where the output has no room for it."""
+    for note in notes:
+        say(f"counterlvq: {note}", aside=True)
 
 
 def _tell_invalid(batch: clvq.CounterfactualBatch) -> None:

@@ -324,7 +324,12 @@ def defaults_told(explainer: clvq.Explainer) -> list[str]:
             f"costs are in {cost.unit} of each number; {_levels_told(explainer)}"
             f"--cost manhattan counts plain changes"
         )
-    if any(feature.seen is not None for feature in explainer.features):
+    # Where somebody has stated both ends, or that there are none, nothing that was seen counts.
+    if any(
+        (f.lower == -inf < f.seen[0]) or (f.upper == inf > f.seen[1])
+        for f in explainer.features
+        if f.seen is not None
+    ):
         out.append("numbers stay in the ranges seen in the data; --anywhere lifts that")
     least = [
         f"{_amount(item)} ({shown_text(explainer.features[item.feature].spoken)})"

@@ -16,6 +16,7 @@ from counterlvq.cli.outputs import check_writable, is_terminal, write_whole
 from counterlvq.cli.terminal import say
 from counterlvq.cli.wording import sentence_options, wording_from
 from counterlvq.presentation.wording import Wording
+from counterlvq.safe_text import visible
 
 __all__ = ["reasons"]
 
@@ -43,7 +44,8 @@ def reasons(
 
     As long as they keep their values the decision stays the same, whatever the others do within
     their ranges, and none of them can be left out. Ranges are those of the training table, or of
-    --within and --bounds. Exit code 3 says that some rows have no proved reason.
+    --within and --bounds. Exit code 3 says that some rows have no proved reason; of a row
+    that cannot be asked about, one with a missing value say, the output says why.
     """
     if model == table == STDIN:
         raise click.UsageError("MODEL and TABLE are both -; only one can come from stdin.")
@@ -53,25 +55,52 @@ def reasons(
     explainer, wording = explainer_from(loaded, rows, **question), wording_from(loaded)
     found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
     _put(found, wording, kind, output)
-    return 0 if all(why.status.has_answer for why in found) else NO_ANSWER
+    return 0 if all(_is_reason(why) for why in found) else NO_ANSWER
 
 
-def _found(explainer: clvq.Explainer, row: Any, first: tuple[str, ...], i: int) -> clvq.Reasons:
+def _found(
+    explainer: clvq.Explainer, row: Any, first: tuple[str, ...], i: int
+) -> clvq.Reasons | clvq.InvalidInputError:
+    """Find the reason of one row, or why it cannot be asked about; other rows go on."""
+    known = [name for name in row.columns if name in explainer.features]
     try:
         return explainer.reasons(row, order=first or None)
     except clvq.InvalidInputError as error:
+        if row[known].isna().any(axis=None) and not isinstance(error, clvq.UnknownFeatureError):
+            return error
         raise clvq.InvalidInputError(f"row {i}: {error}") from None
 
 
-def _put(found: list[clvq.Reasons], wording: Wording, kind: str, output: str) -> None:
+def _is_reason(why: clvq.Reasons | clvq.InvalidInputError) -> bool:
+    return isinstance(why, clvq.Reasons) and why.status.has_answer
+
+
+def _put(
+    found: list[clvq.Reasons | clvq.InvalidInputError], wording: Wording, kind: str, output: str
+) -> None:
     if kind == "json":
-        told = [{"row": i, **why.to_dict()} for i, why in enumerate(found)]
+        told = [{"row": i, **_values(why)} for i, why in enumerate(found)]
         text = json.dumps(told, indent=1, allow_nan=False)
     else:
         said = vars(wording)
         words = {name: said[name] for name in ("subject", "outcome", "numbers")}
-        text = "\n".join(why.text(**words) for why in found)
+        text = "\n".join(
+            why.text(**words) if isinstance(why, clvq.Reasons) else _refusal(why) for why in found
+        )
     if is_terminal(output):
         say(text)
     else:
         write_whole(output, f"{text}\n".encode())
+
+
+def _values(why: clvq.Reasons | clvq.InvalidInputError) -> dict[str, Any]:
+    if isinstance(why, clvq.Reasons):
+        return {**why.to_dict(), "reason": ""}
+    nothing: dict[str, Any] = {"prediction": None, "features": [], "values": {}, "witnesses": {}}
+    status = str(clvq.Status.INVALID)
+    return {"status": status, **nothing, "text": _refusal(why), "reason": str(why)}
+
+
+def _refusal(error: clvq.InvalidInputError) -> str:
+    """Say why nothing was looked for, in one line as all others."""
+    return f"No reason was looked for: {visible(str(error))}"

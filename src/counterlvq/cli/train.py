@@ -136,7 +136,7 @@ def _split_off(
     columns = clvq.Features([str(name) for name in frame.columns])
     for name in (label, *drop):
         columns.position(name)  # says which names there are
-    described = clvq.Features.from_frame(frame, only=[label])[label]
+    described = clvq.Features.from_frame(frame, only=[label], ranges=None)[label]
     if described.kind == "real":
         raise clvq.InvalidInputError(
             f"the label column {label!r} holds real numbers; expected classes: text, whole numbers "

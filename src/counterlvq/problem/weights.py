@@ -56,9 +56,13 @@ def mad_weights(X: ArrayLike, constant: float | None = None) -> Floats:
     """
     frame = as_frame(settled(X))
     if frame is not None:
-        return _frame_weights(frame, constant)
+        weights, counts = _frame_weights(frame, constant)
+        warn_of_gaps("mad_weights", counts, len(frame))
+        return weights
     rows = matrix_with_gaps("X", X)
     called = [f"column {j} of X" for j in range(rows.shape[1])]
+    gaps = dict(zip(called, np.isnan(rows).sum(axis=0).tolist(), strict=True))
+    warn_of_gaps("mad_weights", gaps, len(rows))
     return read_only(_weights(rows, called, constant))
 
 
@@ -66,8 +70,6 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
     if constant is not None and not is_positive(constant):
         raise InvalidInputError(f"constant is {constant!r}; expected a positive weight or None.")
     gaps = np.isnan(rows)
-    counts = dict(zip(called, gaps.sum(axis=0).tolist(), strict=True))
-    warn_of_gaps("mad_weights", counts, len(rows))
     unit = np.array([typical_deviation(rows[~gaps[:, j], j]) for j in range(rows.shape[1])])
     still = np.flatnonzero(unit == 0)
     if still.size and constant is None:
@@ -83,15 +85,25 @@ def _weights(rows: Floats, called: Sequence[str], constant: float | None) -> Flo
     return weights
 
 
-def _frame_weights(frame: FrameView, constant: float | None) -> Floats:
+def _frame_weights(frame: FrameView, constant: float | None) -> tuple[Floats, dict[str, int]]:
+    """Weights of the columns of a frame, and how many values each lacks."""
     weights = np.full(len(frame.names), LEVEL_WEIGHT)
     numeric = [frame.kind(name) in (Kind.REAL, Kind.WHOLE, Kind.DATE) for name in frame.names]
-    if any(numeric):
-        chosen = [name for name, is_number in zip(frame.names, numeric, strict=True) if is_number]
-        rows = np.stack([_column(frame, name) for name in chosen], axis=1)
-        called = [f"column {name!r}" for name in chosen]
-        weights[numeric] = _weights(rows, called, constant)
-    return read_only(weights)
+    columns = {
+        name: _column(frame, name)
+        for name, is_number in zip(frame.names, numeric, strict=True)
+        if is_number
+    }
+    if columns:
+        called = [f"column {name!r}" for name in columns]
+        weights[numeric] = _weights(np.stack([*columns.values()], axis=1), called, constant)
+    gaps = {
+        f"column {name!r}": int(np.isnan(columns[name]).sum())
+        if name in columns
+        else sum(map(is_missing, frame.values(name)))
+        for name in frame.names
+    }
+    return read_only(weights), gaps
 
 
 def _column(frame: FrameView, name: str) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
@@ -138,8 +138,8 @@ def _pressures(explainer: Explainer, cf: Counterfactual, wording: Wording) -> tu
         is_usual = isinstance(item, MinChange) and item.is_default
         if is_usual or not _leans(explainer, item, cf):
             continue
-        whole = replace(cf, gaps=None).original.tolist()
-        row = dict(zip(cf.feature_names, whole, strict=True))
+        # Missing values stay missing: what stands in for one need not be a value of its column.
+        row = dict(zip(cf.feature_names, cf.original.tolist(), strict=True))
         said = words_of(item, cf.features, wording)
         try:
             other = _without(explainer, k)

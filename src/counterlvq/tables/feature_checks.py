@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
 from math import isnan
 from typing import Any
@@ -24,6 +24,7 @@ __all__ = [
     "checked_kind",
     "checked_levels",
     "checked_list",
+    "checked_mapping",
     "checked_order",
     "checked_pair",
     "checked_step",
@@ -195,3 +196,15 @@ def checked_pair(name: str, pair: tuple[Any, Any]) -> tuple[Any, Any]:
             f"open end."
         ) from None
     return lower, upper
+
+
+def checked_mapping(argument: str, given: Any, what: str) -> Mapping[str, Any]:
+    """Read what is said of columns by name; None says nothing."""
+    if given is None:
+        return {}
+    if not isinstance(given, Mapping):
+        raise InvalidInputError(
+            f"{argument} is {told(given)}; expected a mapping from the name of a column to {what}. "
+            f"Write {argument}={{'name': ...}}, with an entry for each column that it is about."
+        )
+    return given

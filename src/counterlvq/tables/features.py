@@ -38,6 +38,7 @@ from counterlvq.tables.feature_checks import (
     checked_kind,
     checked_levels,
     checked_list,
+    checked_mapping,
     checked_order,
     checked_pair,
     checked_step,
@@ -46,13 +47,27 @@ from counterlvq.tables.feature_checks import (
 )
 from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
 from counterlvq.tables.quantiles import seen_range
-from counterlvq.tables.values import closest, warn_of_gaps
+from counterlvq.tables.values import closest, is_missing, warn_of_gaps
 from counterlvq.types import Kind
 
 __all__ = ["Feature", "FeatureKey", "Features"]
 
 FeatureKey = str | SupportsIndex
 
+# What the arguments of `Features.refined` say of a column, and what a column takes it as.
+_SAID: Mapping[str, tuple[str, str]] = {
+    "kinds": ("kind", "a kind such as 'whole'"),
+    "levels": ("levels", "a list of levels"),
+    "steps": ("step", "a step"),
+    "units": ("unit", "a unit such as 'EUR'"),
+    "decimals": ("decimals", "a number of decimals"),
+    "labels": ("label", "a text"),
+    "level_labels": ("level_labels", "a mapping from level to text"),
+    "changes": ("change", "a way to change such as 'increase'"),
+    "prices": ("price", "a price"),
+    "seen": ("seen", "a pair (lowest, highest)"),
+    "thousands": ("thousands", "True or False"),
+}
 # From here on all floats are whole numbers.
 _WHOLE = 2.0**52
 
@@ -448,7 +463,7 @@ class Features:
         levels: Mapping[str, Iterable[Any]] | None = None,
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
-        ranges: Mapping[str, tuple[Any, Any]] | str | None = "seen",
+        ranges: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | str | None = "seen",
         decimals: Mapping[str, int] | str | None = None,
         labels: Mapping[str, str] | None = None,
         of_change: Iterable[str] = (),
@@ -476,9 +491,10 @@ class Features:
             or more have a float and none has more than six decimals; whole ones among gaps are
             whole numbers. They go well with `least_changes`: what a grid leaves over is made up
             for by small changes of other columns.
-        ranges : "seen", None, or mapping from name to pair (lower, upper)
-            The ranges that are seen in the table (the default), none, or those that are listed
-            and no others; None in a pair is an open end.
+        ranges : "seen", None, pair (lower, upper), or mapping from name to such a pair
+            The ranges that are seen in the table (the default), none, one for all columns of
+            numbers (dates are none), or those that are listed and no others; None in a pair is an
+            open end.
         of_change, ordered : iterable of names, optional
             The columns whose steps are steps of change, and those whose levels are in order.
 
@@ -508,8 +524,9 @@ class Features:
                 f"polars, or an Arrow table. Write Features([...]) out for other tables."
             )
         names = Features(table.names if only is None else only)
-        wished = dict(kinds or {})
-        wished.update(dict.fromkeys(levels or {}, Kind.CATEGORICAL))
+        wished = dict(checked_mapping("kinds", kinds, _SAID["kinds"][1]))
+        listed = checked_mapping("levels", levels, _SAID["levels"][1])
+        wished.update(dict.fromkeys(listed, Kind.CATEGORICAL))
         for name in wished:
             names.position(name)
         if isinstance(ranges, str) and ranges != "seen":
@@ -524,7 +541,7 @@ class Features:
         stated = None if isinstance(ranges, str) else ranges
         found = cls(_read_column(table, name, wished.get(name)) for name in names.names)
         if isinstance(decimals, str):
-            said = {*wished, *(steps or {})}
+            said = {*wished, *checked_mapping("steps", steps, _SAID["steps"][1])}
             found = cls(f if f.name in said else _with_decimals(table, f) for f in found)
             decimals = None
         refined = found.refined(
@@ -540,10 +557,14 @@ class Features:
         if not isinstance(ranges, str):
             return refined
         gaps, pairs = {}, []
-        for name, kind in ((f.name, f.kind) for f in refined if f.is_number):
-            values = numbers_or_days(table, name, kind)
-            gaps[f"column {name!r}"] = int(np.isnan(values).sum())
-            pairs.append((name, seen_range(values)))
+        for feature in refined:
+            called = f"column {feature.name!r}"
+            if not feature.is_number:
+                gaps[called] = sum(map(is_missing, table.values(feature.name)))
+                continue
+            values = numbers_or_days(table, feature.name, feature.kind)
+            gaps[called] = int(np.isnan(values).sum())
+            pairs.append((feature.name, seen_range(values)))
         warn_of_gaps("Features.from_frame", gaps, len(table))
         return refined.refined(seen={name: pair for name, pair in pairs if pair is not None})
 
@@ -554,7 +575,7 @@ class Features:
         levels: Mapping[str, Iterable[Any]] | None = None,
         steps: Mapping[str, int] | None = None,
         units: Mapping[str, str] | None = None,
-        ranges: Mapping[str, tuple[Any, Any]] | None = None,
+        ranges: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None = None,
         decimals: Mapping[str, int] | None = None,
         labels: Mapping[str, str] | None = None,
         level_labels: Mapping[str, Mapping[Any, str]] | None = None,
@@ -574,7 +595,7 @@ class Features:
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
         labels, level_labels, changes, prices, seen, thousands : mapping, optional
             As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
-            end.
+            end. One pair alone as `ranges` is the range of all columns of numbers but dates.
         of_change, ordered : iterable of names, optional
             The columns whose steps are steps of change, and those whose levels are in order.
 
@@ -583,33 +604,44 @@ class Features:
         >>> Features(["age", "income"]).refined(kinds={"age": "whole"}, units={"income": "EUR"})
         Features([Feature('age', 'whole'), Feature('income', unit='EUR')])
         """
-        said: dict[str, Mapping[str, Any] | None] = {
-            "kind": kinds,
+        said: dict[str, Any] = {
+            "kinds": kinds,
             "levels": levels,
-            "step": steps,
-            "unit": units,
+            "steps": steps,
+            "units": units,
             "decimals": decimals,
-            "label": labels,
+            "labels": labels,
             "level_labels": level_labels,
-            "change": changes,
-            "price": prices,
+            "changes": changes,
+            "prices": prices,
             "seen": seen,
             "thousands": thousands,
         }
         more: list[dict[str, Any]] = [{} for _ in self.columns]
-        for argument, values in said.items():
-            for name, value in (values or {}).items():
-                more[self.position(name)][argument] = value
+        for argument, given in said.items():
+            own, what = _SAID[argument]
+            for name, value in checked_mapping(argument, given, what).items():
+                more[self.position(name)][own] = value
         for name in checked_list("of_change", of_change):
             more[self.position(name)]["steps"] = STEPS[1]
         for name in checked_list("ordered", ordered):
             more[self.position(name)]["ordered"] = True
-        for name, pair in (ranges or {}).items():
+        for name, pair in self._ranges(ranges).items():
             lower, upper = checked_pair(name, pair)
             more[self.position(name)].update(lower=lower, upper=upper)
         return Features(
             _changed(feature, change) for feature, change in zip(self.columns, more, strict=True)
         )
+
+    def _ranges(
+        self, given: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None
+    ) -> Mapping[str, tuple[Any, Any]]:
+        """Read ranges by name, or the one pair that is the range of all columns of numbers."""
+        if isinstance(given, tuple) and len(given) == 2:
+            counted = (feature for feature in self.columns if feature.is_number)
+            return {f.name: given for f in counted if f.kind is not Kind.DATE}
+        what = "a pair (lower, upper), or one such pair for all columns of numbers"
+        return checked_mapping("ranges", given, what)
 
     def within(self, table: tuple[str, ...]) -> Features:
         """Return the same columns as some of those of a wider table.
