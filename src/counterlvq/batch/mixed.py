@@ -9,7 +9,7 @@ thread that it falls into.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Any, NamedTuple, Protocol, final
 
@@ -402,10 +402,11 @@ class _Solving:
             family, flat = unit.kernel.family, unit.kernel.flat
             targets = Targets.of(family.targets, family.rivals, unit.mask.size)
             rows = slice(here.start + part.start, here.stop + part.start)
-            own = trees._replace(row_first=trees.row_first[rows], row_count=trees.row_count[rows])
+            first, count = trees.row_first[rows], trees.row_count[rows]
+            own = replace(trees, row_first=first, row_count=count)
             stated = pieces[int(self.unit_of[rows.start])]
             if stated is not None:
-                stated = stated._replace(first=stated.first - rows.start)
+                stated = replace(stated, first=stated.first - rows.start)
             out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own, stated)
         return out
 

@@ -13,6 +13,7 @@ from counterlvq.distance_bounds import competing
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.records import Record
 from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import (
     CONFIDENT_CUSHION,
@@ -438,7 +439,9 @@ def _misstated(
     return np.asarray(np.where(limited, found, np.inf))
 
 
-class _Checks(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class _Checks(Record):
     """Plain arrays for `acceptance_kernel`; row k of a matrix has the entries from start_k on."""
 
     start: NDArray[np.int64]  # (k + 1,)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.numeric.jit import borrowed, jit, part
 from counterlvq.numeric.quadratic_sums import split_product, split_sum
 from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, UNIT
 from counterlvq.programs.duality_kernel import cost_of, flat_cost_of
@@ -20,7 +20,7 @@ __all__ = ["judge_rows", "relative_gap"]
 _INF = np.inf
 
 
-@jit
+@part
 def _exact_surplus(x, y, first, last, feature, new, old, value):
     """Left-hand side less right-hand side, to twice the digits: its sign can be trusted."""
     total, rest = -value, 0.0
@@ -33,7 +33,7 @@ def _exact_surplus(x, y, first, last, feature, new, old, value):
     return total + rest
 
 
-@jit
+@part
 def _is_finite(y):
     finite = True
     for j in range(y.size):
@@ -41,7 +41,7 @@ def _is_finite(y):
     return finite
 
 
-@jit
+@part
 def _meets(x, y, start, feature, new, old, value, equality, most, least, give, reach):
     """Whether ``new @ y + old @ x <= value`` holds for each condition, or ``==``.
 
@@ -72,7 +72,7 @@ def _meets(x, y, start, feature, new, old, value, equality, most, least, give, r
     return True
 
 
-@jit
+@part
 def _resolution(x, y, change, is_exact, ways, start, feature, factor):
     """Charge for the last digits of the features that change: eight units of rounding each.
 
@@ -116,12 +116,12 @@ def judge_rows(checks, X, Y, bounds, give, reach, squares, good, costs, gaps, re
     factor only comes near it, and NaN where it is the factor's own. `reach` (n, d) says how
     large a value may count in what gives way, or has no columns where that is not limited.
     """
-    start, feature, value = borrowed(checks.start), borrowed(checks.feature), borrowed(checks.value)
-    new, old, equality = borrowed(checks.new), borrowed(checks.old), borrowed(checks.equality)
-    most, least = borrowed(checks.most), borrowed(checks.least)
-    is_exact, ways = borrowed(checks.is_exact), borrowed(checks.ways)
-    L_start, L_feature = borrowed(checks.L_start), borrowed(checks.L_feature)
-    L_factor = borrowed(checks.L_factor)
+    start, feature, value = checks.start, checks.feature, checks.value
+    new, old, equality = checks.new, checks.old, checks.equality
+    most, least = checks.most, checks.least
+    is_exact, ways = checks.is_exact, checks.ways
+    L_start, L_feature = checks.L_start, checks.L_feature
+    L_factor = checks.L_factor
     X, Y, reach = borrowed(X), borrowed(Y), borrowed(reach)
     change = np.empty(ways.shape[1])
     for n in range(Y.shape[0]):

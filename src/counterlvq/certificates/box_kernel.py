@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.numeric.jit import borrowed, jit, part
 from counterlvq.numeric.tolerances import (
     CLOSED_GAP,
     EQUALITY_ROUNDING,
@@ -34,7 +34,7 @@ _INF = np.inf
 _NEXT = 4
 
 
-@jit
+@part
 def _first_inside(x, low, step, parts, is_from_input, down, up):
     """First position that is not below an end for sure."""
     position = tick_below(x, low, step, parts, is_from_input, down, up) - 1.0
@@ -45,7 +45,7 @@ def _first_inside(x, low, step, parts, is_from_input, down, up):
     return position
 
 
-@jit
+@part
 def _last_inside(x, high, step, parts, is_from_input, down, up):
     """Last position that is not above an end for sure."""
     position = tick_below(x, high, step, parts, is_from_input, down, up) + 2.0
@@ -56,7 +56,7 @@ def _last_inside(x, high, step, parts, is_from_input, down, up):
     return position
 
 
-@jit
+@part
 def _sort_entries(index, value, count):
     """Sort multipliers by what they are on: sums do not depend on who found them."""
     for a in range(1, count):
@@ -68,7 +68,7 @@ def _sort_entries(index, value, count):
         index[b + 1], value[b + 1] = key, price
 
 
-@jit
+@part
 def _open_share(x, extent, slacks, A, R, v, equality, multipliers, low, high):
     """Sum what charged conditions are worth that answers may break by rounding.
 
@@ -92,7 +92,7 @@ def _open_share(x, extent, slacks, A, R, v, equality, multipliers, low, high):
     return total * (1.0 + (x.size + v.size + 8) * UNIT)
 
 
-@jit
+@part
 def _applies(test, x, low, high, present_start, present, has_absent, absent_start, absent):
     """Whether a level is there at all changes between two corners of a box."""
     for a in range(present_start[test], present_start[test + 1]):
@@ -106,7 +106,7 @@ def _applies(test, x, low, high, present_start, present, has_absent, absent_star
     return True
 
 
-@jit
+@part
 def _within_spans(low, high, span_low, span_high, count):
     """Keep what spans of allowed changes leave of a range; it is empty where they leave nothing."""
     least, most = _INF, -_INF
@@ -117,7 +117,7 @@ def _within_spans(low, high, span_low, span_high, count):
     return least, most
 
 
-@jit
+@part
 def _covers(part_low, part_high, count, low, high):
     """Whether a condition on a number applies to all changes of a range."""
     found = False
@@ -144,64 +144,64 @@ def _prover(in_pieces: bool) -> Callable[..., None]:
         by. `pieces` are those of the rows, counted from `pieces.first`, and otherwise unused.
         """
         F_diagonal, F, lengths_F = (
-            borrowed(stated.F_diagonal),
-            borrowed(stated.F),
-            borrowed(stated.column_lengths),
+            stated.F_diagonal,
+            stated.F,
+            stated.column_lengths,
         )
-        anchors, anchor_errors = borrowed(stated.anchors), borrowed(stated.anchor_errors)
-        ways, L_diagonal, L = borrowed(stated.ways), borrowed(stated.L_diagonal), borrowed(stated.L)
+        anchors, anchor_errors = stated.anchors, stated.anchor_errors
+        ways, L_diagonal, L = stated.ways, stated.L_diagonal, stated.L
         A, R, v, equality = (
-            borrowed(stated.A),
-            borrowed(stated.R),
-            borrowed(stated.v),
-            borrowed(stated.equality),
+            stated.A,
+            stated.R,
+            stated.v,
+            stated.equality,
         )
         step, parts, is_from_input, place, column = (
-            borrowed(lattice.step),
-            borrowed(lattice.parts),
-            borrowed(lattice.is_from_input),
-            borrowed(lattice.place),
-            borrowed(lattice.column),
+            lattice.step,
+            lattice.parts,
+            lattice.is_from_input,
+            lattice.place,
+            lattice.column,
         )
-        row_test = borrowed(lattice.row_test)
+        row_test = lattice.row_test
         feature, cut_at, low_node, high_node = (
-            borrowed(trees.feature),
-            borrowed(trees.at),
-            borrowed(trees.low),
-            borrowed(trees.high),
+            trees.feature,
+            trees.at,
+            trees.low,
+            trees.high,
         )
         start, counts, index, value = (
-            borrowed(trees.start),
-            borrowed(trees.counts),
-            borrowed(trees.indices),
-            borrowed(trees.value),
+            trees.start,
+            trees.counts,
+            trees.indices,
+            trees.value,
         )
-        point, X, extent = borrowed(trees.point), borrowed(X), borrowed(extent)
+        point, X, extent = trees.point, borrowed(X), borrowed(extent)
         low, high, root_low, root_high = (
-            borrowed(work.low),
-            borrowed(work.high),
-            borrowed(work.root_low),
-            borrowed(work.root_high),
+            work.low,
+            work.high,
+            work.root_low,
+            work.root_high,
         )
         stack_node, stack_low, stack_high = (
-            borrowed(work.stack_node),
-            borrowed(work.stack_low),
-            borrowed(work.stack_high),
+            work.stack_node,
+            work.stack_low,
+            work.stack_high,
         )
-        z, down, up = borrowed(work.z), borrowed(work.down), borrowed(work.up)
+        z, down, up = work.z, work.down, work.up
         listed, charged, multipliers = (
-            borrowed(work.listed),
-            borrowed(work.charged),
-            borrowed(work.multipliers),
+            work.listed,
+            work.charged,
+            work.multipliers,
         )
-        nothing, tangent = borrowed(work.nothing), borrowed(work.tangent)
-        no_price = borrowed(work.no_price)
-        no_diagonal, no_factor = borrowed(work.no_diagonal), borrowed(work.no_factor)
+        nothing, tangent = work.nothing, work.tangent
+        no_price = work.no_price
+        no_diagonal, no_factor = work.no_diagonal, work.no_factor
         g1, g2, slope, slope_error = (
-            borrowed(work.g1),
-            borrowed(work.g2),
-            borrowed(work.slope),
-            borrowed(work.slope_error),
+            work.g1,
+            work.g2,
+            work.slope,
+            work.slope_error,
         )
         d = X.shape[1]
         for n in range(X.shape[0]):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from counterlvq.certificates.pieces import PieceGrounds, piece_grounds
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.records import Record
 from counterlvq.programs.box_trees import Lattice, PackedTrees, Pieces, lattice_of
 from counterlvq.programs.grids import Slacks
 from counterlvq.programs.proof_data import (
@@ -32,7 +33,9 @@ __all__ = ["FlatGrounds", "Targets", "flat_grounds", "leads_asked", "reach_at"]
 _MOST_DEPTH = 512
 
 
-class _Work(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class _Work(Record):
     """Memory of the compiled proof."""
 
     low: Floats

@@ -8,13 +8,13 @@ Importing this module imports Numba.
 
 from __future__ import annotations
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import jit, part
 from counterlvq.numeric.tolerances import DOUBLED_UNIT, PRODUCT_UNDERFLOW, SPLITTER
 
 __all__ = ["diagonal_sums", "factor_sums", "matrix_sums", "split_product", "split_sum"]
 
 
-@jit
+@part
 def split_sum(a, b):
     """Sum and its rounding error, exactly."""
     total = a + b
@@ -22,7 +22,7 @@ def split_sum(a, b):
     return total, (a - (total - back)) + (b - back)
 
 
-@jit
+@part
 def split_product(a, b):
     """Product and its rounding error, exactly unless it over- or underflows."""
     product = a * b
@@ -33,7 +33,7 @@ def split_product(a, b):
     return product, rest
 
 
-@jit
+@part
 def _added(high, low, more, less):
     """Add two numbers of two floats each."""
     total, rest = split_sum(high, more)
@@ -41,7 +41,7 @@ def _added(high, low, more, less):
     return split_sum(total, rest)
 
 
-@jit
+@part
 def _dot(row, change):
     """``row @ change`` in two floats, and the sum of its absolute terms."""
     high, low, size = 0.0, 0.0, 0.0

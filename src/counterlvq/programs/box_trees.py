@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.records import Record
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = [
@@ -23,7 +24,9 @@ __all__ = [
 ]
 
 
-class Lattice(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class Lattice(Record):
     """Columns that have values on a lattice only, as `lattice_kernel` takes them.
 
     Linear conditions may hold only where a level is taken up, one of those in `present`, or where
@@ -46,7 +49,8 @@ class Lattice(NamedTuple):
     def only(self, kept: NDArray[np.bool_]) -> Lattice:
         """Leave out some of the columns, (q,)."""
         at = self.column[kept]
-        return self._replace(
+        return replace(
+            self,
             column=at, step=self.step[kept], parts=self.parts[kept],
             is_from_input=self.is_from_input[kept], least=self.least[kept],
             place=_places(at, self.place.size),
@@ -58,7 +62,8 @@ class Lattice(NamedTuple):
         What they have instead is said elsewhere.
         """
         one, nothing = np.ones(columns.size), np.zeros(columns.size)
-        return self._replace(
+        return replace(
+            self,
             column=np.concatenate([self.column, columns]),
             step=np.concatenate([self.step, one]),
             parts=np.concatenate([self.parts, one]),
@@ -67,7 +72,9 @@ class Lattice(NamedTuple):
         )
 
 
-class Pieces(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class Pieces(Record):
     """Values that lie in pieces, and where conditions on numbers apply, for some rows.
 
     First for searches: q counts the columns that these branch on, and k their pieces, from the
@@ -176,7 +183,9 @@ def with_squared_prices(template: ProgramTemplate) -> ProgramTemplate:
     return replace(template, w=np.zeros(w.size), L=np.concatenate([L, more]), form=None, ways=None)
 
 
-class PackedTrees(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class PackedTrees(Record):
     """Trees of many rows; a node without a cut is a leaf, and only leaves need multipliers.
 
     The entries of a node are multipliers: on a rival, by the index of its prototype, or on linear

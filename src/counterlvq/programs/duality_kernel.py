@@ -19,7 +19,7 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import jit, part
 from counterlvq.numeric.tolerances import FAINT, HUGE, TINY_ROOT, TINY_SQUARE, UNIT
 
 __all__ = [
@@ -39,7 +39,7 @@ __all__ = [
 _INF = np.inf
 
 
-@jit
+@part
 def flat_cost_of(change, ways):
     """Sum of what each change costs by its unit, up or down; ways is (2, d)."""
     cost = 0.0
@@ -48,7 +48,7 @@ def flat_cost_of(change, ways):
     return cost
 
 
-@jit
+@part
 def cost_of(change, ways, start, feature, factor):
     """Cost by the unit, and ``|L change|^2``; row c of L has the entries from start_c on."""
     cost = flat_cost_of(change, ways)
@@ -60,7 +60,7 @@ def cost_of(change, ways, start, feature, factor):
     return cost
 
 
-@jit
+@part
 def _right_side(x, A, R, v):
     """Right-hand side of ``A delta <= v - (A + R) x`` and a bound on its rounding."""
     right, size, terms = v, abs(v), 0
@@ -107,7 +107,7 @@ def limits_of(x, A, R, v, equality, column, low, high):
             low[j] = max(low[j], inside)
 
 
-@jit
+@part
 def narrow_to_cost(ways, stretch, low, high, cap, inner_low, inner_high):
     """Limit each change to what a cost of `cap` allows; the same as `Grounds.box`."""
     if cap < _INF:
@@ -126,12 +126,12 @@ def narrow_to_cost(ways, stretch, low, high, cap, inner_low, inner_high):
         inner_low[j], inner_high[j] = max(low[j], -down), min(high[j], up)
 
 
-@jit
+@part
 def _paid(up, down, slope, error, at):
     return (up if at > 0.0 else down) * abs(at) + slope * at - error * abs(at)
 
 
-@jit
+@part
 def _least(up, down, slope, error, low, high):
     """Minimum of price and ``slope t`` for t in a range, for any slope within its error.
 
@@ -150,7 +150,7 @@ def _least(up, down, slope, error, low, high):
     return least
 
 
-@jit
+@part
 def lead_over(anchors, anchor_errors, z, z_error, prototype, rival):
     """Score of a rival less that of a prototype at the input, and what it rests on.
 
@@ -328,7 +328,7 @@ def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
     return (x.size + 4) * UNIT * size
 
 
-@jit
+@part
 def fastest_gain(
     F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse, inverse_blur,
     stretch, movable, prototype, rival, length, e, n,
@@ -387,7 +387,7 @@ def fastest_gain(
     return fastest * rounding
 
 
-@jit
+@part
 def overtaking_cost(lead, error, gain, is_quadratic, margin):
     """Cost that no change undercuts that gains on a rival what is missing; 0 if nothing is."""
     behind = -lead - error + margin

@@ -8,7 +8,8 @@ are left out.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from counterlvq.cells import SharedCells
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.distances import distances
+from counterlvq.numeric.records import Record
 from counterlvq.numeric.tolerances import DEFINITE_PIVOT
 from counterlvq.programs.proof_data import ProofData, diagonal_of
 from counterlvq.programs.template import ProgramTemplate
@@ -31,7 +33,9 @@ _MOST_SCALES = 1 << 12
 _MOST_COLUMNS = 1 << 12
 
 
-class KernelData(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class KernelData(Record):
     """Plain arrays, as compiled code takes them. d counts the features that may change."""
 
     is_quadratic: bool
@@ -84,7 +88,8 @@ def family_of(
     TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
     TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
     prototypes = model.prototypes[:, columns]
-    return data._replace(
+    return replace(
+        data,
         plain=model.omegas is None,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),

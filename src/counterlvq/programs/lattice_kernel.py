@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.numeric.tolerances import GRID_ROUNDING, LEAST_THRESHOLD, SHARE_OF_STEP, UNIT
 
 __all__ = ["own_ticks", "tick_below", "tick_span", "tick_value"]
@@ -17,7 +17,7 @@ __all__ = ["own_ticks", "tick_below", "tick_span", "tick_value"]
 _INF = np.inf
 
 
-@jit
+@part
 def own_ticks(x, step, parts, is_from_input, least):
     """Numbers of the lattice that positions below and above 0 count from.
 
@@ -39,13 +39,13 @@ def own_ticks(x, step, parts, is_from_input, least):
     return down, up
 
 
-@jit
+@part
 def _is_near(x, value, size):
     """Whether an input is a value of the lattice, but for rounding."""
     return abs(x - value) <= min(GRID_ROUNDING * max(abs(x), size), SHARE_OF_STEP * size)
 
 
-@jit
+@part
 def tick_value(x, position, step, parts, is_from_input, down, up):
     """Value at a position, to the last digit; infinite at an infinite one."""
     if position == 0.0:
@@ -56,7 +56,7 @@ def tick_value(x, position, step, parts, is_from_input, down, up):
     return x + number * step / parts if is_from_input else number * step / parts
 
 
-@jit
+@part
 def tick_below(x, change, step, parts, is_from_input, down, up):
     """Largest position whose change is at most `change`, up to the rounding of values."""
     if abs(change) == _INF:
@@ -65,7 +65,7 @@ def tick_below(x, change, step, parts, is_from_input, down, up):
     return max(0.0, number - up) if change >= 0.0 else min(-1.0, number - down)
 
 
-@jit
+@part
 def tick_span(x, position, step, parts, is_from_input, down, up):
     """Find the changes that a position stands for, rounded outwards: least and largest.
 

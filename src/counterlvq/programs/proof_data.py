@@ -6,7 +6,8 @@ A `ProofData` holds what the user gave, cost, constraints and model, as plain ar
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.quadratic_forms import Factor
+from counterlvq.numeric.records import Record
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.programs.template import ProgramTemplate
 
@@ -52,7 +54,9 @@ class CostReach(NamedTuple):
     blur: float  # share of sum |n_j| stretch_j that n'(I - C L) delta / sqrt(c) can be
 
 
-class ProofData(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class ProofData(Record):
     """Plain arrays, as `duality_kernel` takes them."""
 
     is_plain: bool
@@ -123,7 +127,8 @@ def _stated(
     anchor_errors: Floats,
 ) -> ProofData:
     d = template.w.size
-    return template.derived(_without_model)._replace(
+    return replace(
+        template.derived(_without_model),
         is_plain=is_plain,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(center, order="C"),

@@ -35,7 +35,7 @@ class CompiledBoxes(NamedTuple):
     @property
     def nbytes(self) -> int:
         """Bytes that are kept."""
-        return sum(np.asarray(part).nbytes for part in self.family)
+        return self.family.nbytes
 
     def room(self, rows: int, spare: branching.Room | None = None) -> branching.Room:
         """Set memory aside for so many rows at a time, or use some that is spare."""

@@ -201,7 +201,7 @@ class Exact:
             rules = self.rules
             cells = SharedCells.of(rules.model, target_mask, ties_count=rules.ties_count)
             family = family_of(rules.template, cells, self.stated)
-            size = 0 if family is None else sum(np.asarray(part).nbytes for part in family)
+            size = 0 if family is None else family.nbytes
             return (cells, family), cells.nbytes + size
 
         return self._targets.get(target_mask.tobytes(), made)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.records import Record
 from counterlvq.programs.box_trees import Lattice, PackedTrees, Pieces, blank_trees
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData
@@ -26,7 +27,9 @@ _KEPT_NODES = 1 << 14
 _PER_NODE = 8
 
 
-class _Places(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class _Places(Record):
     """Memory for the lattice columns that may change, and for boxes that wait."""
 
     at: NDArray[np.int64]  # (q,) position in `KernelData.columns`
@@ -142,7 +145,7 @@ def branched(
         Y, code = np.empty(part.shape), np.empty(len(part), dtype=np.int64)
         lead = np.array(least[at : at + most], dtype=np.float64)
         room.trees.used[:] = 0
-        here = None if pieces is None else pieces._replace(first=pieces.first - at)
+        here = None if pieces is None else replace(pieces, first=pieces.first - at)
         done = branch_rows(room, stated, part, slice(0, len(part)), margin, lead, Y, code, here)
         yield Branched(slice(at, at + done), Y[:done], code[:done], room.trees)
         at += done

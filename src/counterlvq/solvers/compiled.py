@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.records import Record
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData
 
@@ -41,7 +42,9 @@ class Code(IntEnum):
 _SKIPPED, _EMPTY = -1, -2  # as in `kernels.rows`
 
 
-class Scratch(NamedTuple):
+@final
+@dataclass(frozen=True, eq=False)
+class Scratch(Record):
     """Memory of one thread; after a run it holds the multipliers of the last row."""
 
     u: Floats

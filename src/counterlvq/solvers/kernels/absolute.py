@@ -9,7 +9,7 @@ it is broken again.
 
 from __future__ import annotations
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.numeric.tolerances import LEFT_COST, PIVOT, TIE
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
@@ -22,25 +22,25 @@ from counterlvq.solvers.kernels.conditions import (
     normal_of,
 )
 
-__all__ = ["begin", "resume", "solve"]
+__all__ = ["begin", "resume"]
 
 
-@jit
+@part
 def _left_slope(value, lo, ways, v):
     return -INF if value <= lo else (-ways[1, v] if value <= 0.0 else ways[0, v])
 
 
-@jit
+@part
 def _right_slope(value, hi, ways, v):
     return INF if value >= hi else (ways[0, v] if value >= 0.0 else -ways[1, v])
 
 
-@jit
+@part
 def _cost(value, ways, v):
     return ways[0, v] * value if value > 0.0 else -ways[1, v] * value
 
 
-@jit
+@part
 def _outside_piece(count, basic, slope, u, lo, hi, tolerance):
     """Find the basic change that is farthest outside its piece, and the end it should be at."""
     leave, worst, aim = -1, tolerance, 0.0
@@ -55,7 +55,7 @@ def _outside_piece(count, basic, slope, u, lo, hi, tolerance):
     return leave, aim
 
 
-@jit
+@part
 def _entering(row, up, size, nonbasic, at, D, lo, hi, ways, m, equality):
     """Ratio test: the nonbasic variable whose cost first stops the multiplier from rising.
 
@@ -86,7 +86,7 @@ def _entering(row, up, size, nonbasic, at, D, lo, hi, ways, m, equality):
     return enter, step
 
 
-@jit
+@part
 def _reduced_costs(d, count, slope, T, D):
     for j in range(d):
         D[j] = 0.0
@@ -96,7 +96,7 @@ def _reduced_costs(d, count, slope, T, D):
             D[j] += s * T[b, j]
 
 
-@jit
+@part
 def _prices(d, nonbasic, D, rows, prices):
     """Multipliers of the conditions whose slack is nonbasic: its reduced cost."""
     count = 0
@@ -107,7 +107,7 @@ def _prices(d, nonbasic, D, rows, prices):
     return count
 
 
-@jit
+@part
 def _ray(d, nonbasic, row, up, broken, rows, prices):
     """Multipliers of a contradiction: the broken row plus what would have to give way."""
     count = 0
@@ -121,7 +121,7 @@ def _ray(d, nonbasic, row, up, broken, rows, prices):
     return count
 
 
-@jit
+@part
 def begin(lo, hi, u, nonbasic, at, D):
     """Start where nothing is asked for: every change at its cheapest, none of them basic."""
     for j in range(lo.size):
@@ -131,22 +131,7 @@ def begin(lo, hi, u, nonbasic, at, D):
         D[j] = 0.0
 
 
-@jit
-def solve(
-    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, ways, h, tight,
-    margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices,
-):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of charged rows."""
-    begin(lo, hi, u, nonbasic, at, D)
-    code, cost, priced, _ = resume(
-        TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, ways, h,
-        tight, margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows,
-        prices, 0,
-    )  # fmt: skip
-    return code, cost, priced
-
-
-@jit
+@part
 def resume(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, z0, lo, hi, ways, h, tight,
     margin, cap, u, g, listed, normal, row, D, T, nonbasic, at, basic, slope, rows, prices, count,

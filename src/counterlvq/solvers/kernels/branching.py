@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.numeric.jit import borrowed, jit, part
 from counterlvq.numeric.tolerances import AS_GOOD, HELD, ON_GRID
 from counterlvq.programs.duality_kernel import project_row
 from counterlvq.programs.lattice_kernel import own_ticks, tick_below, tick_value
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-@jit
+@part
 def _lattice_ends(x, lower, upper, step, parts, is_from_input, down, up):
     """First and last position of a lattice between two values."""
     low, high = -INF, INF
@@ -55,7 +55,7 @@ def _lattice_ends(x, lower, upper, step, parts, is_from_input, down, up):
     return low, high
 
 
-@jit
+@part
 def _hold(q, position_low, position_high, x, at, columns, step, parts, is_from_input, down, up,
           unit, lo, hi):  # fmt: skip
     """Limit one column to positions of its lattice."""
@@ -66,7 +66,7 @@ def _hold(q, position_low, position_high, x, at, columns, step, parts, is_from_i
     lo[j], hi[j] = (low - here) * unit[j], (high - here) * unit[j]
 
 
-@jit
+@part
 def _nearest_target(score, visited):
     """Find the nearest target prototype that has not been visited, or -1."""
     found, least = -1, INF
@@ -76,7 +76,7 @@ def _nearest_target(score, visited):
     return found
 
 
-@jit
+@part
 def _move_along(j, lo, hi, count, nonbasic, at, basic, T, u):
     """Take a nonbasic change into its narrower box, and the basic ones with it."""
     for n in range(nonbasic.size):
@@ -90,7 +90,7 @@ def _move_along(j, lo, hi, count, nonbasic, at, basic, T, u):
                     u[basic[b]] += T[b, n] * jump
 
 
-@jit
+@part
 def _keep(node, unit, rows, prices, signs, count, is_quadratic, m, c, rivals, used, start, counts,
           index, value):  # fmt: skip
     """Write the multipliers of a node; returns False where they do not fit."""
@@ -128,111 +128,111 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
         the rows, counted from `pieces.first`, and otherwise unused.
         """
         X, Y, codes, least = borrowed(X), borrowed(Y), borrowed(codes), borrowed(least)
-        stop, used = borrowed(scratch.stop), borrowed(trees.used)
+        stop, used = scratch.stop, trees.used
         TA, TN, RA, RN = (
-            borrowed(family.TA),
-            borrowed(family.TN),
-            borrowed(family.RA),
-            borrowed(family.RN),
+            family.TA,
+            family.TN,
+            family.RA,
+            family.RN,
         )
-        RNT, C, lengths = borrowed(family.RNT), borrowed(family.C), borrowed(family.lengths)
-        equality, columns = borrowed(family.equality), borrowed(family.columns)
+        RNT, C, lengths = family.RNT, family.C, family.lengths
+        equality, columns = family.equality, family.columns
         unit_of, B, B_lengths = (
-            borrowed(family.prices),
-            borrowed(family.B),
-            borrowed(family.B_lengths),
+            family.prices,
+            family.B,
+            family.B_lengths,
         )
-        rivals, scale = borrowed(family.rivals), borrowed(family.scale)
-        slopes = borrowed(family.slopes)
+        rivals, scale = family.rivals, family.scale
+        slopes = family.slopes
         z0, z, lo, hi = (
-            borrowed(scratch.z0),
-            borrowed(scratch.z),
-            borrowed(scratch.lo),
-            borrowed(scratch.hi),
+            scratch.z0,
+            scratch.z,
+            scratch.lo,
+            scratch.hi,
         )
         h, tight, lower, upper = (
-            borrowed(scratch.h),
-            borrowed(scratch.tight),
-            borrowed(scratch.lower),
-            borrowed(scratch.upper),
+            scratch.h,
+            scratch.tight,
+            scratch.lower,
+            scratch.upper,
         )
         score, scores, visited = (
-            borrowed(scratch.score),
-            borrowed(scratch.scores),
-            borrowed(scratch.used),
+            scratch.score,
+            scratch.scores,
+            scratch.used,
         )
         u, g, listed, normal = (
-            borrowed(scratch.u),
-            borrowed(scratch.g),
-            borrowed(scratch.listed),
-            borrowed(scratch.normal),
+            scratch.u,
+            scratch.g,
+            scratch.listed,
+            scratch.normal,
         )
         row, D, T, K, rights = (
-            borrowed(scratch.row),
-            borrowed(scratch.D),
-            borrowed(scratch.T),
-            borrowed(scratch.K),
-            borrowed(scratch.rights),
+            scratch.row,
+            scratch.D,
+            scratch.T,
+            scratch.K,
+            scratch.rights,
         )
         nonbasic, at_end, basic, slope = (
-            borrowed(scratch.nonbasic),
-            borrowed(scratch.at),
-            borrowed(scratch.basic),
-            borrowed(scratch.slope),
+            scratch.nonbasic,
+            scratch.at,
+            scratch.basic,
+            scratch.slope,
         )
         rows, prices, signs = (
-            borrowed(scratch.rows)[0],
-            borrowed(scratch.prices)[0],
-            borrowed(scratch.signs)[0],
+            scratch.rows[0],
+            scratch.prices[0],
+            scratch.signs[0],
         )
-        delta, change = borrowed(scratch.deltas)[0], borrowed(scratch.change)
+        delta, change = scratch.deltas[0], scratch.change
         step, parts, is_from_input = (
-            borrowed(lattice.step),
-            borrowed(lattice.parts),
-            borrowed(lattice.is_from_input),
+            lattice.step,
+            lattice.parts,
+            lattice.is_from_input,
         )
-        at, is_pure, right = borrowed(room.at), borrowed(room.is_pure), borrowed(room.right)
+        at, is_pure, right = room.at, room.is_pure, room.right
         row_test, place, has_absent = (
-            borrowed(lattice.row_test),
-            borrowed(lattice.place),
-            borrowed(lattice.has_absent),
+            lattice.row_test,
+            lattice.place,
+            lattice.has_absent,
         )
         present_start, present, absent_start, absent = (
-            borrowed(lattice.present_start),
-            borrowed(lattice.present),
-            borrowed(lattice.absent_start),
-            borrowed(lattice.absent),
+            lattice.present_start,
+            lattice.present,
+            lattice.absent_start,
+            lattice.absent,
         )
         down, up, low_now, high_now = (
-            borrowed(room.down),
-            borrowed(room.up),
-            borrowed(room.low),
-            borrowed(room.high),
+            room.down,
+            room.up,
+            room.low,
+            room.high,
         )
-        root_low, root_high = borrowed(room.root_low), borrowed(room.root_high)
+        root_low, root_high = room.root_low, room.root_high
         spot, best_spot, best_delta = (
-            borrowed(room.spot),
-            borrowed(room.best_spot),
-            borrowed(room.best_delta),
+            room.spot,
+            room.best_spot,
+            room.best_delta,
         )
         stack_node, stack_low, stack_high = (
-            borrowed(room.stack_node),
-            borrowed(room.stack_low),
-            borrowed(room.stack_high),
+            room.stack_node,
+            room.stack_low,
+            room.stack_high,
         )
         feature, cut_at, low_node, high_node = (
-            borrowed(trees.feature),
-            borrowed(trees.at),
-            borrowed(trees.low),
-            borrowed(trees.high),
+            trees.feature,
+            trees.at,
+            trees.low,
+            trees.high,
         )
         start, counts, index, value = (
-            borrowed(trees.start),
-            borrowed(trees.counts),
-            borrowed(trees.indices),
-            borrowed(trees.value),
+            trees.start,
+            trees.counts,
+            trees.indices,
+            trees.value,
         )
-        point = borrowed(trees.point)
+        point = trees.point
         pt, m, c = TA.shape[0], RA.shape[0], equality.size
         unit = 2.0 if is_quadratic else 1.0
         for n in range(first, X.shape[0]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.numeric.tolerances import UNIT
 
 __all__ = ["FAILED", "INFEASIBLE", "SOLVED"]
@@ -17,7 +17,7 @@ _WORTH_LISTING = 64
 _LISTED_SHARE = 0.25
 
 
-@jit
+@part
 def normal_of(row, TNi, RN, C, out):
     """Left-hand side of a condition, ``out @ u``."""
     m = RN.shape[0]
@@ -29,7 +29,7 @@ def normal_of(row, TNi, RN, C, out):
             out[j] = RN[row, j] - TNi[j]
 
 
-@jit
+@part
 def lead_of(row, TAi, RA, z0, h):
     """Right-hand side of a condition; for a rival, by how much it trails at the input."""
     m = RA.shape[0]
@@ -42,7 +42,7 @@ def lead_of(row, TAi, RA, z0, h):
     return lead
 
 
-@jit
+@part
 def most_violated(
     u, scores, score, TNi, RN, RNT, scale, C, lengths, equality, h, tight, margin, g, listed
 ):

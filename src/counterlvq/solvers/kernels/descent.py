@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import jit, part
 from counterlvq.numeric.tolerances import LEAST_LENGTH, OPEN_WAY, SETTLED, TANGENT_ROUNDING
 from counterlvq.solvers.kernels import absolute, quadratic
 from counterlvq.solvers.kernels.conditions import INF, SOLVED
@@ -31,7 +31,7 @@ _KEPT_CUTS = 12
 _LAST_OPEN_WAY = 0.2
 
 
-@jit
+@part
 def _cost(u, ways, is_quadratic):
     total = 0.0
     for j in range(u.size):
@@ -42,7 +42,7 @@ def _cost(u, ways, is_quadratic):
     return total
 
 
-@jit
+@part
 def _times(M, u, out):
     """Compute ``M u`` for a symmetric M, into `out`."""
     for j in range(u.size):
@@ -53,7 +53,7 @@ def _times(M, u, out):
             out[j] += M[i, j] * factor
 
 
-@jit
+@part
 def _tangent(M, g, s, u, slope):
     """Slope into `slope`, and the constant, of the tangent of a distance at u."""
     _times(M, u, slope)
@@ -64,7 +64,7 @@ def _tangent(M, g, s, u, slope):
     return constant
 
 
-@jit
+@part
 def _exit(a, b, level):
     """Where ``a t^2 + b t + level``, not positive at 0, turns positive; inf if it never does."""
     level = min(level, 0.0)
@@ -80,7 +80,7 @@ def _exit(a, b, level):
     return first
 
 
-@jit
+@part
 def _curve(M, step, turned):
     """Compute ``step' M step`` for a symmetric M."""
     _times(M, step, turned)
@@ -90,7 +90,7 @@ def _curve(M, step, turned):
     return total
 
 
-@jit
+@part
 def _leaving(Mi, MK, own, constant, slopes, constants, margin, c, step, convex, turned):
     """How much of a step from c, at most 1, stays in the cell; and the rival that ends it.
 
@@ -111,7 +111,7 @@ def _leaving(Mi, MK, own, constant, slopes, constants, margin, c, step, convex, 
     return most, last
 
 
-@jit
+@part
 def _set_row(C, h, lengths, tight, n, own, slope, right):
     """Write the condition that a tangent of the own distance is below that of a rival."""
     square = 0.0
@@ -124,7 +124,7 @@ def _set_row(C, h, lengths, tight, n, own, slope, right):
     tight[n] = TANGENT_ROUNDING * (abs(right) + lengths[n])
 
 
-@jit
+@part
 def _round_from(
     is_quadratic, c, cost, cuts, Mi, gi, si, MK, margin, tolerance, fixed, here, constant, slopes,
     constants, C, h, lengths, tight, equality, points, charged, B, B_lengths, lo, hi, ways, u, step,
@@ -180,7 +180,7 @@ def _round_from(
     return True, cuts
 
 
-@jit
+@part
 def _walk(
     is_quadratic, Mi, gi, si, MK, gK, sK, A, a, equal, B, B_lengths, lo, hi, ways, margin,
     tolerance, rounds, c, C, h, lengths, tight, equality, slopes, constants, points, charged, space,

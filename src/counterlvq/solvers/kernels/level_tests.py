@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.solvers.kernels.conditions import INF
 
 __all__ = ["apply_tests", "broken_test", "level_applies", "undecided_level"]
 
 
-@jit
+@part
 def level_applies(test, low, high, place, present_start, present, has_absent, absent_start, absent):
     """Whether a level is there at all positions between two corners."""
     for a in range(present_start[test], present_start[test + 1]):
@@ -24,7 +24,7 @@ def level_applies(test, low, high, place, present_start, present, has_absent, ab
     return True
 
 
-@jit
+@part
 def apply_tests(
     low, high, row_test, place, present_start, present, has_absent, absent_start, absent, right, h
 ):
@@ -38,7 +38,7 @@ def apply_tests(
             h[c] = right[c] if applies else INF
 
 
-@jit
+@part
 def undecided_level(test, low, high, place, present_start, present, absent_start, absent):
     """Find a level that a box leaves open and a test asks about, or -1."""
     for a in range(present_start[test], present_start[test + 1]):
@@ -52,7 +52,7 @@ def undecided_level(test, low, high, place, present_start, present, absent_start
     return -1
 
 
-@jit
+@part
 def broken_test(u, spot, low, high, row_test, place, present_start, present, has_absent,
                  absent_start, absent, C, right, tight, h):  # fmt: skip
     """Find a level to decide on, where a condition that need not hold in the box is broken.

@@ -6,7 +6,7 @@ has positions too, and of each only the one value.
 
 from __future__ import annotations
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.numeric.tolerances import HELD
 from counterlvq.programs.lattice_kernel import tick_below, tick_value
 from counterlvq.solvers.kernels.conditions import INF
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-@jit
+@part
 def piece_ends(low, high, count, lower, upper, size):
     """First and last piece that has values between two ends."""
     first, last = 0, count - 1
@@ -32,14 +32,14 @@ def piece_ends(low, high, count, lower, upper, size):
     return 1.0 * first, 1.0 * last
 
 
-@jit
+@part
 def hold_pieces(low, high, first, last, here, lower, upper, unit):
     """Limit the change of a column to some of its pieces; returns its ends in units of cost."""
     least, most = max(low[int(first)], lower), min(high[int(last)], upper)
     return (least - here) * unit, (most - here) * unit
 
 
-@jit
+@part
 def nearest_piece(low, high, first, last, value):
     """Find the piece below a value or around it, the nearest one, and how far that is off."""
     below = int(first)
@@ -54,7 +54,7 @@ def nearest_piece(low, high, first, last, value):
     return (below, below, short) if short <= over else (below, below + 1, over)
 
 
-@jit
+@part
 def _number_applies(test, n, low, high, pieces, here, step, parts, is_from_input, down, up):
     """Whether a condition on a number holds at all positions of a box."""
     q = pieces.test_place[test]
@@ -75,7 +75,7 @@ def _number_applies(test, n, low, high, pieces, here, step, parts, is_from_input
     return found
 
 
-@jit
+@part
 def _applies(test, n, x, low, high, pieces, lattice, step, parts, is_from_input, down, up):
     if pieces.is_number_test[test]:
         here = x[pieces.test_column[test]]
@@ -88,7 +88,7 @@ def _applies(test, n, x, low, high, pieces, lattice, step, parts, is_from_input,
     )  # fmt: skip
 
 
-@jit
+@part
 def apply_all_tests(n, x, low, high, pieces, lattice, step, parts, is_from_input, down, up,
                     right, h):  # fmt: skip
     """Let conditions hold that apply throughout a box, and the others say nothing."""
@@ -101,7 +101,7 @@ def apply_all_tests(n, x, low, high, pieces, lattice, step, parts, is_from_input
             h[c] = right[c] if applies else INF
 
 
-@jit
+@part
 def _undecided_number(test, n, spot, low, high, pieces, here, step, parts, is_from_input, down, up,
                       below):  # fmt: skip
     """Find where to cut the column of a condition on a number; returns it, or -1."""
@@ -123,7 +123,7 @@ def _undecided_number(test, n, spot, low, high, pieces, here, step, parts, is_fr
     return found
 
 
-@jit
+@part
 def broken_of_all_tests(n, x, u, spot, low, high, pieces, lattice, step, parts, is_from_input, down,
                         up, below, C, right, tight, h):  # fmt: skip
     """Find a column to decide on, where a condition that need not hold in the box is broken.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.numeric.tolerances import BROKEN_BOUND, DEPENDENT
 from counterlvq.solvers.kernels.conditions import (
     ABANDONED,
@@ -22,10 +22,10 @@ from counterlvq.solvers.kernels.conditions import (
     normal_of,
 )
 
-__all__ = ["resume", "solve"]
+__all__ = ["resume"]
 
 
-@jit
+@part
 def _broken_bound(u, B, B_lengths, lo, hi, base):
     """Find the bound of a feature that is broken most: its row, and how far in length."""
     d = lo.size
@@ -46,7 +46,7 @@ def _broken_bound(u, B, B_lengths, lo, hi, base):
     return at, worst
 
 
-@jit
+@part
 def _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, out):
     """Left-hand side of any row into `out`; returns its right-hand side."""
     if row < base:
@@ -63,7 +63,7 @@ def _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, out):
     return -lo[j]
 
 
-@jit
+@part
 def _factor(N, count, K):
     """Cholesky factor of the Gram matrix of the first rows of N."""
     d = N.shape[1]
@@ -83,7 +83,7 @@ def _factor(N, count, K):
     return True
 
 
-@jit
+@part
 def _forward(K, count, right):
     for a in range(count):
         for c in range(a):
@@ -91,7 +91,7 @@ def _forward(K, count, right):
         right[a] /= K[a, a]
 
 
-@jit
+@part
 def _backward(K, count, right):
     for a in range(count - 1, -1, -1):
         for c in range(a + 1, count):
@@ -99,7 +99,7 @@ def _backward(K, count, right):
         right[a] /= K[a, a]
 
 
-@jit
+@part
 def _point(N, count, prices, u):
     """Compute the point that the prices belong to, ``u = -N' prices``."""
     for j in range(u.size):
@@ -110,7 +110,7 @@ def _point(N, count, prices, u):
             u[j] -= price * N[a, j]
 
 
-@jit
+@part
 def _refine(N, count, rights, K, miss, prices, u):
     """Solve once more for what the binding rows are missed by."""
     _point(N, count, prices, u)
@@ -129,7 +129,7 @@ def _refine(N, count, rights, K, miss, prices, u):
                 u[j] -= miss[a] * N[a, j]
 
 
-@jit
+@part
 def _square(u):
     total = 0.0
     for j in range(u.size):
@@ -137,22 +137,7 @@ def _square(u):
     return total
 
 
-@jit
-def solve(
-    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
-    tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
-):  # fmt: skip
-    """Solve one cell; returns a code, the cost and the number of charged rows."""
-    for j in range(u.size):
-        u[j] = 0.0
-    return resume(
-        TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi,
-        h, tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs,
-        0,
-    )  # fmt: skip
-
-
-@jit
+@part
 def resume(
     TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
     tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs, count,

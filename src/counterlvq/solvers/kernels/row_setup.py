@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import part
 from counterlvq.numeric.tolerances import CROSSING, MOST_BLURS, SHARE_OF_LEAD, UNIT
 from counterlvq.solvers.kernels.conditions import INF
 
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 
-@jit
+@part
 def project(x, center, F_diagonal, F, plain, z0):
     """Take an input to the space of the metric, into `z0`; no claim rests on its digits."""
     for c in range(z0.size):
@@ -35,7 +35,7 @@ def project(x, center, F_diagonal, F, plain, z0):
             z0[c] = total
 
 
-@jit
+@part
 def fill_box(x, columns, column, slope, old, value, fixes, unit, least, most,
               lower, upper, lo, hi, spread):  # fmt: skip
     """Bounds of each feature, absolute and in units of u; False if some leave no room."""
@@ -71,7 +71,7 @@ def fill_box(x, columns, column, slope, old, value, fixes, unit, least, most,
     return True
 
 
-@jit
+@part
 def fill_right_sides(x, columns, spread, A, R, v, equality, h, tight, far):
     """Right-hand sides of the linear constraints, tightened by what rounding can blur.
 
@@ -93,7 +93,7 @@ def fill_right_sides(x, columns, spread, A, R, v, equality, h, tight, far):
         h[c] = right if equality[c] else right - tight[c]
 
 
-@jit
+@part
 def scores_of(z0, anchors, out):
     """Squared distances to anchors, into `out`."""
     for k in range(anchors.shape[0]):
@@ -104,7 +104,7 @@ def scores_of(z0, anchors, out):
         out[k] = total
 
 
-@jit
+@part
 def place_point(delta, x, columns, lower, upper, y, change):
     """Turn a change into a point within the bounds exactly, and say what has changed."""
     for j in range(x.size):
@@ -116,7 +116,7 @@ def place_point(delta, x, columns, lower, upper, y, change):
         change[at] = y[at] - x[at]
 
 
-@jit
+@part
 def default_margin(behind, score, error, terms):
     """Least lead that rounding in `predict` respects and a proof does not notice.
 
@@ -127,7 +127,7 @@ def default_margin(behind, score, error, terms):
     return min(max(SHARE_OF_LEAD * behind, least), MOST_BLURS * least)
 
 
-@jit
+@part
 def delta_of(is_quadratic, u, columns, prices, B, delta):
     """Write a change in the user's units, for all features."""
     delta[:] = 0.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit
+from counterlvq.numeric.jit import borrowed, jit, part
 from counterlvq.numeric.tolerances import CLEARLY, CLOSED_GAP
 from counterlvq.programs.duality_kernel import (
     cell_value,
@@ -37,7 +37,7 @@ __all__ = ["answer_absolute", "answer_quadratic"]
 _SKIPPED, _EMPTY = -1, -2
 
 
-@jit
+@part
 def _worst_rival(scale, t, score, scores, nearest):
     """Find the rival that is dearest to overtake; the nearest where lengths are not at hand."""
     if not scale.size:
@@ -50,7 +50,7 @@ def _worst_rival(scale, t, score, scores, nearest):
     return at
 
 
-@jit
+@part
 def _next_target(quick, used):
     """Find the target prototype with the least quick bound among those not visited, or -1."""
     at, low = -1, INF
@@ -60,7 +60,7 @@ def _next_target(quick, used):
     return at, low
 
 
-@jit
+@part
 def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on_constraints):
     """Sort the multipliers of a cell by what they are on; return how many rivals are charged."""
     for n in range(c):
@@ -75,11 +75,86 @@ def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on
     return found
 
 
+@part
+def _quick_bounds(is_quadratic, family, stated, scratch, nearest, z_error, asked):
+    """Bound the cost of each cell by what it takes to overtake one rival, into `quick`."""
+    score, scores, quick = scratch.score, scratch.scores, scratch.quick
+    for t in range(score.size):
+        quick[t], scratch.rival[t] = 0.0, nearest
+        if scratch.stop[0] != 0 or nearest < 0 or score[t] <= scores[nearest]:
+            continue
+        worst = _worst_rival(family.scale, t, score[t], scores, nearest)
+        scratch.rival[t] = worst
+        i, other = family.targets[t], family.rivals[worst]
+        lead, error, length, e = lead_over(
+            stated.anchors, stated.anchor_errors, scratch.z, z_error, i, other
+        )
+        if family.gains.size:
+            gain = family.gains[t, worst]
+        else:
+            gain = fastest_gain(
+                stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors,
+                stated.anchor_errors, stated.ways, stated.L_diagonal, stated.inverse,
+                stated.inverse_blur, stated.stretch, stated.movable, i, other, length, e,
+                scratch.c_slope,
+            )  # fmt: skip
+        quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
+
+
+@part
+def _margin_of(stated, score, nearest_score, z_error, target):
+    """Least lead to ask of a cell where the user has not said."""
+    return default_margin(
+        score - nearest_score,
+        score,
+        2.0 * (z_error + stated.anchor_errors[target]),
+        stated.anchors.shape[1] + 8.0,
+    )
+
+
+@part
+def _proved(is_quadratic, family, stated, scratch, x, z_error, asked, cost):
+    """Find what the multipliers of all visited cells prove, and whether rounding spoils it.
+
+    Whoever judges the point limits the bound to its cost.
+    """
+    proved, failed = INF, False
+    unit = 2.0 if is_quadratic else 1.0
+    used, m = scratch.used, family.RA.shape[0]
+    for t in range(used.size):
+        if used[t] == _SKIPPED:
+            continue
+        is_empty = used[t] <= _EMPTY
+        count = _EMPTY - used[t] if is_empty else used[t]
+        found = _multipliers_of(
+            scratch.rows[t], scratch.prices[t], count, m, family.equality.size, unit,
+            family.rivals, scratch.charged_rivals, scratch.charged, scratch.on_constraints,
+        )  # fmt: skip
+        # A contradiction takes no cost into account.
+        ways, L_diagonal, L = stated.ways, stated.L_diagonal, stated.L
+        if is_empty:
+            ways, L_diagonal, L = scratch.no_price, scratch.no_diagonal, scratch.no_factor
+        value, rounding = cell_value(
+            stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors,
+            stated.anchor_errors, scratch.z, z_error, x, stated.A, stated.R, stated.v,
+            stated.equality, ways, L_diagonal, L, family.targets[t],
+            scratch.charged_rivals[:found], scratch.charged[:found], scratch.on_constraints,
+            scratch.deltas[t], scratch.nothing, scratch.nothing, 0.0, 0.0, scratch.inner_low,
+            scratch.inner_high, asked, scratch.g1, scratch.g2, scratch.c_slope, scratch.c_error,
+        )  # fmt: skip
+        if is_empty:
+            # A contradiction that rounding leaves open is somebody else's to look into.
+            failed = failed or not value > 0.0
+        else:
+            proved = min(proved, max(0.0, value))
+            # So is a bound that rounding, not the multipliers, keeps away from the cost.
+            failed = failed or (value < (1.0 - CLOSED_GAP) * cost and rounding > CLOSED_GAP * cost)
+    return proved, failed
+
+
 def _kernel(is_quadratic: bool) -> Callable[..., None]:
     """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
 
-    # The two records are taken apart here, once per block, and their arrays handed on one by one:
-    # handing on whole records made each row four times as slow, for the counting of references.
     @jit
     def answer_rows(family, stated, X, margin, least, blur, scratch, Y, costs, bounds, codes):
         """Answer each row of X: point, cost, certified bound and code, into the last four.
@@ -88,161 +163,32 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         all points where no rival leads by more than `blur` (n,), and for those that keep
         `margin` if there is one. What remains in `scratch` belongs to the last row.
         """
-        F_diagonal, F, lengths_F = (
-            borrowed(stated.F_diagonal),
-            borrowed(stated.F),
-            borrowed(stated.column_lengths),
-        )
-        anchors, anchor_errors = borrowed(stated.anchors), borrowed(stated.anchor_errors)
-        ways, L_diagonal, L = borrowed(stated.ways), borrowed(stated.L_diagonal), borrowed(stated.L)
-        slopes, no_price = borrowed(family.slopes), borrowed(scratch.no_price)
-        stretch, inverse, movable = (
-            borrowed(stated.stretch),
-            borrowed(stated.inverse),
-            borrowed(stated.movable),
-        )
-        center, A, R, v = (
-            borrowed(stated.center),
-            borrowed(stated.A),
-            borrowed(stated.R),
-            borrowed(stated.v),
-        )
-        single_new, single_old, single_value = (
-            borrowed(stated.single_new),
-            borrowed(stated.single_old),
-            borrowed(stated.single_value),
-        )
-        single_equality, single_column = (
-            borrowed(stated.single_equality),
-            borrowed(stated.single_column),
-        )
-        targets, rivals = borrowed(family.targets), borrowed(family.rivals)
-        stop = borrowed(scratch.stop)
-        gains = borrowed(family.gains)
-        z, low, high, inner_low, inner_high = (
-            borrowed(scratch.z),
-            borrowed(scratch.low),
-            borrowed(scratch.high),
-            borrowed(scratch.inner_low),
-            borrowed(scratch.inner_high),
-        )
-        g1, g2, c_slope, c_error, nothing = (
-            borrowed(scratch.g1),
-            borrowed(scratch.g2),
-            borrowed(scratch.c_slope),
-            borrowed(scratch.c_error),
-            borrowed(scratch.nothing),
-        )
-        charged_rivals, charged, on_constraints, deltas = (
-            borrowed(scratch.charged_rivals),
-            borrowed(scratch.charged),
-            borrowed(scratch.on_constraints),
-            borrowed(scratch.deltas),
-        )
-        no_factor, no_diagonal = borrowed(scratch.no_factor), borrowed(scratch.no_diagonal)
-        cost_start, cost_feature, cost_factor = (
-            borrowed(stated.cost_start),
-            borrowed(stated.cost_feature),
-            borrowed(stated.cost_factor),
-        )
-        unit = 2.0 if is_quadratic else 1.0
-        TA, TN, RA, RN, RNT = (
-            borrowed(family.TA),
-            borrowed(family.TN),
-            borrowed(family.RA),
-            borrowed(family.RN),
-            borrowed(family.RNT),
-        )
-        C, lengths, equality = (
-            borrowed(family.C),
-            borrowed(family.lengths),
-            borrowed(family.equality),
-        )
-        B, B_lengths, prices_of = (
-            borrowed(family.B),
-            borrowed(family.B_lengths),
-            borrowed(family.prices),
-        )
-        z0, lo, hi, h, tight = (
-            borrowed(scratch.z0),
-            borrowed(scratch.lo),
-            borrowed(scratch.hi),
-            borrowed(scratch.h),
-            borrowed(scratch.tight),
-        )
-        lower, upper, spread, far = (
-            borrowed(scratch.lower),
-            borrowed(scratch.upper),
-            borrowed(scratch.spread),
-            borrowed(scratch.far),
-        )
-        score, scores, quick = (
-            borrowed(scratch.score),
-            borrowed(scratch.scores),
-            borrowed(scratch.quick),
-        )
-        u, g, listed, normal = (
-            borrowed(scratch.u),
-            borrowed(scratch.g),
-            borrowed(scratch.listed),
-            borrowed(scratch.normal),
-        )
-        row, D, T, K, rights = (
-            borrowed(scratch.row),
-            borrowed(scratch.D),
-            borrowed(scratch.T),
-            borrowed(scratch.K),
-            borrowed(scratch.rights),
-        )
-        nonbasic, at, basic, slope = (
-            borrowed(scratch.nonbasic),
-            borrowed(scratch.at),
-            borrowed(scratch.basic),
-            borrowed(scratch.slope),
-        )
-        rows, prices, signs = (
-            borrowed(scratch.rows),
-            borrowed(scratch.prices),
-            borrowed(scratch.signs),
-        )
-        used, points = borrowed(scratch.used), borrowed(scratch.points)
-        family_columns = borrowed(family.columns)
-        family_bound_column = borrowed(family.bound_column)
-        family_bound_slope = borrowed(family.bound_slope)
-        family_bound_old = borrowed(family.bound_old)
-        family_bound_value = borrowed(family.bound_value)
-        family_bound_fixes = borrowed(family.bound_fixes)
-        family_least = borrowed(family.least)
-        family_most = borrowed(family.most)
-        family_A = borrowed(family.A)
-        family_R = borrowed(family.R)
-        family_v = borrowed(family.v)
-        family_center = borrowed(family.center)
-        family_diagonal = borrowed(family.F_diagonal)
-        family_F = borrowed(family.F)
-        family_scale = borrowed(family.scale)
-        scratch_rival = borrowed(scratch.rival)
-        scratch_change = borrowed(scratch.change)
-        least, X, Y, costs, bounds, codes = (
-            borrowed(least),
-            borrowed(X),
-            borrowed(Y),
-            borrowed(costs),
-            borrowed(bounds),
-            borrowed(codes),
-        )
+        least, X, Y = borrowed(least), borrowed(X), borrowed(Y)
+        costs, bounds, codes = borrowed(costs), borrowed(bounds), borrowed(codes)
+        TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
+        C, lengths, equality = family.C, family.lengths, family.equality
+        B, scale, columns, unit_of = family.B, family.scale, family.columns, family.prices
+        z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
+        low, high, score, scores = scratch.low, scratch.high, scratch.score, scratch.scores
+        u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
+        row, D, T = scratch.row, scratch.D, scratch.T
+        rows, prices, signs = scratch.rows, scratch.prices, scratch.signs
+        used, points, stop, deltas = scratch.used, scratch.points, scratch.stop, scratch.deltas
         pt, m, d = TA.shape[0], RA.shape[0], lo.size
+        # A plain 0 would have the methods compiled once for 0 and once for other counts.
+        none = np.int64(0)
         for n in range(X.shape[0]):
             x = X[n]
             Y[n] = np.nan
             costs[n], bounds[n], codes[n] = INF, INF, INFEASIBLE
             limits_of(
-                x, single_new, single_old, single_value, single_equality, single_column, low, high
-            )
+                x, stated.single_new, stated.single_old, stated.single_value,
+                stated.single_equality, stated.single_column, low, high,
+            )  # fmt: skip
             if not fill_box(
-                x, family_columns, family_bound_column, family_bound_slope, family_bound_old,
-                family_bound_value, family_bound_fixes, prices_of, family_least, family_most,
-                lower, upper, lo, hi, spread,
+                x, columns, family.bound_column, family.bound_slope, family.bound_old,
+                family.bound_value, family.bound_fixes, unit_of, family.least, family.most,
+                scratch.lower, scratch.upper, lo, hi, scratch.spread,
             ):  # fmt: skip
                 used[:] = _EMPTY
                 # Bounds that cross by rounding alone contradict nothing.
@@ -250,30 +196,19 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     codes[n], bounds[n] = FAILED, 0.0
                 continue
             fill_right_sides(
-                x, family_columns, spread, family_A, family_R, family_v, equality, h, tight, far
-            )
-            project(x, family_center, family_diagonal, family_F, family.plain, z0)
+                x, columns, scratch.spread, family.A, family.R, family.v, equality, h, tight,
+                scratch.far,
+            )  # fmt: skip
+            project(x, family.center, family.F_diagonal, family.F, family.plain, z0)
             scores_of(z0, TA, score)
             scores_of(z0, RA, scores)
             k = -1 if m == 0 else np.argmin(scores)
-            z_error = project_row(x, center, F_diagonal, F, lengths_F, stated.is_plain, z)
+            z_error = project_row(
+                x, stated.center, stated.F_diagonal, stated.F, stated.column_lengths,
+                stated.is_plain, scratch.z,
+            )  # fmt: skip
             asked = -blur[n] if np.isnan(margin) else margin - blur[n]
-            for t in range(pt):
-                quick[t], scratch_rival[t] = 0.0, k
-                if stop[0] != 0 or k < 0 or score[t] <= scores[k]:
-                    continue
-                worst = _worst_rival(family_scale, t, score[t], scores, k)
-                scratch_rival[t] = worst
-                i, other = targets[t], rivals[worst]
-                lead, error, length, e = lead_over(anchors, anchor_errors, z, z_error, i, other)
-                if gains.size:
-                    gain = gains[t, worst]
-                else:
-                    gain = fastest_gain(
-                        F_diagonal, F, lengths_F, anchors, anchor_errors, ways, L_diagonal, inverse,
-                        stated.inverse_blur, stretch, movable, i, other, length, e, c_slope,
-                    )  # fmt: skip
-                quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
+            _quick_bounds(is_quadratic, family, stated, scratch, k, z_error, asked)
             # 1. Target prototypes in the order of their quick bounds, until these pass the best.
             used[:] = _SKIPPED
             best, winner, empty, failed, stopped = INF, -1, 0, False, 0
@@ -281,32 +216,33 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 stopped = stop[0]
                 if stopped != 0:
                     break
-                t, first = _next_target(quick, used)
+                t, first = _next_target(scratch.quick, used)
                 if t < 0 or (best < INF and first >= best * CLEARLY):
                     break
-                scales = family_scale[t] if family_scale.size else family_scale[0]
+                scales = scale[t] if scale.size else scale[0]
                 ask = margin
                 if np.isnan(margin):
-                    behind = score[t] - scores[k] if m else 0.0
-                    ask = default_margin(
-                        behind, score[t], 2.0 * (z_error + anchor_errors[targets[t]]),
-                        anchors.shape[1] + 8.0,
-                    )  # fmt: skip
+                    ask = _margin_of(
+                        stated, score[t], scores[k] if m else score[t], z_error, family.targets[t]
+                    )
                 ask = max(ask, least[n])
                 if is_quadratic:
-                    code, cost, count = quadratic.solve(
+                    u[:] = 0.0
+                    code, cost, count = quadratic.resume(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        B, B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal, row, D,
-                        T, K, rights, rows[t], prices[t], signs[t],
+                        B, family.B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal,
+                        row, D, T, scratch.K, scratch.rights, rows[t], prices[t], signs[t], none,
                     )  # fmt: skip
                     # From here on a multiplier belongs to the row itself, whatever its sign was.
                     for a in range(count):
                         prices[t, a] *= signs[t, a]
                 else:
-                    code, cost, count = absolute.solve(
+                    absolute.begin(lo, hi, u, scratch.nonbasic, scratch.at, D)
+                    code, cost, count, _ = absolute.resume(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        z0, lo, hi, slopes, h, tight, ask, best, u, g, listed, normal, row, D, T,
-                        nonbasic, at, basic, slope, rows[t], prices[t],
+                        z0, lo, hi, family.slopes, h, tight, ask, best, u, g, listed, normal, row,
+                        D, T, scratch.nonbasic, scratch.at, scratch.basic, scratch.slope, rows[t],
+                        prices[t], none,
                     )  # fmt: skip
                 used[t] = count
                 for j in range(d):
@@ -323,50 +259,30 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 codes[n], bounds[n] = FAILED, 0.0
                 continue
             # 2. The point in the user's space, and what the multipliers of all cells prove.
-            # Limited to the cost of the point by whoever judges it.
-            proved = INF if stopped == 0 else 0.0
+            for t in range(pt):
+                if used[t] != _SKIPPED:
+                    delta_of(is_quadratic, points[t], columns, unit_of, B, deltas[t])
             if winner >= 0:
                 codes[n] = SOLVED
-                delta_of(
-                    is_quadratic, points[winner], family_columns, prices_of, B, deltas[winner]
+                place_point(
+                    deltas[winner], x, columns, scratch.lower, scratch.upper, Y[n], scratch.change
+                )
+                costs[n] = cost_of(
+                    scratch.change, stated.ways, stated.cost_start, stated.cost_feature,
+                    stated.cost_factor,
                 )  # fmt: skip
-                place_point(deltas[winner], x, family_columns, lower, upper, Y[n], scratch_change)
-                costs[n] = cost_of(scratch_change, ways, cost_start, cost_feature, cost_factor)
-            narrow_to_cost(ways, stretch, low, high, costs[n], inner_low, inner_high)
-            for t in range(pt):
-                if used[t] == _SKIPPED:
-                    continue
-                delta_of(is_quadratic, points[t], family_columns, prices_of, B, deltas[t])
-                if stopped != 0:
-                    continue
-                is_empty = used[t] <= _EMPTY
-                count = _EMPTY - used[t] if is_empty else used[t]
-                found = _multipliers_of(
-                    rows[t], prices[t], count, m, equality.size, unit, rivals, charged_rivals,
-                    charged, on_constraints,
-                )  # fmt: skip
-                # A contradiction takes no cost into account.
-                cost_ways, cost_diagonal, cost_L = ways, L_diagonal, L
-                if is_empty:
-                    cost_ways, cost_diagonal, cost_L = no_price, no_diagonal, no_factor
-                value, rounding = cell_value(
-                    F_diagonal, F, lengths_F, anchors, anchor_errors, z, z_error, x,
-                    A, R, v, equality, cost_ways, cost_diagonal, cost_L,
-                    targets[t], charged_rivals[:found], charged[:found], on_constraints, deltas[t],
-                    nothing, nothing, 0.0, 0.0, inner_low, inner_high, asked,
-                    g1, g2, c_slope, c_error,
-                )  # fmt: skip
-                if is_empty:
-                    # A contradiction that rounding leaves open is somebody else's to look into.
-                    failed = failed or not value > 0.0
-                else:
-                    proved = min(proved, max(0.0, value))
-                    # So is a bound that rounding, not the multipliers, keeps away from the cost.
-                    failed = failed or (
-                        value < (1.0 - CLOSED_GAP) * costs[n] and rounding > CLOSED_GAP * costs[n]
-                    )
+            bounds[n] = 0.0
+            if stopped != 0:
+                continue
+            narrow_to_cost(
+                stated.ways, stated.stretch, low, high, costs[n], scratch.inner_low,
+                scratch.inner_high,
+            )  # fmt: skip
+            proved, failed = _proved(
+                is_quadratic, family, stated, scratch, x, z_error, asked, costs[n]
+            )
             if failed:
-                codes[n], bounds[n] = FAILED, 0.0
+                codes[n] = FAILED
                 continue
             bounds[n] = proved
 
