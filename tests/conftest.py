@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from tests.support import quick
+from tests.support import kernels, quick
 
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
@@ -55,6 +55,12 @@ class ByFile(LoadScopeScheduling):
     def _split_scope(self, nodeid: str) -> str:
         path = nodeid.split("::", 1)[0]
         return nodeid if PurePosixPath(path).name in APART else path
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # The process that hands tests out, before any worker starts.
+    if not hasattr(config, "workerinput") and (config.getoption("numprocesses", None) or 0) > 1:
+        kernels.compile_all()
 
 
 @pytest.hookimpl(optionalhook=True)
