@@ -73,7 +73,7 @@ def test_what_is_written_is_read_and_says_what_the_table_says(desk: Path) -> Non
     assert "all values are whole numbers" in text
     pay = TABLE["pay"].sort_values().tolist()
     assert f"#range = [{pay[9]}, {pay[-10]}]" in text
-    assert "decimals = 2  # as in the table" in text
+    assert "decimals = 2  # as in the table\nzeros = false  # " in text
     words = ["train", "loans.csv", "--label", "credit", "-o"]
     assert called(*words, "with.clvq", "--columns", "new.toml", cwd=desk).returncode == 0
     assert called(*words, "without.clvq", cwd=desk).returncode == 0

@@ -54,7 +54,8 @@ _HEAD = """\
 #   kind     "real", "whole", "categorical", "boolean" or "date"
 #   label    what people read instead of the name
 #   unit     what is read behind a number; thousands = false for years and the like
-#   decimals of a real number; step = 50 for changes to multiples of 50, or of so many days
+#   decimals of a real number; zeros = false to show 20.5 and not 20.50
+#   step     50 for changes to multiples of 50, or of so many days
 #   steps    "of change": from the value of a row, and not from 0
 #   range    the allowed values, [0, inf] for no upper end; without it, from the lowest to the
 #            highest value that ten rows of the training table reach
@@ -275,6 +276,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "steps": ("of_change", _steps),
     "ordered": ("ordered", _ordered),
     "thousands": ("thousands", _of(bool, "true or false")),
+    "zeros": ("zeros", _of(bool, "true or false")),
     "price": ("other_prices", _of((int, float), "a number")),
     "default": ("other_prices", _of((int, float), "a number")),
     "prices": ("prices", _prices),
@@ -377,6 +379,8 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     if feature.decimals is not None:
         seen = "as in the table" if feature.decimals else "all values are whole numbers"
         lines.append(f"decimals = {feature.decimals}  # {seen}")
+        if feature.decimals:
+            lines.append("zeros = false  # true to show all of these decimals")
     step = gcd(*(int(value) for value in there)) if is_whole else 1
     if step > _OWN_STEP:
         lines.append(f"#step = {step}  # all values are multiples of {step}")

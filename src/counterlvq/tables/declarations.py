@@ -22,6 +22,7 @@ __all__ = [
     "checked_price",
     "checked_seen",
     "checked_thousands",
+    "checked_zeros",
     "speaks_of_year",
 ]
 
@@ -166,6 +167,15 @@ def checked_thousands(name: str, thousands: bool | None) -> bool | None:
             f"feature {name!r} has thousands={told(thousands)}; expected True, False or None."
         )
     return thousands
+
+
+def checked_zeros(name: str, zeros: bool) -> bool:
+    """Take whether decimals that are zeros are written out."""
+    if not isinstance(zeros, bool):
+        raise InvalidInputError(
+            f"feature {name!r} has zeros={told(zeros)}; expected True or False."
+        )
+    return zeros
 
 
 def speaks_of_year(text: str) -> bool:
