@@ -391,7 +391,9 @@ class Counterfactual:
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
             return f"{said}{self._missing_words()}"
         if self.status is Status.INVALID:
-            return f"No counterfactual was looked for: {visible(self.reason)}"
+            said = f"{shown_text(subject)} could not be looked into"
+            said = "No counterfactual was looked for" if self._is_unnamed(wording) else said
+            return f"{said}: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
             own = wording.template is not None and wording.has_place("broken")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from math import inf
 from pathlib import Path
@@ -247,3 +248,37 @@ def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) ->
     assert isinstance(prices, dict)
     assert sorted(set(prices.values())) == [3.0, 5.0]
     assert len(prices) == 6
+
+
+def test_what_is_printed_of_levels_is_taken_when_it_is_typed_in(desk: Path) -> None:
+    """In tables of all kinds, in constraints, and in conditions of these."""
+    (desk / "free.toml").write_text('[guarantor]\nchange = "any"\n')
+    words = ("explain", "loans.clvq", "-", "--target", "good", "--format", "json")
+    words = (*words, "--columns", "free.toml")
+    row = TABLE[GOOD == "bad"].head(1)
+    asked: list[bytes] = []
+    for cell in (False, "without a guarantor", "no", "FALSE"):
+        changed = row.assign(guarantor=[cell], home="a home of your own")
+        listed = json.dumps(changed.to_dict("records"), default=bool)
+        asked += [changed.to_csv(index=False).encode(), listed.encode()]
+    answers = [called(*words, cwd=desk, stdin=text) for text in asked]
+    assert [done.returncode for done in answers] == [0] * len(asked), answers[0].stderr
+    assert len({done.stdout for done in answers}) == 1
+    original = json.loads(answers[0].stdout)[0]["original"]
+    assert (original["guarantor"], original["home"]) == (False, "own")
+    demands = ("guarantor == 'with a guarantor'", "guarantor != 'no'", "guarantor in ['yes']")
+    rules = (*demands, "if pay >= 0 then guarantor == 'with a guarantor'")
+    told = [
+        json.loads(called(*words, "--constraint", rule, cwd=desk, stdin=asked[0]).stdout)[0]
+        for rule in rules
+    ]
+    assert [answer["x"]["guarantor"] for answer in told] == [True] * len(rules)
+    assert len({answer["cost"] for answer in told}) == 1
+    sentence = ("explain", "loans.clvq", "-", "--target", "good", "--format", "text")
+    rule = ("--constraint", "home == 'a home of your own'", "--constraint", demands[2])
+    done = called(*sentence, *rule, cwd=desk, stdin=asked[0])
+    assert done.returncode == 3
+    assert 'breaks "with a guarantor" as it is' in done.stdout.decode()
+    done = called(*words, "--constraint", "guarantor == 'perhaps'", cwd=desk, stdin=asked[0])
+    assert done.returncode == 1
+    assert b"'perhaps' is no level of 'guarantor'" in done.stderr

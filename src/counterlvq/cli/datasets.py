@@ -12,7 +12,7 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
 from counterlvq.cli.inputs import STDIN, Model, needed, read_model, reading
-from counterlvq.cli.options import explainer_from, targets_from
+from counterlvq.cli.options import defaults_told, explainer_from, targets_from, tell_notes
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
 
@@ -43,6 +43,7 @@ def explain_into_folder(
     needed("pyarrow")
     loaded = read_model(model)
     explainer = explainer_from(loaded, None, **question)
+    tell_notes(defaults_told(explainer))
     how = reading()
     ENDING.remark = _REMARK
     told = clvq.explain_dataset(

@@ -53,6 +53,7 @@ def reasons(
     loaded = read_model(model)
     rows = with_typed_cells(read_table(table), loaded.features)
     explainer, wording = explainer_from(loaded, rows, **question), wording_from(loaded)
+    rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
     _put(found, wording, kind, output)
     return 0 if all(_is_reason(why) for why in found) else NO_ANSWER
@@ -62,13 +63,22 @@ def _found(
     explainer: clvq.Explainer, row: Any, first: tuple[str, ...], i: int
 ) -> clvq.Reasons | clvq.InvalidInputError:
     """Find the reason of one row, or why it cannot be asked about; other rows go on."""
-    known = [name for name in row.columns if name in explainer.features]
     try:
         return explainer.reasons(row, order=first or None)
     except clvq.InvalidInputError as error:
-        if row[known].isna().any(axis=None) and not isinstance(error, clvq.UnknownFeatureError):
+        if not isinstance(error, clvq.UnknownFeatureError) and _is_about(row, explainer):
             return error
         raise clvq.InvalidInputError(f"row {i}: {error}") from None
+
+
+def _is_about(row: Any, explainer: clvq.Explainer) -> bool:
+    """Whether the row is at fault: it lacks a value, cannot be read, or lies out of range."""
+    known = [name for name in row.columns if name in explainer.features]
+    if len(known) < len(explainer.features):
+        return False  # of all rows
+    told = explainer.explain_batch(row, on_bad_rows="report")
+    is_invalid = told.status[0] == clvq.Status.INVALID
+    return bool(is_invalid or told.missing.any() or told.breaks_rules[0])
 
 
 def _is_reason(why: clvq.Reasons | clvq.InvalidInputError) -> bool:
@@ -83,7 +93,7 @@ def _put(
         text = json.dumps(told, indent=1, allow_nan=False)
     else:
         said = vars(wording)
-        words = {name: said[name] for name in ("subject", "outcome", "numbers")}
+        words = {name: said[name] for name in ("subject", "outcome", "numbers", "dates")}
         text = "\n".join(
             why.text(**words) if isinstance(why, clvq.Reasons) else _refusal(why) for why in found
         )

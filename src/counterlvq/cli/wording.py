@@ -77,6 +77,14 @@ _SENTENCE = (
         expose_value=False,
         help="How numbers are written: 1,234.5 or 1.234,5 or 1 234,5 ...",
     ),
+    click.option(
+        "--dates",
+        type=click.Choice(list(DATES)),
+        metavar="SAMPLE",
+        callback=_keep,
+        expose_value=False,
+        help="How dates are written: 2024-05-31 or 31.05.2024 or '31 May 2024' ...",
+    ),
 )
 _LIST = (
     click.option(
@@ -86,14 +94,6 @@ _LIST = (
         callback=_keep,
         expose_value=False,
         help="Name so many changes first, the others behind them.",
-    ),
-    click.option(
-        "--dates",
-        type=click.Choice(list(DATES)),
-        metavar="SAMPLE",
-        callback=_keep,
-        expose_value=False,
-        help="How dates are written: 2024-05-31 or 31.05.2024 or '31 May 2024' ...",
     ),
     click.option(
         "--template",

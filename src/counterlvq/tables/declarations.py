@@ -98,7 +98,8 @@ def checked_price(name: str, is_number: bool, code: Code, price: Any) -> float |
     if is_number:
         raise InvalidInputError(
             f"feature {name!r} is a number and has a price of switches; expected one for levels. "
-            f"Numbers have weights in the cost."
+            f"Numbers have weights in the cost; to price changes between a few values, list them "
+            f"as levels."
         )
     if not isinstance(price, Mapping | tuple | list):
         return _positive(f"feature {name!r}: price", price)

@@ -70,6 +70,8 @@ _SAID: Mapping[str, tuple[str, str]] = {
     "thousands": ("thousands", "True or False"),
     "zeros": ("zeros", "True or False"),
 }
+# What is said of truth values without labels, by the position of what it means.
+_STATES = {"no": 0, "false": 0, "yes": 1, "true": 1}
 # From here on all floats are whole numbers.
 _WHOLE = 2.0**52
 
@@ -320,6 +322,26 @@ class Feature:
             return self._codes.get(key_of(value), -1)
         except TypeError:  # it does not hash, or holds something that does not
             return -1
+
+    def meant(self, value: Any) -> int:
+        """Position of a level, or of the one that people read as this text; -1 for neither.
+
+        Examples
+        --------
+        >>> home = Feature("home", levels=["own", "rent"], level_labels={"rent": "a rented flat"})
+        >>> home.meant("rent"), home.meant("a rented flat"), home.meant("a castle")
+        (1, 1, -1)
+        >>> Feature("insured", "boolean").meant("yes")
+        1
+        """
+        at = self.code(value)
+        if at >= 0 or not isinstance(value, str):
+            return at
+        text = value.strip()
+        if text in self.level_labels:  # "" is the label of levels without one
+            is_clear = bool(text) and self.level_labels.count(text) == 1
+            return self.level_labels.index(text) if is_clear else -1
+        return _STATES.get(text.casefold(), -1) if self.kind is Kind.BOOLEAN else -1
 
     @cached_property
     def _codes(self) -> Mapping[Hashable, int]:
