@@ -423,7 +423,10 @@ class Counterfactual:
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
             stays = f"be {wording.called(self.prediction)}"
-        now = f"{shown_text(wording.subject)} is {wording.called(self.original_prediction)} already"
+        subject = wording.subject
+        if self.broken and not self._is_unnamed(wording):
+            subject = "It"  # which has been named in the sentence before
+        now = f"{shown_text(subject)} is {wording.called(self.original_prediction)} already"
         return f"{now}; it would meet {rules} and {stays} if {changes}."
 
     def _demanded_first(self, wording: Wording) -> str:
