@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import pickle
+import re
 from datetime import date
 from functools import cache
 from typing import Any
@@ -429,6 +431,21 @@ def test_rules_are_named_as_written_or_said_and_others_are_refused(constraints: 
     none = clvq.Explainer(model).explain([1200, 0])
     with pytest.raises(clvq.InvalidInputError, match="expected none, because it has none"):
         none.text(rules={"pay >= 1": "x"})
+
+
+def test_a_page_writes_all_its_numbers_alike() -> None:
+    model = clvq.PrototypeModel([[0.25, 1.5], [4.75, 2.25]], ["no", "yes"], None, ["pay", "age"])
+    explainer = clvq.Explainer(model, constraints=["pay <= 3.5", clvq.MaxChange("age", 0.5)])
+    rows = explainer.explain_batch([[0.5, 0.75], [0.1, 1.5], [3.75, 2.5]], target="yes")
+    page = report_html(
+        explainer, rows, text={"numbers": "1234,5"}, pictures=False, certificates=False
+    )
+    said = re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(script|style)\b.*?</\1>", "", page))
+    said = html.unescape(said).replace("pay <= 3.5", "")  # as it was written
+    assert re.findall(r"[^ ]*\d\.\d[^ ]*", said) == []
+    assert len(re.findall(r"\d,\d", said)) > 20
+    with pytest.raises(clvq.InvalidInputError, match="rules has words for 'pay <= 3'"):
+        report_html(explainer, rows, text={"rules": {"pay <= 3": "x"}}, pictures=False)
 
 
 def test_what_is_said_of_a_frozen_state_names_its_rule() -> None:
