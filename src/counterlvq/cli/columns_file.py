@@ -43,6 +43,8 @@ _TOKENS = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+# The line above what is said of a column, without quotes.
+_SECTION = re.compile(r"""\[([^]['"]+)\]""")
 # The day that dates are counted from, as Python counts days.
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -162,6 +164,7 @@ def read_columns(path: str) -> Said:
     except (ValueError, RecursionError, MemoryError) as error:
         raise clvq.InvalidInputError(
             f"{path} is no TOML ({error}); expected what `counterlvq columns TABLE` writes."
+            f"{_unquoted_hint(whole)}"
         ) from None
     found: dict[str, dict[str, Any]] = {}
     for name, entry in document.items():
@@ -173,6 +176,15 @@ def read_columns(path: str) -> Said:
         for argument, value in _arguments(f"{path}: [{shown_text(name)}]", entry).items():
             found.setdefault(argument, {})[name] = value
     return Said(path, tuple(document), found)
+
+
+def _unquoted_hint(whole: bytes) -> str:
+    """Say how the first name is written that stands without quotes and needs some."""
+    for line in whole.decode("utf-8", "replace").splitlines():
+        found = _SECTION.fullmatch(line.strip())
+        if found is not None and found[1] != _key(found[1]):
+            return f" Names with such signs stand between quotes: [{shown_text(_key(found[1]))}]."
+    return ""
 
 
 def _refuse_long_keys(text: str) -> None:
@@ -268,7 +280,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "label": ("labels", _TEXT),
     "unit": ("units", _TEXT),
     "decimals": ("decimals", _of(int, "a whole number")),
-    "step": ("steps", _of(int, "a whole number")),
+    "step": ("steps", _of(int, "a whole number, or decimals = 1 for tenths")),
     "range": ("ranges", _range),
     "change": ("changes", _TEXT),
     "levels": ("levels", _of(list, "a list")),

@@ -43,7 +43,6 @@ def explain_into_folder(
     needed("pyarrow")
     loaded = read_model(model)
     explainer = explainer_from(loaded, None, **question)
-    tell_notes(defaults_told(explainer))
     how = reading()
     ENDING.remark = _REMARK
     told = clvq.explain_dataset(
@@ -61,6 +60,7 @@ def explain_into_folder(
         max_bytes=how.memory,
     )
     ENDING.remark = None
+    tell_notes(defaults_told(explainer))
     say(f"{output}: {told}", aside=True)
     answered = sum(n for status, n in told.statuses.items() if clvq.Status(status).has_answer)
     return 0 if answered == told.rows else NO_ANSWER
