@@ -61,7 +61,7 @@ def named_rule(
     Examples
     --------
     >>> features = Features(["age", "pay"])
-    >>> named_rule("pay of at most 3,500", [Bounds("pay", upper=3500.0)], features)
+    >>> named_rule("pay of at most 3,500", [Bounds("pay", upper=3500)], features)
     Bounds('pay', upper=3500)
     """
     known = _rules(constraints, features)
