@@ -66,19 +66,24 @@ def _found(
     try:
         return explainer.reasons(row, order=first or None)
     except clvq.InvalidInputError as error:
-        if not isinstance(error, clvq.UnknownFeatureError) and _is_about(row, explainer):
-            return error
-        raise clvq.InvalidInputError(f"row {i}: {error}") from None
+        is_of_question = isinstance(error, clvq.UnknownFeatureError)
+        found = None if is_of_question else _fault_of(row, explainer, error)
+        if found is None:
+            raise clvq.InvalidInputError(f"row {i}: {error}") from None
+        return found
 
 
-def _is_about(row: Any, explainer: clvq.Explainer) -> bool:
-    """Whether the row is at fault: it lacks a value, cannot be read, or lies out of range."""
+def _fault_of(
+    row: Any, explainer: clvq.Explainer, error: clvq.InvalidInputError
+) -> clvq.InvalidInputError | None:
+    """Say what is wrong with a row that lacks a value, cannot be read or lies out of range."""
     known = [name for name in row.columns if name in explainer.features]
     if len(known) < len(explainer.features):
-        return False  # of all rows
+        return None  # which is wrong with all rows
     told = explainer.explain_batch(row, on_bad_rows="report")
-    is_invalid = told.status[0] == clvq.Status.INVALID
-    return bool(is_invalid or told.missing.any() or told.breaks_rules[0])
+    if told.status[0] == clvq.Status.INVALID:
+        return clvq.InvalidInputError(told[0].reason)
+    return error if told.missing.any() or told.breaks_rules[0] else None
 
 
 def _is_reason(why: clvq.Reasons | clvq.InvalidInputError) -> bool:

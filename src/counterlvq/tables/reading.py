@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only, told
-from counterlvq.safe_text import shown_repr
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import are_days, is_date
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
@@ -229,9 +229,13 @@ def _level_words(feature: Feature, cell: object) -> str:
     texts = [level for level in feature.levels if isinstance(level, str)]
     close = closest(cell, texts) if isinstance(cell, str) else None
     hint = f" Did you mean {close!r}?" if close is not None else ""
+    pairs = ((shown_repr(level), feature.words(level), str(level)) for level in feature.levels)
+    known = (
+        name if words == text else f"{name} ({shown_text(words)})" for name, words, text in pairs
+    )
     return (
         f"is {shown_repr(cell)}, which is none of its levels; expected one of: "
-        f"{shortened(map(shown_repr, feature.levels))}.{hint}"
+        f"{shortened(known)}.{hint}"
     )
 
 
