@@ -27,6 +27,7 @@ from counterlvq.presentation.numbers import (
     shown_row,
 )
 from counterlvq.presentation.responses import Favour, Reply, Respond, favour_lines, plain_favour
+from counterlvq.presentation.rules import called_by
 from counterlvq.presentation.values import (
     by_name,
     difference,
@@ -171,6 +172,7 @@ class Counterfactual:
     gaps: NDArray[np.bool_] | None = None  # `missing`; None where nothing is
     labels: tuple[Any, ...] = ()  # all that the model may say
     find_row: Callable[[], Any] | None = None  # what `row` returns, made when it is asked for
+    constraints: tuple[Constraint | str, ...] | None = None  # of the question; None if not known
 
     def __post_init__(self) -> None:
         given: Any = self.certificate
@@ -358,7 +360,8 @@ class Counterfactual:
             How dates are written.
         rules : mapping from constraint to str, optional
             What constraints are called where the input breaks them, or where they clash; by
-            default they are said in words, and texts as they were written.
+            default they are said in words, and texts as they were written. A constraint is named by
+            itself, or as it is written or said. Words for one that was not asked for are an error.
         ranges : Ranges, optional
             What `Explainer.ranges` says of the answer, for a sentence of its own behind the first.
         response : bool, optional
@@ -381,12 +384,16 @@ class Counterfactual:
         wording = Wording(
             subject, outcome or {}, most, numbers, template, dates, rules or {}, response
         ).checked(self.labels)
+        if self.constraints is not None:
+            wording = called_by(wording, self.constraints, self.features)
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
             return f"{said}{self._missing_words()}"
         if self.status is Status.INVALID:
-            return f"No counterfactual was looked for: {visible(self.reason)}"
+            said = f"{shown_text(subject)} could not be looked into"
+            said = "No counterfactual was looked for" if self._is_unnamed(wording) else said
+            return f"{said}: {visible(self.reason)}"
         before = self._demanded_first(wording)
         if self.status.has_answer and not self.has_target:
             own = wording.template is not None and wording.has_place("broken")
@@ -416,7 +423,10 @@ class Counterfactual:
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
             stays = f"be {wording.called(self.prediction)}"
-        now = f"{shown_text(wording.subject)} is {wording.called(self.original_prediction)} already"
+        subject = wording.subject
+        if self.broken and not self._is_unnamed(wording):
+            subject = "It"  # which has been named in the sentence before
+        now = f"{shown_text(subject)} is {wording.called(self.original_prediction)} already"
         return f"{now}; it would meet {rules} and {stays} if {changes}."
 
     def _demanded_first(self, wording: Wording) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import tomllib
 from math import inf
 from pathlib import Path
@@ -73,7 +74,7 @@ def test_what_is_written_is_read_and_says_what_the_table_says(desk: Path) -> Non
     assert "all values are whole numbers" in text
     pay = TABLE["pay"].sort_values().tolist()
     assert f"#range = [{pay[9]}, {pay[-10]}]" in text
-    assert "decimals = 2  # as in the table" in text
+    assert "decimals = 2  # as in the table\nzeros = false  # " in text
     words = ["train", "loans.csv", "--label", "credit", "-o"]
     assert called(*words, "with.clvq", "--columns", "new.toml", cwd=desk).returncode == 0
     assert called(*words, "without.clvq", cwd=desk).returncode == 0
@@ -191,7 +192,11 @@ def test_templates_come_from_files(desk: Path) -> None:
         ("[pay]\nkind = 'money'", "the kind 'money'"),
         ("[home]\nprices = [['rent', 'own']]", "expected a list such as"),
         ("[pay]\nprice = 1", "is a number and has a price of switches"),
-        ("[home]\nlevels = ['rent']", "which is no level of it; expected one of: 'rent'"),
+        ("[home]\nlevels = ['rent']", "which is no level of it; expected one of: 'rent'. Add it"),
+        ("[pay]\nstep = 0.5", "[pay] step is 0.5; expected a whole number, or decimals = 1 for"),
+        ("[pay]\nkind = 'whole'", "'pay' is to be whole and holds "),
+        ("[home]\nkind = 'whole'", "'home' is to be whole and holds "),
+        ("[größe]\nunit = 'm'", 'Names with such signs stand between quotes: ["größe"].'),
         ("[home]\nlabels = { flat = 'x' }", "label for 'flat', which is no level"),
         ("[home]\nchange = 'increase'", "expected one of: 'any', 'freeze'"),
         ("[home]\ndefault = 2", "[home] has a default and no prices; expected both"),
@@ -247,3 +252,37 @@ def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) ->
     assert isinstance(prices, dict)
     assert sorted(set(prices.values())) == [3.0, 5.0]
     assert len(prices) == 6
+
+
+def test_what_is_printed_of_levels_is_taken_when_it_is_typed_in(desk: Path) -> None:
+    """In tables of all kinds, in constraints, and in conditions of these."""
+    (desk / "free.toml").write_text('[guarantor]\nchange = "any"\n')
+    words = ("explain", "loans.clvq", "-", "--target", "good", "--format", "json")
+    words = (*words, "--columns", "free.toml")
+    row = TABLE[GOOD == "bad"].head(1)
+    asked: list[bytes] = []
+    for cell in (False, "without a guarantor", "no", "FALSE"):
+        changed = row.assign(guarantor=[cell], home="a home of your own")
+        listed = json.dumps(changed.to_dict("records"), default=bool)
+        asked += [changed.to_csv(index=False).encode(), listed.encode()]
+    answers = [called(*words, cwd=desk, stdin=text) for text in asked]
+    assert [done.returncode for done in answers] == [0] * len(asked), answers[0].stderr
+    assert len({done.stdout for done in answers}) == 1
+    original = json.loads(answers[0].stdout)[0]["original"]
+    assert (original["guarantor"], original["home"]) == (False, "own")
+    demands = ("guarantor == 'with a guarantor'", "guarantor != 'no'", "guarantor in ['yes']")
+    rules = (*demands, "if pay >= 0 then guarantor == 'with a guarantor'")
+    told = [
+        json.loads(called(*words, "--constraint", rule, cwd=desk, stdin=asked[0]).stdout)[0]
+        for rule in rules
+    ]
+    assert [answer["x"]["guarantor"] for answer in told] == [True] * len(rules)
+    assert len({answer["cost"] for answer in told}) == 1
+    sentence = ("explain", "loans.clvq", "-", "--target", "good", "--format", "text")
+    rule = ("--constraint", "home == 'a home of your own'", "--constraint", demands[2])
+    done = called(*sentence, *rule, cwd=desk, stdin=asked[0])
+    assert done.returncode == 3
+    assert 'breaks "with a guarantor" as it is' in done.stdout.decode()
+    done = called(*words, "--constraint", "guarantor == 'perhaps'", cwd=desk, stdin=asked[0])
+    assert done.returncode == 1
+    assert b"'perhaps' is no level of 'guarantor'" in done.stderr

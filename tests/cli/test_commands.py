@@ -186,7 +186,11 @@ def test_explain_in_every_other_format(
     called(capfd, *words, "-o", str(tmp_path / "told.parquet"))
     assert_same_answers(pd.read_parquet(tmp_path / "told.parquet"), batch)
     told = json.loads(called(capfd, *words, "--format", "json")[0])
-    assert told == [{"row": i, **batch.sketch(i).to_dict()} for i in range(3)]
+    unit = {"cost_unit": "typical deviations"}
+    assert told == [{"row": i, **batch.sketch(i).to_dict(), **unit} for i in range(3)]
+    for cost, counted in (("manhattan", "plain changes"), ("euclidean", "squared plain changes")):
+        plain = ["explain", model, rows, "--cost", cost, "--format", "json"]
+        assert {row["cost_unit"] for row in json.loads(called(capfd, *plain)[0])} == {counted}
     out, err = called(capfd, *words)
     assert "\x1b" not in out
     assert err == ""

@@ -58,6 +58,16 @@ def test_csv_goes_into_a_folder_with_a_wish_for_each_row(place: Path) -> None:
     assert manifest["statuses"] == {"invalid": 1, "optimal": 2}
 
 
+def test_what_was_taken_from_training_is_said_of_a_folder_too(workshop: Path) -> None:
+    words = ("explain", "iris.clvq", "rows.csv", "--target", "setosa")
+    folder = told_by(*words, "-o", "told/", cwd=workshop)
+    assert folder[0] == 0, folder[1]
+    lines = folder[1].splitlines()
+    assert lines[0].startswith("counterlvq: costs are in typical deviations of each number")
+    assert told_by(*words, "--format", "csv", cwd=workshop)[1].splitlines() == lines[:-1]
+    assert lines[-1].startswith("told/: 3 rows")
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [

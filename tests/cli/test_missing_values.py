@@ -114,6 +114,61 @@ def test_reasons_go_on_behind_a_row_that_has_none(
     assert "Did you mean 'income'?" in capfd.readouterr().err
 
 
+def test_reasons_and_ways_go_on_behind_any_row_that_cannot_be_asked_about(
+    desk: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """As `explain` does: texts among numbers, strange levels, and rows out of range."""
+    trained(capfd)
+    assert run(("reasons", "loans.clvq", "asked.csv", "--format", "json")) == 3
+    told = json.loads(capfd.readouterr().out)
+    assert [row["status"] == "invalid" for row in told] == [False, True, True, True, True, True]
+    assert "column 'age'" in told[2]["reason"]
+    assert "is 'old'; expected a finite number" in told[2]["reason"]
+    assert "'judge', which is none of its levels" in told[3]["reason"]
+    assert "there is no value in column 'income'" in told[1]["reason"]
+    assert run(("reasons", "loans.clvq", "asked.csv", "--bounds", "age=31:60")) == 3
+    lines = capfd.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert 'the input breaks "age from 31 to 60" as it is' in lines[0]
+    # What is wrong with the question is wrong with every row.
+    assert run(("reasons", "loans.clvq", "asked.csv", "--anywhere")) == 1
+    assert "has no range" in capfd.readouterr().err
+    ways = ("explain", "loans.clvq", "asked.csv", "--target", "yes", "--alternatives", "2")
+    assert run((*ways, "--format", "json")) == 3
+    told = json.loads(capfd.readouterr().out)
+    assert [bool(row["ways"]) for row in told] == [True, True, False, False, True, False]
+    assert "is 'old'; expected a finite number" in told[2]["reason"]
+    assert {row["cost_unit"] for row in told} == {"typical deviations"}
+    assert run((*ways, "--format", "text", "--subject", "Your loan")) == 3
+    said = capfd.readouterr().out.split("\n\n")
+    assert said[2].startswith("Your loan could not be looked into: column 'age' is 'old'")
+    assert run((*ways, "--format", "text", "--bad-rows", "raise")) == 1
+    assert "is 'old'; expected a finite number" in capfd.readouterr().err
+
+
+def test_people_at_the_shell_are_told_what_they_can_do(
+    desk: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And doing it helps."""
+    (desk / "whole.toml").write_text('[age]\nkind = "whole"\n')
+    training = ("train", "loans.csv", "--label", "granted", "--columns", "whole.toml")
+    assert run((*training, "-o", "loans.clvq")) == 0
+    capfd.readouterr()
+    (desk / "odd.csv").write_text("income,age,job,owner\n1500,,clerk,yes\n1500,30.5,clerk,no\n")
+    words = ("--target", "yes", "--format", "json")
+    assert run(("explain", "loans.clvq", "odd.csv", *words)) == 3
+    missing, parts = (row["reason"] for row in json.loads(capfd.readouterr().out))
+    assert "`counterlvq train --impute-all`" in missing
+    assert 'kind = "real" in a file for --columns' in parts
+    (desk / "columns.toml").write_text('[age]\nkind = "real"\n')
+    assert run((*training, "--impute-all", "-o", "all.clvq")) == 0
+    capfd.readouterr()
+    assert run(("explain", "all.clvq", "odd.csv", *words, "--columns", "columns.toml")) == 0
+    told = json.loads(capfd.readouterr().out)
+    assert [row["original"]["owner"] for row in told] == [True, False]
+    assert [row["original"]["age"] for row in told] == [None, 30.5]
+
+
 def test_a_page_tells_rows_apart(desk: Path, capfd: pytest.CaptureFixture[str]) -> None:
     trained(capfd)
     words = ("report", "loans.clvq", "asked.csv", "--target", "yes", "-o", "page.html")

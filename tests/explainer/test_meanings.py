@@ -366,6 +366,35 @@ def test_pairs_that_cannot_come_up_need_no_price(pipeline: Pipeline) -> None:
     clvq.Explainer(pipeline, clvq.Manhattan(switches=prices), [clvq.Freeze("rating")])
 
 
+def test_advice_about_prices_leads_to_answers() -> None:
+    model = clvq.PrototypeModel([[0.0], [40.0]], ["no", "yes"], feature_names=["months"])
+    months = clvq.Features([clvq.Feature("months", levels=[12, 24, 60])])
+
+    def refused(*said: Any, **more: Any) -> str:
+        with pytest.raises(clvq.InvalidInputError) as caught:
+            clvq.Explainer(model, *said, **more)
+        return str(caught.value)
+
+    def cost_of(*said: Any, **more: Any) -> float:
+        return clvq.Explainer(model, *said, **more).explain({"months": 12}, target="yes").cost
+
+    prices = {"months": {(12, 24): 1.0, (60, 24): 3.0}}
+    pairs = clvq.Manhattan(switches=prices)
+    told = refused(pairs, features=months)
+    assert told.endswith("default=..., or keep to levels with OneOf('months', [24]).")
+    kept = clvq.OneOf("months", [24])
+    assert cost_of(pairs, constraints=[kept], features=months) == 1.0
+    assert cost_of(clvq.Manhattan(switches=prices, default=9.0), features=months) == 1.0
+    # Somebody may be at 60 months, from where no way has a price: to leave levels out is no help.
+    told = refused(clvq.Manhattan(switches={"months": {(12, 24): 1.0}}), features=months)
+    assert told.endswith("or give the others one price with default=...")
+    # A number that is kept to some values has weights; with levels it has prices.
+    few = clvq.OneOf("months", [12, 24, 60])
+    every = clvq.Manhattan(switches={"months": 2.0})
+    assert "list them as levels: Feature('months', levels=[...])" in refused(every, [few])
+    assert cost_of(every, [few], features=months) == 2.0
+
+
 def test_one_price_for_a_feature_is_per_switch_or_per_step() -> None:
     features = Features(
         [

@@ -294,6 +294,8 @@ REFUSED = {
     "indicator": (
         lambda: numbers_through(SimpleImputer(add_indicator=True)),
         "marks a missing value in a column of its own",
+        "fit the imputer with add_indicator=False.",
+        lambda: numbers_through(SimpleImputer(add_indicator=False)),
     ),
     "two values": (
         lambda: numbers_through(
@@ -302,17 +304,21 @@ REFUSED = {
             ),
         ),
         "puts different values in its place",
+        "fit the pipeline with one imputer for the column.",
+        lambda: numbers_through(SimpleImputer(strategy="constant", fill_value=0.0)),
     ),
     "after a scaler": (
         lambda: numbers_through(StandardScaler(), SimpleImputer()),
-        "Fill in or remove missing values first",
+        "X\\[0, 1\\] is nan",
+        "by an imputer that comes first in the pipeline",
+        lambda: numbers_through(SimpleImputer(), StandardScaler()),
     ),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_no_value_stands_for_is_refused_in_words(case: str) -> None:
-    make, words = REFUSED[case]
+def test_what_no_value_stands_for_is_refused_with_advice_that_helps(case: str) -> None:
+    make, words, advice, mended = REFUSED[case]
     asked = clvq.Explainer(make())
     whole = asked.explain([2.0, 6.0])  # complete rows are answered
     assert whole.status is clvq.Status.OPTIMAL
@@ -320,7 +326,9 @@ def test_what_no_value_stands_for_is_refused_in_words(case: str) -> None:
         asked.explain_batch([[2.0, np.nan], [2.0, 6.0]])
     told = asked.explain_batch([[2.0, np.nan], [2.0, 6.0]], on_bad_rows="report")
     assert told.status.tolist() == ["invalid", "optimal"]
-    assert words in told[0].reason
+    assert advice in told[0].reason
+    told = clvq.Explainer(mended()).explain_batch([[2.0, np.nan], [2.0, 6.0]])
+    assert told.status.tolist() == ["optimal", "optimal"]
 
 
 @pytest.mark.parametrize("imputer", [KNNImputer(n_neighbors=1), IterativeImputer()])

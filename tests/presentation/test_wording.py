@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import html
 import pickle
+import re
 from datetime import date
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import counterlvq as clvq
@@ -389,6 +392,96 @@ def test_conflicts_and_broken_constraints_are_named_by_labels_or_own_words() -> 
     assert "; it would not if your pay were " in own.partition("Your loan breaks")[2]
     with pytest.raises(clvq.InvalidInputError, match="rules is 'x'"):
         cf.text(rules="x")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("constraints", [["pay >= 1"], [clvq.AtMost(1), "pay >= 1"]])
+def test_rules_are_named_as_written_or_said_and_others_are_refused(constraints: list[Any]) -> None:
+    features = clvq.Features(
+        [
+            clvq.Feature("pay", unit="EUR", label="your pay", upper=3500),
+            clvq.Feature("owns", "boolean", true="with a flat", false="without a flat"),
+        ]
+    )
+    model = clvq.PrototypeModel(
+        [[1400, 0], [2600, 0]], ["bad", "good"], feature_names=["pay", "owns"]
+    )
+    explainer = clvq.Explainer(model, features=features, constraints=constraints)
+    rows = [
+        {"pay": 1200, "owns": True},  # changes
+        {"pay": 3600, "owns": True},  # breaks the range of a feature
+        {"pay": 2700, "owns": False},  # is good already
+        {"pay": 1000, "owns": "?"},  # cannot be read
+    ]
+    batch = explainer.explain_batch(rows, target="good", on_bad_rows="report")
+    answers = [*batch, *map(batch.sketch, range(4)), *map(explainer.explain, rows[:3])]
+    for cf in answers:
+        with pytest.raises(clvq.InvalidInputError) as caught:
+            cf.text(rules={"pay >= 11": "anything"})
+        told = str(caught.value)
+        assert told.startswith("rules has words for 'pay >= 11', which is no rule of this question")
+        assert "your pay of at least 1 EUR; your pay of at most 3,500 EUR." in told
+    said = "we insure up to 3.500 EUR"
+    bounds = clvq.Bounds("pay", upper=3500.0)
+    words = ("your pay of at most 3,500 EUR", "your pay of at most 3.500 EUR")
+    for name in (*words, bounds, str(answers[1].broken[0])):
+        text = answers[1].text(rules={name: said}, numbers="1.234,5")
+        assert text.startswith(f'This row breaks "{said}" as it is.'), name
+    assert answers[0].text(rules={"pay >= 1": "pay"}) == answers[0].text()
+    assert pickle.loads(pickle.dumps(answers[0])).text(rules={"pay >= 1": "x"})
+    none = clvq.Explainer(model).explain([1200, 0])
+    with pytest.raises(clvq.InvalidInputError, match="expected none, because it has none"):
+        none.text(rules={"pay >= 1": "x"})
+
+
+def test_a_page_writes_all_its_numbers_alike() -> None:
+    model = clvq.PrototypeModel([[0.25, 1.5], [4.75, 2.25]], ["no", "yes"], None, ["pay", "age"])
+    explainer = clvq.Explainer(model, constraints=["pay <= 3.5", clvq.MaxChange("age", 0.5)])
+    rows = explainer.explain_batch([[0.5, 0.75], [0.1, 1.5], [3.75, 2.5]], target="yes")
+    page = report_html(
+        explainer, rows, text={"numbers": "1234,5"}, pictures=False, certificates=False
+    )
+    said = re.sub(r"<[^>]+>", " ", re.sub(r"(?s)<(script|style)\b.*?</\1>", "", page))
+    said = html.unescape(said).replace("pay <= 3.5", "")  # as it was written
+    assert re.findall(r"[^ ]*\d\.\d[^ ]*", said) == []
+    assert len(re.findall(r"\d,\d", said)) > 20
+    with pytest.raises(clvq.InvalidInputError, match="rules has words for 'pay <= 3'"):
+        report_html(explainer, rows, text={"rules": {"pay <= 3": "x"}}, pictures=False)
+
+
+def test_what_is_said_of_a_frozen_state_names_its_rule() -> None:
+    features = clvq.Features(
+        [clvq.Feature("owns", "boolean", true="with a flat", false="without a flat")]
+    )
+    model = clvq.PrototypeModel([[0], [1]], ["bad", "good"], feature_names=["owns"])
+    freeze = clvq.Freeze("owns")
+    cf = clvq.Explainer(model, features=features, constraints=[freeze]).explain({"owns": False})
+    assert '"still without a flat" leaves no room' in cf.text()
+    for name in ("still without a flat", "with a flat or without a flat, as it is", freeze):
+        assert '"it is rented" leaves no room' in cf.text(rules={name: "it is rented"})
+
+
+def test_decimals_are_shown_as_declared_and_otherwise_as_needed() -> None:
+    table = pd.DataFrame({"fee": [20.5 + k for k in range(30)] + [3.1416]})
+    model = clvq.PrototypeModel([[1.25], [21.25]], ["no", "yes"], feature_names=["fee"])
+    seen = clvq.Features.from_frame(table, decimals="seen", ranges=None)
+    assert seen["fee"] == clvq.Feature("fee", decimals=4, zeros=False)
+    declared = seen.refined(decimals={"fee": 4})
+    assert declared["fee"] == clvq.Feature("fee", decimals=4)
+    assert seen.refined(units={"fee": "EUR"})["fee"].zeros is False
+    assert clvq.Reference.of(table).with_digits(clvq.Features(["fee"]))["fee"].zeros is False
+    texts = [
+        clvq.Explainer(model, features=features).explain({"fee": 10.5}, target="yes").text()
+        for features in (seen, declared, declared.refined(zeros={"fee": False}))
+    ]
+    needed = "fee were 0.7501 higher (11.2501 instead of 10.5)"
+    assert [needed in text for text in texts] == [True, False, True]
+    assert "fee were 0.7501 higher (11.2501 instead of 10.5000)" in texts[1]
+    rule = plain_words(clvq.Bounds("fee", upper=20.5), declared, PLAIN.value)
+    assert rule == "fee of at most 20.5000"
+    assert plain_words(clvq.Bounds("fee", upper=20.5), seen, PLAIN.value) == "fee of at most 20.5"
+    assert eval(repr(seen["fee"]), {"Feature": clvq.Feature}) == seen["fee"]
+    with pytest.raises(clvq.InvalidInputError, match=r"zeros='no'; expected True or False"):
+        clvq.Feature("fee", zeros="no")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("place", ["{changes:>3}", "{changes!r}", "{Changes}", "{0}"])

@@ -516,3 +516,28 @@ def test_a_factor_of_zero_takes_no_level_apart() -> None:
     features = clvq.Features([clvq.Feature("job", levels=[1, 2]), "pay"])
     with pytest.raises(clvq.InvalidInputError, match="feature 'job' is categorical"):
         Expression("0 * job == 2").conditions(features)
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("SF-Klasse >= 5", "between backticks: `SF-Klasse`."),
+        ("pay <= 2 * pay/month", "between backticks: `pay/month`."),
+        ("if SF-Klasse > 3 then pay >= 2", "between backticks: `SF-Klasse`."),
+        ("net pay <= 3", "Put a feature name with spaces or signs in `backticks`."),
+        ("pay <= 50,5", "Write numbers such as 1234.5"),
+        ("pay <= 1,000.5", "Write numbers such as 1234.5"),
+        ("pay <= `pay/month` + incme", "pay/month, SF-Klasse, net pay."),
+    ],
+)
+def test_advice_about_odd_names_and_numbers(text: str, advice: str) -> None:
+    features = clvq.Features(["pay", "pay/month", "SF-Klasse", "net pay"])
+    with pytest.raises(clvq.InvalidInputError) as caught:
+        Expression(text).conditions(features)
+    assert advice in str(caught.value)
+    assert str(caught.value).count("backticks") <= 1
+    model = clvq.PrototypeModel([[0.0] * 4, [9.0] * 4], ["no", "yes"], feature_names=features.names)
+    trifle = clvq.MinChange("pay", 0.5, is_default=True)  # by which the text is looked at first
+    with pytest.raises(clvq.InvalidInputError) as again:
+        clvq.Explainer(model, constraints=[text, trifle])
+    assert str(again.value) == str(caught.value)

@@ -15,9 +15,10 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linprog, nnls
+from scipy.optimize import linprog
 
 import counterlvq as clvq
+from tests.support.oracles import nonnegative_least_squares
 
 Array = np.ndarray
 Row = dict[str, Any]
@@ -186,7 +187,7 @@ def least_square(F: Array, f: Array, A: Array, b: Array) -> float:
     size = np.linalg.norm(G, axis=1)
     G, h = G / size[:, None], h / size
     E = np.vstack([G.T, h])
-    weights, _ = nnls(E, np.r_[np.zeros(len(t)), 1.0], maxiter=1000)
+    weights = nonnegative_least_squares(E, np.r_[np.zeros(len(t)), 1.0])
     residual = E @ weights - np.r_[np.zeros(len(t)), 1.0]
     if abs(residual[-1]) < 1e-10:
         return np.inf

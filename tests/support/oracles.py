@@ -29,7 +29,7 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import linprog, nnls
+from scipy.optimize import linprog, lsq_linear, nnls
 
 Array = NDArray[np.float64]
 
@@ -390,13 +390,21 @@ def _without_equalities(
     return float(y0 @ y0), reduced, rest
 
 
+def nonnegative_least_squares(A: Array, b: Array) -> Array:
+    """Least ``|A w - b|`` over w >= 0."""
+    try:
+        return nnls(A, b, maxiter=100 * A.shape[1])[0]
+    except RuntimeError:  # the method of SciPy 1.12 to 1.14 can go round in circles
+        return lsq_linear(A, b, (0.0, np.inf), method="bvls", tol=1e-15).x
+
+
 def _unit_least_distance(A: Array, b: Array) -> float:
     """min |v|^2 subject to A v <= b, by non-negative least squares of [-A, -b]' u ~ (0, 1)."""
     if np.all(b >= 0):
         return 0.0
     system = np.vstack([-A.T, -b])
     goal = np.append(np.zeros(A.shape[1]), 1.0)
-    multipliers, _ = nnls(system, goal, maxiter=100 * system.shape[1])
+    multipliers = nonnegative_least_squares(system, goal)
     residual = system @ multipliers - goal
     if -residual[-1] <= 1e-8:  # this is 1 / (1 + |v|^2)
         return _when_multipliers_explode(A, b)

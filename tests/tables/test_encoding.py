@@ -197,7 +197,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "missing number": (
         broken("income", 1, None),
         "column 'income', row 1 is missing (1 missing value(s) in that column); expected a value "
-        "in each row. Fill in or remove missing values first, or have the pipeline impute them",
+        "in each row. Fill it in, or leave the row out, or have the model take gaps",
     ),
     "missing level": (broken("job", 2, np.nan), "column 'job', row 2 is missing (1 missing"),
     "missing in polars": (

@@ -245,11 +245,11 @@ BAD_TABLES: dict[str, tuple[pd.DataFrame, tuple[str, ...]]] = {
     "misspelt column": (TABLE.rename(columns={"job": "jobs"}), ("'job'", "'jobs'")),
     "fraction": (
         TABLE.assign(age=[20, 30, 40.5, 50, 60, 35]),
-        ("'age'", "row 2 (index 12)", "40.5", "whole number", "decimals"),
+        ("'age'", "row 2 (index 12)", "40.5", "whole number", "Feature('age', 'real')"),
     ),
     "missing number": (
         TABLE.assign(income=[1.0, np.nan, 3.0, np.nan, 5.0, 2.5]),
-        ("'income'", "row 1 (index 11)", "missing", "2 missing", "Fill in"),
+        ("'income'", "row 1 (index 11)", "missing", "2 missing", "Fill it in"),
     ),
     "missing level": (
         TABLE.assign(job=["clerk", None, "clerk", "cook", "nurse", "cook"]),

@@ -14,6 +14,7 @@ from counterlvq.batch.engine import Table
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, told
+from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.results import Counterfactual
 from counterlvq.tables.features import Features
@@ -62,6 +63,7 @@ class WithBadRows:
     wish: Callable[[int], Any]
     model: PrototypeModel
     features: Features
+    constraints: tuple[Constraint | str, ...]
 
     def __call__(self, i: int) -> Counterfactual:
         """Answer a row, or say why it cannot be."""
@@ -86,4 +88,6 @@ class WithBadRows:
             reason=self.problems[i],
             bound_with_margin=0.0,
             part=self.model.meaning.part,
+            labels=tuple(self.model.classes.tolist()),
+            constraints=self.constraints,
         )

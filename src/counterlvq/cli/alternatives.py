@@ -7,6 +7,7 @@ from typing import Any
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
+from counterlvq.cli.options import cost_unit
 from counterlvq.cli.outputs import is_terminal, write_whole
 from counterlvq.cli.terminal import say
 from counterlvq.presentation.progress import working
@@ -20,6 +21,7 @@ def tell_ways(
     rows: Any,
     target: Any,
     count: int,
+    bad_rows: str,
     kind: str,
     output: str,
     wording: Wording,
@@ -27,10 +29,10 @@ def tell_ways(
     """Find ways for each row of a table, write them, and return the exit code."""
     with working("looking for ways"):
         found = [
-            explainer.alternatives(rows.iloc[[i]], target, count=count) for i in range(len(rows))
+            _ways(explainer, rows.iloc[[i]], target, count, bad_rows) for i in range(len(rows))
         ]
     if kind == "json":
-        told = [{"row": i, **ways.to_dict()} for i, ways in enumerate(found)]
+        told = [{"row": i, **_values(ways, explainer)} for i, ways in enumerate(found)]
         text = json.dumps(told, indent=1, allow_nan=False)
     else:
         text = "\n\n".join(_paragraph(ways, wording) for ways in found)
@@ -38,11 +40,37 @@ def tell_ways(
         say(text)
     else:
         write_whole(output, f"{text}\n".encode())
-    return 0 if all(found) else NO_ANSWER
+    return 0 if all(isinstance(ways, clvq.Alternatives) and ways for ways in found) else NO_ANSWER
 
 
-def _paragraph(ways: clvq.Alternatives, wording: Wording) -> str:
+def _ways(
+    explainer: clvq.Explainer, row: Any, target: Any, count: int, bad_rows: str
+) -> clvq.Alternatives | clvq.Counterfactual:
+    """Find the ways of a row; of one that cannot be read, say why."""
+    try:
+        return explainer.alternatives(row, target, count=count)
+    except clvq.InvalidInputError:
+        if bad_rows == "raise":
+            raise
+        told = explainer.explain_batch(row, target, on_bad_rows=bad_rows)[0]
+        if told.status is not clvq.Status.INVALID:
+            raise
+        return told
+
+
+def _values(
+    ways: clvq.Alternatives | clvq.Counterfactual, explainer: clvq.Explainer
+) -> dict[str, Any]:
+    unit = {"cost_unit": cost_unit(explainer)}
+    if isinstance(ways, clvq.Alternatives):
+        return {**ways.to_dict(), "reason": "", **unit}
+    return {"ways": [], "is_complete": False, "reason": ways.reason, **unit}
+
+
+def _paragraph(ways: clvq.Alternatives | clvq.Counterfactual, wording: Wording) -> str:
     """Say the ways one by one, and whether there are more."""
+    if isinstance(ways, clvq.Counterfactual):
+        return ways.text(**vars(wording))
     said = [f"{k}. {cf.text(**vars(wording))}" for k, cf in enumerate(ways, 1)]
     if not ways and ways.end is not None:
         return ways.end.text(**vars(wording))

@@ -43,6 +43,8 @@ _TOKENS = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
+# The line above what is said of a column, without quotes.
+_SECTION = re.compile(r"""\[([^]['"]+)\]""")
 # The day that dates are counted from, as Python counts days.
 _EPOCH = date(1970, 1, 1).toordinal()
 
@@ -54,7 +56,8 @@ _HEAD = """\
 #   kind     "real", "whole", "categorical", "boolean" or "date"
 #   label    what people read instead of the name
 #   unit     what is read behind a number; thousands = false for years and the like
-#   decimals of a real number; step = 50 for changes to multiples of 50, or of so many days
+#   decimals of a real number; zeros = false to show 20.5 and not 20.50
+#   step     50 for changes to multiples of 50, or of so many days
 #   steps    "of change": from the value of a row, and not from 0
 #   range    the allowed values, [0, inf] for no upper end; without it, from the lowest to the
 #            highest value that ten rows of the training table reach
@@ -161,6 +164,7 @@ def read_columns(path: str) -> Said:
     except (ValueError, RecursionError, MemoryError) as error:
         raise clvq.InvalidInputError(
             f"{path} is no TOML ({error}); expected what `counterlvq columns TABLE` writes."
+            f"{_unquoted_hint(whole)}"
         ) from None
     found: dict[str, dict[str, Any]] = {}
     for name, entry in document.items():
@@ -172,6 +176,15 @@ def read_columns(path: str) -> Said:
         for argument, value in _arguments(f"{path}: [{shown_text(name)}]", entry).items():
             found.setdefault(argument, {})[name] = value
     return Said(path, tuple(document), found)
+
+
+def _unquoted_hint(whole: bytes) -> str:
+    """Say how the first name is written that stands without quotes and needs some."""
+    for line in whole.decode("utf-8", "replace").splitlines():
+        found = _SECTION.fullmatch(line.strip())
+        if found is not None and found[1] != _key(found[1]):
+            return f" Names with such signs stand between quotes: [{shown_text(_key(found[1]))}]."
+    return ""
 
 
 def _refuse_long_keys(text: str) -> None:
@@ -267,7 +280,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "label": ("labels", _TEXT),
     "unit": ("units", _TEXT),
     "decimals": ("decimals", _of(int, "a whole number")),
-    "step": ("steps", _of(int, "a whole number")),
+    "step": ("steps", _of(int, "a whole number, or decimals = 1 for tenths")),
     "range": ("ranges", _range),
     "change": ("changes", _TEXT),
     "levels": ("levels", _of(list, "a list")),
@@ -275,6 +288,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "steps": ("of_change", _steps),
     "ordered": ("ordered", _ordered),
     "thousands": ("thousands", _of(bool, "true or false")),
+    "zeros": ("zeros", _of(bool, "true or false")),
     "price": ("other_prices", _of((int, float), "a number")),
     "default": ("other_prices", _of((int, float), "a number")),
     "prices": ("prices", _prices),
@@ -377,6 +391,8 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     if feature.decimals is not None:
         seen = "as in the table" if feature.decimals else "all values are whole numbers"
         lines.append(f"decimals = {feature.decimals}  # {seen}")
+        if feature.decimals:
+            lines.append("zeros = false  # true to show all of these decimals")
     step = gcd(*(int(value) for value in there)) if is_whole else 1
     if step > _OWN_STEP:
         lines.append(f"#step = {step}  # all values are multiples of {step}")

@@ -12,7 +12,7 @@ import click
 import counterlvq as clvq
 from counterlvq.cli.conventions import NO_ANSWER
 from counterlvq.cli.inputs import STDIN, Model, needed, read_model, reading
-from counterlvq.cli.options import explainer_from, targets_from
+from counterlvq.cli.options import defaults_told, explainer_from, targets_from, tell_notes
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.terminal import say
 
@@ -60,6 +60,7 @@ def explain_into_folder(
         max_bytes=how.memory,
     )
     ENDING.remark = None
+    tell_notes(defaults_told(explainer))
     say(f"{output}: {told}", aside=True)
     answered = sum(n for status, n in told.statuses.items() if clvq.Status(status).has_answer)
     return 0 if answered == told.rows else NO_ANSWER

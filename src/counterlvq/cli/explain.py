@@ -18,10 +18,12 @@ from counterlvq.cli.datasets import explain_into_folder, names_folder
 from counterlvq.cli.inputs import STDIN, read_model, read_table, table_options
 from counterlvq.cli.options import (
     bad_rows_option,
+    cost_unit,
     defaults_told,
     explainer_from,
     question_options,
     targets_from,
+    tell_notes,
 )
 from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
 from counterlvq.cli.terminal import say
@@ -137,11 +139,12 @@ def explain(
             f"rename the column first."
         )
     explainer = explainer_from(loaded, rows, **question)
+    rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
     notes = defaults_told(explainer)
-    _tell_notes([] if kind == "table" else notes)  # a table has lines for them
+    tell_notes([] if kind == "table" else notes)  # a table has lines for them
     if alternatives is not None:
-        return tell_ways(explainer, rows, wish, alternatives, kind, output, wording)
+        return tell_ways(explainer, rows, wish, alternatives, bad_rows, kind, output, wording)
     batch = explainer.explain_batch(
         rows, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
     )
@@ -156,7 +159,7 @@ def explain(
         told = (
             listing(batch, notes, wording)
             if kind == "table"
-            else _told(batch, kind, escape, wording, explainer if ranges else None)
+            else _told(batch, kind, escape, wording, explainer, with_ranges=ranges)
         )
     _put(told, output)
     return 0 if _all_answered(batch, kind) else NO_ANSWER
@@ -214,12 +217,6 @@ def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None) -
     )
 
 
-def _tell_notes(notes: list[str]) -> None:
-    """Say what was taken from the training table, where the output has no room for it."""
-    for note in notes:
-        say(f"counterlvq: {note}", aside=True)
-
-
 def _tell_invalid(batch: clvq.CounterfactualBatch) -> None:
     """Say why rows cannot be read, where the output has no room for reasons."""
     at = np.flatnonzero(batch.status == clvq.Status.INVALID).tolist()
@@ -246,22 +243,21 @@ def _told(
     kind: str,
     escape: bool,
     wording: Wording,
-    ranging: clvq.Explainer | None,
+    explainer: clvq.Explainer,
+    *,
+    with_ranges: bool,
 ) -> bytes | str:
-    """Put answers into bytes for programs, or into sentences for people.
-
-    `ranging` finds the ranges of answers, where these are asked for.
-    """
+    """Put answers into bytes for programs, or into sentences for people."""
     if kind in ("csv", "parquet"):
         return _columns(batch, kind, escape)
     # Ranges are about answers with their proofs; sentences need no proof made anew.
-    answers = [batch.sketch(i) for i in range(len(batch))] if ranging is None else list(batch)
-    found = [_ranges(ranging, cf) for cf in answers]
-    return _texts(answers, wording, found) if kind == "text" else _json(answers, found)
-
-
-def _ranges(explainer: clvq.Explainer | None, cf: clvq.Counterfactual) -> clvq.Ranges | None:
-    return explainer.ranges(cf) if explainer is not None and cf.status.has_answer else None
+    answers = list(batch) if with_ranges else [batch.sketch(i) for i in range(len(batch))]
+    found = [
+        explainer.ranges(cf) if with_ranges and cf.status.has_answer else None for cf in answers
+    ]
+    if kind == "text":
+        return _texts(answers, wording, found)
+    return _json(answers, found, cost_unit(explainer))
 
 
 def _put(told: bytes | str, output: str) -> None:
@@ -285,8 +281,10 @@ def _texts(
     return ("\n\n" if any("\n" in text for text in texts) else "\n").join(texts)
 
 
-def _json(answers: list[clvq.Counterfactual], ranges: list[clvq.Ranges | None]) -> bytes:
-    told: list[dict[str, Any]] = [{"row": i, **cf.to_dict()} for i, cf in enumerate(answers)]
+def _json(answers: list[clvq.Counterfactual], ranges: list[clvq.Ranges | None], unit: str) -> bytes:
+    told: list[dict[str, Any]] = [
+        {"row": i, **cf.to_dict(), "cost_unit": unit} for i, cf in enumerate(answers)
+    ]
     for row, found in zip(told, ranges, strict=True):
         if found is not None:
             row["ranges"] = found.to_dict()

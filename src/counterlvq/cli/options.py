@@ -23,8 +23,8 @@ from counterlvq.safe_text import shown_text
 from counterlvq.service.questions import DEVIATIONS, with_stated_ranges
 
 __all__ = [
-    "bad_rows_option", "defaults_told", "explainer_from", "label_from", "question_options",
-    "range_options", "targets_from",
+    "bad_rows_option", "cost_unit", "defaults_told", "explainer_from", "label_from",
+    "question_options", "range_options", "targets_from", "tell_notes",
 ]  # fmt: skip
 
 COSTS = ("manhattan", "mad", "euclidean")
@@ -341,6 +341,19 @@ def defaults_told(explainer: clvq.Explainer) -> list[str]:
         shown = ", ".join(least[:_TOLD_LEAST])
         out.append(f"changes of less than {shown}{more} are left out; --least 0 lifts that")
     return out
+
+
+def tell_notes(notes: list[str]) -> None:
+    """Say what was taken from the training table, where the output has no room for it."""
+    for note in notes:
+        say(f"counterlvq: {note}", aside=True)
+
+
+def cost_unit(explainer: clvq.Explainer) -> str:
+    """Say what costs count, as programs read it."""
+    if isinstance(explainer.cost, clvq.Euclidean):
+        return "squared plain changes"
+    return getattr(explainer.cost, "unit", "") or "plain changes"
 
 
 def _levels_told(explainer: clvq.Explainer) -> str:

@@ -53,6 +53,7 @@ def reasons(
     loaded = read_model(model)
     rows = with_typed_cells(read_table(table), loaded.features)
     explainer, wording = explainer_from(loaded, rows, **question), wording_from(loaded)
+    rows = with_typed_cells(rows, explainer.features)  # a file of columns may have other labels
     found = [_found(explainer, rows.iloc[[i]], first, i) for i in range(len(rows))]
     _put(found, wording, kind, output)
     return 0 if all(_is_reason(why) for why in found) else NO_ANSWER
@@ -62,13 +63,27 @@ def _found(
     explainer: clvq.Explainer, row: Any, first: tuple[str, ...], i: int
 ) -> clvq.Reasons | clvq.InvalidInputError:
     """Find the reason of one row, or why it cannot be asked about; other rows go on."""
-    known = [name for name in row.columns if name in explainer.features]
     try:
         return explainer.reasons(row, order=first or None)
     except clvq.InvalidInputError as error:
-        if row[known].isna().any(axis=None) and not isinstance(error, clvq.UnknownFeatureError):
-            return error
-        raise clvq.InvalidInputError(f"row {i}: {error}") from None
+        is_of_question = isinstance(error, clvq.UnknownFeatureError)
+        found = None if is_of_question else _fault_of(row, explainer, error)
+        if found is None:
+            raise clvq.InvalidInputError(f"row {i}: {error}") from None
+        return found
+
+
+def _fault_of(
+    row: Any, explainer: clvq.Explainer, error: clvq.InvalidInputError
+) -> clvq.InvalidInputError | None:
+    """Say what is wrong with a row that lacks a value, cannot be read or lies out of range."""
+    known = [name for name in row.columns if name in explainer.features]
+    if len(known) < len(explainer.features):
+        return None  # which is wrong with all rows
+    told = explainer.explain_batch(row, on_bad_rows="report")
+    if told.status[0] == clvq.Status.INVALID:
+        return clvq.InvalidInputError(told[0].reason)
+    return error if told.missing.any() or told.breaks_rules[0] else None
 
 
 def _is_reason(why: clvq.Reasons | clvq.InvalidInputError) -> bool:
@@ -83,7 +98,7 @@ def _put(
         text = json.dumps(told, indent=1, allow_nan=False)
     else:
         said = vars(wording)
-        words = {name: said[name] for name in ("subject", "outcome", "numbers")}
+        words = {name: said[name] for name in ("subject", "outcome", "numbers", "dates")}
         text = "\n".join(
             why.text(**words) if isinstance(why, clvq.Reasons) else _refusal(why) for why in found
         )

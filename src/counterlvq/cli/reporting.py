@@ -113,7 +113,8 @@ def report(
     chosen = _chosen(len(whole), rows, limit)
     explainer = explainer_from(loaded, whole, **question)
     wish, wording = targets_from(loaded, target), wording_from(loaded, explainer)
-    some = whole.iloc[list(chosen)]
+    # A file of columns may have other labels.
+    some = with_typed_cells(whole.iloc[list(chosen)], explainer.features)
     batch = explainer.explain_batch(
         some, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
     )

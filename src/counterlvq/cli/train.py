@@ -17,6 +17,7 @@ from counterlvq.cli.inputs import read_table, table_options
 from counterlvq.cli.outputs import STDOUT, check_writable, standard_output
 from counterlvq.cli.terminal import say
 from counterlvq.presentation.progress import working
+from counterlvq.safe_text import shown_repr
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,9 +173,36 @@ def _features(
     _tell_dates(written, aside)
     known |= dict.fromkeys(written, "date")
     features = said.of(clvq.Features.from_frame(X, ranges=None, decimals="seen", kinds=known))
-    # Say at once which value is no level of its column.
-    clvq.Reference.of(X, features)
+    _refuse_other_values(X, features, columns)
     return features
+
+
+def _refuse_other_values(X: pd.DataFrame, features: clvq.Features, columns: str) -> None:
+    """Say at once which value of the table is none of its column."""
+    try:
+        clvq.Reference.of(X, features)
+    except clvq.InvalidInputError as error:
+        words = str(error).removeprefix("reference: ")
+        raise clvq.InvalidInputError(
+            f"{columns}: {words} Add it to the levels, or leave its rows out of the table."
+        ) from None
+    for feature in features:
+        if feature.kind not in ("real", "whole"):
+            continue
+        for value in X[feature.name].dropna().unique().tolist():
+            number = feature.number(value)
+            if number is None and not isinstance(value, bool):
+                raise clvq.InvalidInputError(
+                    f"{columns}: column {feature.name!r} is to be {feature.kind} and holds "
+                    f"{shown_repr(value)}; expected finite numbers. Mend the table, or say "
+                    f'kind = "categorical".'
+                )
+            if feature.kind == "whole" and number is not None and number % 1:
+                raise clvq.InvalidInputError(
+                    f"{columns}: column {feature.name!r} is to be whole and holds {value}; "
+                    f'expected whole numbers. Say kind = "real", with a step where changes are to '
+                    f"have one."
+                )
 
 
 def _tell_dates(names: list[str], aside: bool) -> None:

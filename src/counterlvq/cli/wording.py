@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import click
@@ -12,8 +13,8 @@ from counterlvq.cli.conventions import Count
 from counterlvq.cli.inputs import Model
 from counterlvq.cli.options import label_from
 from counterlvq.files import read_within
+from counterlvq.presentation.rules import called_by
 from counterlvq.presentation.wording import DATES, NUMBERS, Wording
-from counterlvq.safe_text import shown_text
 
 __all__ = ["sentence_options", "wording_from", "wording_options"]
 
@@ -76,6 +77,14 @@ _SENTENCE = (
         expose_value=False,
         help="How numbers are written: 1,234.5 or 1.234,5 or 1 234,5 ...",
     ),
+    click.option(
+        "--dates",
+        type=click.Choice(list(DATES)),
+        metavar="SAMPLE",
+        callback=_keep,
+        expose_value=False,
+        help="How dates are written: 2024-05-31 or 31.05.2024 or '31 May 2024' ...",
+    ),
 )
 _LIST = (
     click.option(
@@ -85,14 +94,6 @@ _LIST = (
         callback=_keep,
         expose_value=False,
         help="Name so many changes first, the others behind them.",
-    ),
-    click.option(
-        "--dates",
-        type=click.Choice(list(DATES)),
-        metavar="SAMPLE",
-        callback=_keep,
-        expose_value=False,
-        help="How dates are written: 2024-05-31 or 31.05.2024 or '31 May 2024' ...",
     ),
     click.option(
         "--template",
@@ -142,19 +143,12 @@ def wording_from(model: Model, explainer: clvq.Explainer | None = None) -> Wordi
     said: dict[str, Any] = {name: value for name, value in given.items() if value not in (None, ())}
     if "outcome" in said:
         said["outcome"] = {label_from(model, text): words for text, words in said["outcome"]}
-    if "rules" in said:
-        said["rules"] = {_rule_from(text, explainer): words for text, words in said["rules"]}
-    return Wording(**said)
-
-
-def _rule_from(text: str, explainer: clvq.Explainer | None) -> clvq.Constraint | str:
-    """Find the constraint that was written so, or that texts say so."""
-    known = () if explainer is None else explainer.constraints
-    spoken = () if explainer is None else explainer.spoken_constraints
-    for item, words in zip(known, spoken, strict=True):
-        if text in (str(item), words):
-            return item
-    shown = "; ".join(map(shown_text, spoken)) or "none"
-    raise click.UsageError(
-        f"--rule is about {text!r}, which is no rule of this question; expected one of: {shown}"
-    )
+    rules = dict(said.pop("rules", ()))
+    wording = Wording(**said)
+    if not rules or explainer is None:
+        return wording
+    asked = replace(wording, rules=rules)
+    try:
+        return called_by(asked, explainer.constraints, explainer.features, "--rule")
+    except clvq.InvalidInputError as error:
+        raise click.UsageError(str(error)) from None

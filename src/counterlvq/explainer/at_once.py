@@ -189,6 +189,7 @@ class AtOnce:
             scales=source.scales,
             respond=source.responds,
             labels=self._classes,
+            constraints=asked.constraints,
         )
 
     @cached_property

@@ -156,21 +156,34 @@ class OneRow:
         where there is no answer.
         """
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-            whole: Any = self  # an Explainer, of which this class is a part
-            if self.confidence is not None:
-                return confident_answer(whole, self.confidence, row, target)
-            plausible = plausible_in(self.constraints)
-            if plausible is not None:
-                parts = self.components_for(plausible, row, target)
-                return plausible_answer(whole, plausible, parts, row, target)
-            if self.prices.takes_largest:
-                wide = self.with_height
-                wider = np.append(row, 0.0)
-                found = wide._answer(wider, target, push, progress, find_clash=find_clash)
-                return narrowed(whole, wide, found)
-            if self.limits:
-                return counted_answer(whole, row, target, find_clash=find_clash)
-            return self._searched(row, target, push, progress, find_clash)
+            found = self._found(row, target, push, progress, find_clash)
+        # Parts of an answer come from questions with constraints of their own.
+        return replace(found, constraints=self.constraints)
+
+    def _found(
+        self,
+        row: Floats,
+        target: Any,
+        push: float,
+        progress: bool | Callable[[Progress], None],
+        find_clash: bool,
+    ) -> Counterfactual:
+        """Answer by the kind of question: one search, or several whose answers are put together."""
+        whole: Any = self  # an Explainer, of which this class is a part
+        if self.confidence is not None:
+            return confident_answer(whole, self.confidence, row, target)
+        plausible = plausible_in(self.constraints)
+        if plausible is not None:
+            parts = self.components_for(plausible, row, target)
+            return plausible_answer(whole, plausible, parts, row, target)
+        if self.prices.takes_largest:
+            wide = self.with_height
+            wider = np.append(row, 0.0)
+            found = wide._answer(wider, target, push, progress, find_clash=find_clash)
+            return narrowed(whole, wide, found)
+        if self.limits:
+            return counted_answer(whole, row, target, find_clash=find_clash)
+        return self._searched(row, target, push, progress, find_clash)
 
     def _searched(
         self,
@@ -409,6 +422,7 @@ class OneRow:
             reason="the input has a wished-for label already",
             bound_with_margin=0.0,
             part=self.model.meaning.part,
+            labels=tuple(self.model.classes.tolist()),
         )
 
     def _is_sure_of(

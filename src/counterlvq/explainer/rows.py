@@ -62,7 +62,14 @@ def explain_rows(
         table = spread(found, good, *rows.shape)
         places = {int(row): k for k, row in enumerate(good)}
         ask = WithBadRows(
-            asker, places, reading.problems, rows, whole.wish, asked.model, asked.features
+            asker,
+            places,
+            reading.problems,
+            rows,
+            whole.wish,
+            asked.model,
+            asked.features,
+            asked.constraints,
         )
     return CounterfactualBatch(
         values=table.X,
@@ -254,6 +261,7 @@ class RowAsker:
             part=model.meaning.part,
             scales=asked._source.scales,
             labels=tuple(model.classes.tolist()),
+            constraints=asked.constraints,
         )
 
     def again(self, i: int, push: float) -> Counterfactual:

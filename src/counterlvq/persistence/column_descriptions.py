@@ -31,7 +31,7 @@ __all__ = [
 # Python reads no whole number of more than 4,300 digits.
 _MOST_BITS = 1 << 12
 # What is said of a feature from version 3 on, where it is not the default.
-_LATER = ("label", "level_labels", "change", "price", "steps", "ordered", "thousands")
+_LATER = ("label", "level_labels", "change", "price", "steps", "ordered", "thousands", "zeros")
 _FIGURES = ("median", "mad", "deviation")
 
 
@@ -93,6 +93,8 @@ def _said(feature: Feature) -> dict[str, Any]:
         out["change"] = feature.change
     if feature.thousands is not None:
         out["thousands"] = feature.thousands
+    if not feature.zeros:
+        out["zeros"] = False
     if feature.seen == OPEN:
         out["open"] = True
     return out
@@ -186,6 +188,7 @@ def _said_later(fields: Fields, levels: list[Any]) -> dict[str, Any]:
         "steps": fields.take_if_there("steps", str),
         "ordered": fields.take_if_there("ordered", bool),
         "thousands": fields.take_if_there("thousands", bool),
+        "zeros": fields.take_if_there("zeros", bool),
         "seen": OPEN if fields.take_if_there("open", bool) else None,
     }
     if "level_labels" in fields:

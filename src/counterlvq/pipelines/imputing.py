@@ -17,7 +17,7 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.pipelines.comparison import as_fitted, made_rows, probe_columns, transformed
 from counterlvq.pipelines.flow import Fill
 from counterlvq.pipelines.table_map import LevelsPart, TableMap
-from counterlvq.tables.missing import Fills
+from counterlvq.tables.missing import Fills, NoFill
 from counterlvq.tables.monotone import Link
 
 __all__ = ["proved_fills"]
@@ -70,21 +70,29 @@ def _alone(
     return None
 
 
-def _reason(name: str, fills: Sequence[Fill], link: Link | None) -> str:
+def _reason(name: str, fills: Sequence[Fill], link: Link | None) -> NoFill:
     if any(fill.marked for fill in fills):
-        return (
+        return NoFill(
             "the pipeline marks a missing value in a column of its own (add_indicator=True), which "
-            "no number in its place does"
+            "no number in its place does",
+            "fit the imputer with add_indicator=False",
         )
     if len(fills) > 1:
         listed = " and ".join(repr(fill.value) for fill in fills)
-        return f"the pipeline puts different values in its place ({listed})"
+        return NoFill(
+            f"the pipeline puts different values in its place ({listed})",
+            "fit the pipeline with one imputer for the column",
+        )
     if link is not None and not link.takes(np.array(fills[0].value, dtype=np.float64)):
-        seen = link.words(name)
-        return f"the pipeline puts {fills[0].value!r} in its place, where {seen} is no number"
-    return (
+        return NoFill(
+            f"the pipeline puts {fills[0].value!r} in its place, where {link.words(name)} is no "
+            f"number",
+            "fit the imputer with a value at which it is one",
+        )
+    return NoFill(
         f"the pipeline puts {fills[0].value!r} in its place and also takes it as it is, or as "
-        f"something else, in another step"
+        f"something else, in another step",
+        "have no step but the imputer take the column",
     )
 
 

@@ -445,6 +445,8 @@ def _padding(feature: Feature | None, number: Decimal) -> int | None:
     """Return the declared decimals, if the number has no more than these."""
     if feature is None or feature.kind is not Kind.REAL or feature.decimals is None:
         return None
+    if not feature.zeros:
+        return None
     return feature.decimals if -int(number.as_tuple().exponent) <= feature.decimals else None
 
 

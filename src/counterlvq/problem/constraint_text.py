@@ -327,7 +327,7 @@ def _state(feature: Feature, parsed: grammar.LevelTest) -> bool | None:
     """Which state of a boolean a test asks for; None for other features, and for both states."""
     if feature.kind is not Kind.BOOLEAN or len(parsed.levels) != 1:
         return None
-    return bool(feature.levels[feature.code(parsed.levels[0])]) != parsed.negated
+    return bool(feature.levels[feature.meant(parsed.levels[0])]) != parsed.negated
 
 
 def _is(feature: Feature, state: bool | None, verb: str = "is") -> str:
@@ -400,6 +400,8 @@ def _levels(feature: Feature, levels: Sequence[Any], write: Write) -> str:
 
 
 def _level(feature: Feature, level: Any, write: Write) -> str:
+    at = -1 if feature.is_number else feature.meant(level)
+    level = level if at < 0 else feature.levels[at]
     if feature.is_number or (feature.has_numbers and feature.words(level) == str(level)):
         return _value(feature, level, write)
     return feature.words(level)

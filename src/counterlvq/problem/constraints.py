@@ -452,10 +452,10 @@ class OneOf(Constraint):
 def level_rule(
     feature: Feature, at: int, levels: Sequence[Any], *, negated: bool, asked: str
 ) -> LevelRule:
-    """Turn levels of a feature into their positions; refuse those that it has not."""
+    """Turn levels of a feature, or their labels, into positions; refuse those that it has not."""
     codes = set()
     for level in levels:
-        code = feature.code(level)
+        code = feature.meant(level)
         if code < 0:
             shown = ", ".join(map(repr, feature.levels[:8]))
             raise InvalidInputError(

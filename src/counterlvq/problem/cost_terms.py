@@ -170,5 +170,6 @@ def _refuse_strangers(cost: Cost, features: Features, columns: Sequence[str]) ->
         if features[name].is_number:
             raise InvalidInputError(
                 f"switches names {name!r}, which is a number; expected features with levels. "
-                f"Numbers have weights."
+                f"Numbers have weights; to price changes between a few values, list them as "
+                f"levels: Feature({name!r}, levels=[...])."
             )

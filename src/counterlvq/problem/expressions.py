@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -23,11 +24,14 @@ from counterlvq.problem.constraints import (
 from counterlvq.problem.number_conditions import number_test, value_rule
 from counterlvq.programs.conditions import Implication, LevelRule, LinearConditions
 from counterlvq.programs.intervals import LeastChange, ValueRule
+from counterlvq.safe_text import shown_text
 from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind
 
 __all__ = ["Expression", "as_constraint", "without_overridden"]
 
+# A comma within a number; between numbers of a list there are some, too, which can be read.
+_COMMA = re.compile(r"\d,\d", re.ASCII)
 _SENSES: Mapping[str, Callable[[Fraction, int], bool]] = {"<=": le, ">=": ge, "<": lt, ">": gt}
 
 
@@ -66,6 +70,25 @@ class Expression(Constraint):
 
     def conditions(self, features: Features) -> tuple[Condition, ...]:
         """Read the text and look its features up."""
+        try:
+            return self._stated(features)
+        except (ConstraintSyntaxError, UnknownFeatureError) as error:
+            raise type(error)(f"{error}{self._hint(error, features)}") from None
+
+    def _hint(self, error: Exception, features: Features) -> str:
+        """Say what to write where a name was read as a sum, or a comma as an end."""
+        if "backticks" in str(error):
+            return ""
+        bare = grammar.without_quoted(self.text)
+        names = [name for name in features.names if not grammar.is_name(name) and name in bare]
+        if names:
+            longest = max(names, key=len)
+            return f" Put a name with signs or spaces between backticks: `{shown_text(longest)}`."
+        if _COMMA.search(bare) is None:
+            return ""
+        return " Write numbers such as 1234.5: a point before decimals, nothing between thousands."
+
+    def _stated(self, features: Features) -> tuple[Condition, ...]:
         parsed = grammar.parse(self.text)
         if isinstance(parsed, grammar.Least):
             self._position(parsed.feature, features)
@@ -82,8 +105,10 @@ class Expression(Constraint):
 
     def test(self, features: Features) -> LevelRule | ValueRule:
         """Read the text as a condition on one feature, such as "amount > 5000"."""
-        parsed = grammar.parse_test(self.text)
-        return self._when(parsed, features)
+        try:
+            return self._when(grammar.parse_test(self.text), features)
+        except (ConstraintSyntaxError, UnknownFeatureError) as error:
+            raise type(error)(f"{error}{self._hint(error, features)}") from None
 
     @property
     def _asked(self) -> str:
@@ -235,5 +260,8 @@ def _least_of(item: Constraint | str) -> FeatureKey | None:
     if isinstance(item, MinChange):
         return None if item.is_default else item.feature
     text = item.text if isinstance(item, Expression) else item
-    parsed = grammar.parse(text) if isinstance(text, str) else None
+    try:
+        parsed = grammar.parse(text) if isinstance(text, str) else None
+    except ConstraintSyntaxError:
+        return None  # which is refused where its features are known
     return parsed.feature if isinstance(parsed, grammar.Least) else None

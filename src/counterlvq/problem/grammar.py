@@ -61,6 +61,7 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_QUOTED_PART = re.compile(r"`[^`]*`|'[^']*'|\"[^\"]*\"")
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _SENSES = ("<=", ">=", "==")
 # Behind "if" only: what holds there is not looked for, so that nothing needs its boundary.
@@ -244,6 +245,29 @@ def names_in(text: str) -> list[str]:
     """
     found = (token["name"] or token["quoted"] for token in _TOKEN.finditer(text))
     return [name for name in found if name]
+
+
+def is_name(text: str) -> bool:
+    """Whether a name needs no backticks.
+
+    Examples
+    --------
+    >>> is_name("pay"), is_name("pay/month")
+    (True, False)
+    """
+    token = _TOKEN.fullmatch(text)
+    return token is not None and token["name"] == text
+
+
+def without_quoted(text: str) -> str:
+    """Leave out what stands between backticks or quotes.
+
+    Examples
+    --------
+    >>> without_quoted("`old pay` <= pay")
+    ' <= pay'
+    """
+    return _QUOTED_PART.sub("", text)
 
 
 def respoken(text: str, label: Callable[[str], str]) -> str:

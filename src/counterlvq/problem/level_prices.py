@@ -114,6 +114,14 @@ def refuse_unpriced(
             more = f" and {len(pairs) - _LISTED} more" if len(pairs) > _LISTED else ""
             raise InvalidInputError(
                 f"switches[{feature.name!r}] has no price for {shown}{more}; expected one for each "
-                f"pair of levels that can come up. Add them, give the others one price with "
-                f"default=..., or exclude levels with OneOf."
+                f"pair of levels that can come up. Add them, or give the others one price with "
+                f"default=...{_or_exclude(feature, lacks, allowed)}"
             )
+
+
+def _or_exclude(feature: Feature, lacks: NDArray[np.bool_], allowed: set[int]) -> str:
+    """Name the levels to keep to, where all ways to these have a price; empty if there are none."""
+    reachable = [feature.levels[k] for k in sorted(allowed) if not lacks[:, k].any()]
+    shown = ", ".join(map(shown_repr, reachable[:_LISTED]))
+    few = 0 < len(reachable) <= _LISTED
+    return f", or keep to levels with OneOf({feature.name!r}, [{shown}])." if few else ""

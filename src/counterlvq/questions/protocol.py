@@ -101,7 +101,7 @@ def read_whole_row(asked: Asks, x: Any, what: str) -> Floats:
     if reading.missing is not None and reading.missing[0].any():
         at = int(reading.missing[0].argmax())
         raise InvalidInputError(
-            f"{what}: x has no value in column {shown_repr(asked.features.names[at])}; expected "
-            f"one in each column. Fill it in first."
+            f"there is no value in column {shown_repr(asked.features.names[at])}; expected one in "
+            f"each column for {what}. Fill it in first."
         )
     return row

@@ -20,6 +20,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.presentation.wording import PLAIN, Wording, listed
 from counterlvq.problem.at_most import AtMost
+from counterlvq.problem.constraint_text import plain_words, with_unit
 from counterlvq.problem.constraints import Condition, Constraint, Freeze
 from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import as_constraint
@@ -98,9 +99,11 @@ class Reasons:
         subject: str = "The answer",
         outcome: Mapping[Any, str] | None = None,
         numbers: str = "1,234.5",
+        dates: str = "2024-05-31",
     ) -> str:
         """Say the reason in a sentence; the arguments are those of `Counterfactual.text`."""
-        wording = Wording(subject, outcome or {}, numbers=numbers)
+        wording = Wording(subject, outcome or {}, numbers=numbers, dates=dates)
+        wording = wording.checked(self.asked.model.classes.tolist())
         columns, label = self.asked.features, wording.called(self.prediction)
         said = f"{shown_text(wording.subject)} is {label}"
         if self.status is Status.UNKNOWN:
@@ -144,11 +147,12 @@ def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
     if feature.kind is Kind.BOOLEAN and feature.words(value) != str(value):
         return f"it is {shown_text(feature.words(value))}"
     name = shown_text(feature.spoken)
-    if not feature.is_number or feature.kind is Kind.DATE:
-        shown = shown_text(value if feature.kind is Kind.DATE else feature.words(value))
-        return f"{name} is {shown}"
-    unit = f" {shown_text(feature.unit)}" if feature.unit else ""
-    return f"{name} is {wording.number(f'{value:,}'.removesuffix('.0'))}{unit}"
+    if feature.kind is Kind.BOOLEAN:
+        return f"{name} is {'yes' if value else 'no'}"
+    is_plain = feature.has_numbers and feature.words(value) == str(value)
+    if not feature.is_number and not is_plain:
+        return f"{name} is {shown_text(feature.words(value))}"
+    return f"{name} is {shown_text(with_unit(feature, wording.value(feature, value)))}"
 
 
 def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -> Reasons:
@@ -223,9 +227,10 @@ def _check_ranges(ranged: Asks, row: Floats) -> None:
     factual, coordinates = view.inner(row), view.source.coordinates
     broken = view.broken_by(factual)
     if broken:
+        words = shown_text(plain_words(broken[0], ranged.features, PLAIN.value))
         raise InvalidInputError(
-            f"x breaks {shown_text(broken[0])} as it is, and others are compared with it within "
-            f"the ranges; expected an input that keeps them. Widen the range."
+            f'the input breaks "{words}" as it is, and others are compared with it within the '
+            f"ranges; expected one that keeps them. Widen the range."
         )
     matters, box = _matters(view.model), view.template.box(factual)
     for feature, span in zip(coordinates.features, coordinates.spans, strict=True):

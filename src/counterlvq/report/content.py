@@ -106,7 +106,7 @@ def read_answer(
         rivals=rivals,
         part=cf.part,
         pressures=_pressures(explainer, cf, wording),
-        check=check_words(explainer, cf),
+        check=check_words(explainer, cf, wording),
         conflict=tuple(words_of(item, cf.features, wording) for item in cf.conflict),
         conflict_is_irreducible=cf.conflict_is_irreducible,
     )

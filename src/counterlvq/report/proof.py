@@ -56,7 +56,7 @@ def proof_words(
         f"Every input that costs less than {bound} to reach{limits} {label}. "
         f"That is proved for all of them, not sampled."
     )
-    rivals, words = _charges(explainer, cf)
+    rivals, words = _charges(explainer, cf, wording)
     return (meaning, _closing(cf, wording), *words), rivals
 
 
@@ -81,7 +81,9 @@ def _own_cost(cf: Counterfactual, wording: Wording) -> str:
     return f"The answer costs {own}" + ("" if own == shown else " before its numbers are rounded")
 
 
-def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
+def _charges(
+    explainer: Explainer, cf: Counterfactual, wording: Wording
+) -> tuple[tuple[Rival, ...], tuple[str, ...]]:
     """Say whom the certificate charges, for the cell that the answer lies in."""
     certificate = cf.certificate
     if isinstance(certificate, BoxCertificate):
@@ -98,7 +100,10 @@ def _charges(explainer: Explainer, cf: Counterfactual) -> tuple[tuple[Rival, ...
     distance = view.model.distances(view.inner(cf.original_values)[None, :])[0]
     leads = distance[own.prototype] - distance[own.rivals]
     rivals = tuple(
-        Rival(_named(explainer, k, ", {}"), rough_text(float(lead)), rough_text(float(price)))
+        Rival(
+            _named(explainer, k, ", {}"),
+            *(wording.number(rough_text(float(number))) for number in (lead, price)),
+        )
         for k, lead, price in zip(own.rivals.tolist(), leads, own.rival_prices, strict=True)
     )
     words = [
@@ -143,7 +148,7 @@ def _close(a: float, b: float) -> bool:
     return abs(a - b) <= SHOWN_ALIKE * max(abs(a), abs(b))
 
 
-def check_words(explainer: Explainer, cf: Counterfactual) -> str:
+def check_words(explainer: Explainer, cf: Counterfactual, wording: Wording) -> str:
     """Say what adding the certificate up again gave, while the page was written."""
     if not cf.status.has_answer or not cf.changes:
         return ""
@@ -153,5 +158,5 @@ def check_words(explainer: Explainer, cf: Counterfactual) -> str:
     same = "the same" if text == _printed(cf).bound else same
     return (
         f"Explainer.verify adds the prices up again without any solver; done while this page was "
-        f"written, it gave {text}, {same}."
+        f"written, it gave {wording.number(text)}, {same}."
     )

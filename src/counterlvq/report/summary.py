@@ -57,9 +57,10 @@ def read_summary(
     # A row that is right already says nothing about what the others need.
     found = [cf for cf in found if not cf.has_target]
     if found:
-        facts.append(Fact("mean cost", rough_text(float(np.mean([cf.cost for cf in found])))))
+        mean = rough_text(float(np.mean([cf.cost for cf in found])))
+        facts.append(Fact("mean cost", wording.number(mean)))
         changed = float(np.mean([len(cf.changes) for cf in found]))
-        facts.append(Fact("features changed per answer", f"{changed:.2f}"))
+        facts.append(Fact("features changed per answer", wording.number(f"{changed:.2f}")))
     setting = setting_facts(
         explainer.model, explainer.features, explainer.cost, explainer.constraints, wording
     )

@@ -20,6 +20,7 @@ from counterlvq.numeric.arrays import told
 from counterlvq.plots.plane import PLANE_SIZE, draw_plane
 from counterlvq.plots.style import require_matplotlib
 from counterlvq.presentation.numbers import bound_text, cost_text
+from counterlvq.presentation.rules import called_by
 from counterlvq.presentation.wording import Wording
 from counterlvq.report.content import read_answer
 from counterlvq.report.html import Picture, Section, page
@@ -137,7 +138,8 @@ def report_html(
             f"explainer is {told(explainer)}; expected the Explainer that gave the answers. It "
             f"comes first, the answers second."
         )
-    wording = Wording(**(text or {})).checked(explainer.model.classes.tolist())
+    said = Wording(**(text or {})).checked(explainer.model.classes.tolist())
+    wording = called_by(said, explainer.constraints, explainer.features)
     if pictures:
         require_matplotlib(", or leave the pictures out (pictures=False, --no-pictures)")
     column = names if isinstance(names, str) else None

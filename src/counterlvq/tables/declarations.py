@@ -22,6 +22,7 @@ __all__ = [
     "checked_price",
     "checked_seen",
     "checked_thousands",
+    "checked_zeros",
     "speaks_of_year",
 ]
 
@@ -97,7 +98,8 @@ def checked_price(name: str, is_number: bool, code: Code, price: Any) -> float |
     if is_number:
         raise InvalidInputError(
             f"feature {name!r} is a number and has a price of switches; expected one for levels. "
-            f"Numbers have weights in the cost."
+            f"Numbers have weights in the cost; to price changes between a few values, list them "
+            f"as levels."
         )
     if not isinstance(price, Mapping | tuple | list):
         return _positive(f"feature {name!r}: price", price)
@@ -166,6 +168,15 @@ def checked_thousands(name: str, thousands: bool | None) -> bool | None:
             f"feature {name!r} has thousands={told(thousands)}; expected True, False or None."
         )
     return thousands
+
+
+def checked_zeros(name: str, zeros: bool) -> bool:
+    """Take whether decimals that are zeros are written out."""
+    if not isinstance(zeros, bool):
+        raise InvalidInputError(
+            f"feature {name!r} has zeros={told(zeros)}; expected True or False."
+        )
+    return zeros
 
 
 def speaks_of_year(text: str) -> bool:

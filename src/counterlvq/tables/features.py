@@ -28,6 +28,7 @@ from counterlvq.tables.declarations import (
     checked_price,
     checked_seen,
     checked_thousands,
+    checked_zeros,
     speaks_of_year,
 )
 from counterlvq.tables.feature_checks import (
@@ -67,7 +68,10 @@ _SAID: Mapping[str, tuple[str, str]] = {
     "prices": ("price", "a price"),
     "seen": ("seen", "a pair (lowest, highest)"),
     "thousands": ("thousands", "True or False"),
+    "zeros": ("zeros", "True or False"),
 }
+# What is said of truth values without labels, by the position of what it means.
+_STATES = {"no": 0, "false": 0, "yes": 1, "true": 1}
 # From here on all floats are whole numbers.
 _WHOLE = 2.0**52
 
@@ -119,6 +123,9 @@ class Feature:
         Whether thousands are set off where people read a number. By default they are, but for
         years: numbers of four digits, without a unit, of which the name or the label speaks of a
         year.
+    zeros : bool, default True
+        Whether people read the `decimals` that are zeros too: 20.50 rather than 20.5. Of decimals
+        that `Features.from_frame` has seen and nobody has declared, they do not.
 
     Attributes
     ----------
@@ -149,6 +156,7 @@ class Feature:
     price: float | Pairs | None
     seen: tuple[float, float] | None
     thousands: bool | None
+    zeros: bool
 
     def __init__(
         self,
@@ -171,6 +179,7 @@ class Feature:
         price: float | Mapping[tuple[Any, Any], float] | Pairs | None = None,
         seen: tuple[Any, Any] | None = None,
         thousands: bool | None = None,
+        zeros: bool = True,
     ) -> None:
         if not isinstance(name, str):
             raise InvalidInputError(
@@ -200,6 +209,7 @@ class Feature:
         object.__setattr__(self, "price", checked_price(name, self.is_number, self.code, price))
         object.__setattr__(self, "seen", checked_seen(name, self.is_number, seen))
         object.__setattr__(self, "thousands", checked_thousands(name, thousands))
+        object.__setattr__(self, "zeros", checked_zeros(name, zeros))
 
     @property
     def spoken(self) -> str:
@@ -313,6 +323,26 @@ class Feature:
         except TypeError:  # it does not hash, or holds something that does not
             return -1
 
+    def meant(self, value: Any) -> int:
+        """Position of a level, or of the one that people read as this text; -1 for neither.
+
+        Examples
+        --------
+        >>> home = Feature("home", levels=["own", "rent"], level_labels={"rent": "a rented flat"})
+        >>> home.meant("rent"), home.meant("a rented flat"), home.meant("a castle")
+        (1, 1, -1)
+        >>> Feature("insured", "boolean").meant("yes")
+        1
+        """
+        at = self.code(value)
+        if at >= 0 or not isinstance(value, str):
+            return at
+        text = value.strip()
+        if text in self.level_labels:  # "" is the label of levels without one
+            is_clear = bool(text) and self.level_labels.count(text) == 1
+            return self.level_labels.index(text) if is_clear else -1
+        return _STATES.get(text.casefold(), -1) if self.kind is Kind.BOOLEAN else -1
+
     @cached_property
     def _codes(self) -> Mapping[Hashable, int]:
         return {key_of(level): k for k, level in enumerate(self.levels)}
@@ -352,6 +382,8 @@ class Feature:
             shown.append(f"seen={seen!r}")
         if self.thousands is not None:
             shown.append(f"thousands={self.thousands}")
+        if not self.zeros:
+            shown.append("zeros=False")
         return f"Feature({', '.join(shown)})"
 
     def _shown_end(self, value: float) -> Any:
@@ -583,6 +615,7 @@ class Features:
         prices: Mapping[str, float | Mapping[tuple[Any, Any], float] | Pairs] | None = None,
         seen: Mapping[str, tuple[float, float] | None] | None = None,
         thousands: Mapping[str, bool] | None = None,
+        zeros: Mapping[str, bool] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
     ) -> Features:
@@ -593,7 +626,7 @@ class Features:
         Parameters
         ----------
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
-        labels, level_labels, changes, prices, seen, thousands : mapping, optional
+        labels, level_labels, changes, prices, seen, thousands, zeros : mapping, optional
             As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
             end. One pair alone as `ranges` is the range of all columns of numbers but dates.
         of_change, ordered : iterable of names, optional
@@ -616,6 +649,7 @@ class Features:
             "prices": prices,
             "seen": seen,
             "thousands": thousands,
+            "zeros": zeros,
         }
         more: list[dict[str, Any]] = [{} for _ in self.columns]
         for argument, given in said.items():
@@ -781,7 +815,9 @@ def _with_decimals(table: FrameView, feature: Feature) -> Feature:
         return feature
     # Of whole numbers among which some are missing, tables make floats.
     is_whole = found == 0 and bool(np.isnan(values).any())
-    return Feature(feature.name, Kind.WHOLE) if is_whole else Feature(feature.name, decimals=found)
+    if is_whole:
+        return Feature(feature.name, Kind.WHOLE)
+    return Feature(feature.name, decimals=found, zeros=found == 0)  # without decimals, none show
 
 
 def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
@@ -803,6 +839,8 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
         kept |= {"steps": feature.steps, "ordered": feature.ordered}
         # Of a real number either is said, and what is said last counts.
         kept |= {"decimals": feature.decimals} if "step" not in change else {}
+        # Decimals that are declared are shown, whatever those were that had been seen.
+        kept |= {"zeros": feature.zeros} if not {"step", "decimals"} & change.keys() else {}
         has_step = feature.step != 1 and "decimals" not in change
         kept |= {"step": feature.step} if has_step else {}
         kept |= {"levels": feature.levels} if known is Kind.CATEGORICAL else {}

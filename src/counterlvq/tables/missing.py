@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.tables.features import Feature, Features
 
-__all__ = ["Fills"]
+__all__ = ["Fills", "NoFill"]
+
+
+class NoFill(NamedTuple):
+    """Why a missing value has nothing in its place, and what to do, to stand behind "or"."""
+
+    why: str = ""
+    advice: str = ""
 
 
 @final
@@ -23,7 +30,7 @@ class Fills:
     ----------
     values : mapping from str to value
         By column: the number or level that the model sees where a value is missing.
-    reasons : mapping from str to str
+    reasons : mapping from str to NoFill
         For columns that an imputer fills and that have no value here: why.
     signs : mapping from str to value
         By column: what the imputer takes for a missing value; NaN where that is not said.
@@ -37,7 +44,7 @@ class Fills:
     """
 
     values: Mapping[str, Any] = field(default_factory=dict)
-    reasons: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, NoFill] = field(default_factory=dict)
     signs: Mapping[str, Any] = field(default_factory=dict)
 
     def codes(self, features: Features) -> Floats:
@@ -53,8 +60,12 @@ class Fills:
         code = feature.code(value)
         return np.nan if code < 0 else float(code)
 
-    def reason(self, feature: Feature) -> str:
+    def reason(self, feature: Feature) -> NoFill:
         """Say why a missing value of a feature has nothing in its place; empty without a reason."""
         if feature.name in self.values:
-            return f"the pipeline puts {self.values[feature.name]!r} there, which is no level of it"
-        return self.reasons.get(feature.name, "")
+            value = self.values[feature.name]
+            return NoFill(
+                f"the pipeline puts {value!r} there, which is no level of it",
+                f"add {value!r} to the levels of the feature",
+            )
+        return self.reasons.get(feature.name, NoFill())

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only, told
-from counterlvq.safe_text import shown_repr
+from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import are_days, is_date
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
@@ -69,6 +69,7 @@ class _Gaps(NamedTuple):
 
     fill: float  # NaN for nothing
     reason: str
+    advice: str  # what to do about the reason
     # Whether the table is refused as a whole and it is said how many there are; of a row by itself,
     # no others are known.
     counts: bool
@@ -76,10 +77,13 @@ class _Gaps(NamedTuple):
     def words(self, count: int) -> str:
         counted = f" ({count} missing value(s) in that column)" if self.counts else ""
         because = f": {self.reason}" if self.reason else ""
+        advice = self.advice or (
+            "have the model take gaps: by an imputer that comes first in the pipeline, or by "
+            "`counterlvq train --impute-all`"
+        )
         return (
-            f"is missing{counted}{because}; expected a value in each row. Fill in or remove "
-            f"missing values first, or have the pipeline impute them (`counterlvq train` does, of "
-            f"columns with gaps, and with --impute-all of any)."
+            f"is missing{counted}{because}; expected a value in each row. Fill it in, or leave the "
+            f"row out, or {advice}."
         )
 
 
@@ -110,7 +114,8 @@ def read_rows(
     problems: dict[int, list[str]] = {}
     for j, feature in enumerate(features):
         read = _numbers if feature.is_number else _codes
-        column = read(table, feature, _Gaps(float(codes[j]), known.reason(feature), not report))
+        why, advice = known.reason(feature)
+        column = read(table, feature, _Gaps(float(codes[j]), why, advice, not report))
         out[:, j] = column.values
         if len(column.missing):
             missing = np.zeros(out.shape, dtype=bool) if missing is None else missing
@@ -181,7 +186,8 @@ def _strange_words(feature: Feature, cell: object) -> str:
         return (
             f"is the date {came}; expected a finite number, because the feature is {feature.kind}. "
             f"Say which columns are dates, with features=frame or Feature({feature.name!r}, "
-            f"'date'): the model is then asked about days since 1970-01-01."
+            f"'date'), or kind = \"date\" in a file for --columns: the model is then asked about "
+            f"days since 1970-01-01."
         )
     return f"is {told(cell)}; expected a finite number, because the feature is {feature.kind}."
 
@@ -195,8 +201,8 @@ def _off_words(feature: Feature, number: float, cell: object) -> str:
     if abs(number) > _MOST_EXACT:
         return f"is {cell!r}; expected whole numbers of at most 2**53, which floats hold exactly."
     return (
-        f"is {cell!r}; expected a whole number. Call the feature real, with decimals=... if it has "
-        f"a grid, to allow others."
+        f"is {cell!r}; expected a whole number. To allow others, say that the column is real, by "
+        f"its kind: Feature({feature.name!r}, 'real'), or kind = \"real\" in a file for --columns."
     )
 
 
@@ -223,9 +229,13 @@ def _level_words(feature: Feature, cell: object) -> str:
     texts = [level for level in feature.levels if isinstance(level, str)]
     close = closest(cell, texts) if isinstance(cell, str) else None
     hint = f" Did you mean {close!r}?" if close is not None else ""
+    pairs = ((shown_repr(level), feature.words(level), str(level)) for level in feature.levels)
+    known = (
+        name if words == text else f"{name} ({shown_text(words)})" for name, words, text in pairs
+    )
     return (
         f"is {shown_repr(cell)}, which is none of its levels; expected one of: "
-        f"{shortened(map(shown_repr, feature.levels))}.{hint}"
+        f"{shortened(known)}.{hint}"
     )
 
 

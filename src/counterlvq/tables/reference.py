@@ -210,7 +210,7 @@ class Reference:
         --------
         >>> reference = Reference.of([[0.0], [1234.0], [3000.0]])
         >>> reference.with_digits(Features(["x0"]))["x0"]
-        Feature('x0', decimals=1)
+        Feature('x0', decimals=1, zeros=False)
         """
         units = {
             f.name: self[f.name].unit
@@ -220,9 +220,8 @@ class Reference:
         found = {
             name: max(0, -floor(log10(unit / _FINEST))) for name, unit in units.items() if unit > 0
         }
-        return features.refined(
-            decimals={name: count for name, count in found.items() if count <= MOST_DECIMALS}
-        )
+        decimals = {name: count for name, count in found.items() if count <= MOST_DECIMALS}
+        return features.refined(decimals=decimals, zeros=dict.fromkeys(decimals, False))
 
     def described(self, features: Features) -> Features:
         """Return the same features with the ranges that were seen, but for those said to be open.
