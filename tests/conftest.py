@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,11 +12,18 @@ from typing import Any
 # has to be said before OpenMP is loaded, and is passed on to processes that tests start.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# The tests start hundreds of processes. Without bytecode each of them compiles the text of the
+# package for half a second, so it is kept even where the environment says otherwise: the folders
+# of a checkout hold compiled kernels anyway.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import quick
+
+sys.dont_write_bytecode = False  # nor are the assertions of tests rewritten anew by each worker
 
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
@@ -44,9 +52,9 @@ APART = {
 }
 
 
-# What people look at: pictures, reports and the service behind the page. It is tested with the
-# pages of the documentation, by `make test-docs`.
-PAGES = {"plots", "report", "service"}
+# What people look at, pictures, reports, the page and the service behind it, and the reproduction
+# of the paper. It is tested with the pages of the documentation, by `make test-docs`.
+PAGES = {"page", "paper", "plots", "report", "service"}
 
 
 class ByFile(LoadScopeScheduling):

@@ -274,6 +274,7 @@ def test_all_printed_numbers_hold(name: str, part: int, parts: int, constrained:
 # --- pages, lists and pictures ------------------------------------------------------------------
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_of_pages_lists_and_pictures_are_the_same(name: str) -> None:
     case = CASES[name]()
