@@ -27,7 +27,7 @@ sys.dont_write_bytecode = False  # nor are the assertions of tests rewritten ane
 
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
-settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=35)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
 

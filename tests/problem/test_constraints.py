@@ -15,6 +15,7 @@ import counterlvq as clvq
 from counterlvq.problem.expressions import Expression, as_constraint
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.features import Features
+from tests.support.quick import examples
 
 NAN, INF = float("nan"), float("inf")
 FEATURES = Features(["age", "income", "1st floor"])
@@ -130,7 +131,7 @@ def test_answers_obey_the_words(constraint: clvq.Constraint | str, meaning: Mean
     assert holds(constraint, cf.x, x)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.integers(-4, 4), min_size=3, max_size=3),
     st.sampled_from(["<=", ">=", "=="]),

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import counterlvq as clvq
 from counterlvq.problem.expressions import Expression
 from counterlvq.problem.grammar import Comparison, LevelTest, LinearForm, Promise, parse
+from tests.support.quick import examples
 
-bounded = settings(max_examples=300)
+bounded = settings(max_examples=examples(300))
 
 
 # --- good strings -------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from tests.support import catalogue, draws, oracles
 from tests.support.catalogue import Problem, Rule
 from tests.support.draws import Draw, drawn
 from tests.support.oracles import Interval, Row
+from tests.support.quick import examples
 
 RELATIVE = 1e-6
 
@@ -548,7 +549,7 @@ def test_any_other_class_costs_as_much_as_the_best_class(cost: str) -> None:
 
 # --- whole numbers, drawn and shrunk by Hypothesis, against exact enumeration -------------------
 
-bounded = settings(max_examples=100)
+bounded = settings(max_examples=examples(100))
 
 
 @st.composite
