@@ -89,6 +89,14 @@ SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2", "margin out of reac
 # Rows that the kernels hand on take long; the other seeds are for `make test-slow`.
 some_seeds = pytest.mark.parametrize("seed", seeds(12, quick=2))
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
+# One of each kind of cost, constraint and engine.
+few_settings = pytest.mark.parametrize(
+    "setting",
+    some(
+        SETTINGS,
+        quick={"l1", "flat mahalanobis", "omega l2", "steps", "words", "ball l2", "margin"},
+    ),
+)
 
 _choices = np.random.default_rng(34).choice(np.array(["low", "middle", "high", None]), len(X))
 TARGETS: dict[str, Any] = {
@@ -812,7 +820,7 @@ def signatures() -> int:
     return sum(len(kernel.signatures) for kernel in (rows.answer_absolute, rows.answer_quadratic))
 
 
-@each_setting
+@few_settings
 def test_pickled_explainer_answers_the_same(setting: str) -> None:
     asked, (rows, target, at) = explainer(setting), posed(setting, "a list")
     before = together(setting)

@@ -107,7 +107,7 @@ def test_gap_is_what_it_says_and_batches_say_the_same(cost: clvq.Cost, seed: int
 
 
 @each_cost
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=12))
 def test_room_between_nearly_parallel_rows_is_not_denied(cost: clvq.Cost, seed: int) -> None:
     """A row that is almost the boundary of the cell, turned by next to nothing."""
     rng = np.random.default_rng(seed)

@@ -109,7 +109,7 @@ def test_ties_are_what_predict_makes_of_them(seed: int) -> None:
     check(*drawn(seed, real=0))
 
 
-@pytest.mark.parametrize("seed", seeds(30, quick={0, 1, 2, 3, 4, 5, 14, 23}))
+@pytest.mark.parametrize("seed", seeds(30, quick={0, 1, 14, 23}))
 def test_ties_at_no_distance_are_what_predict_makes_of_them(seed: int) -> None:
     """Metrics of rank one, under which prototypes are copies of each other and of rows.
 
@@ -343,6 +343,7 @@ def behind_a_pipeline(
     return question, {column.name: table[column.name].iloc[seed] for column in columns}
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("prices", [ABSOLUTE, CORRELATED], ids=["absolute", "correlated"])
 @pytest.mark.parametrize(
     ("encoder", "pca"),
@@ -648,7 +649,7 @@ def test_a_relaxation_that_lies_is_not_believed(
     monkeypatch.setattr(mixed_integer, "relax_flat", lambda p, box, _: lies(p, box, outcome, size))
     for seed, real in ((0, 1), (1, 0)):
         question, prices, x = drawn(seed, real)
-        explainer = question.explainer(prices, time_limit=1)
+        explainer = question.explainer(prices, time_limit=0.4)
         for target in sorted(set(question.labels.tolist())):
             assert_honest(question, explainer.explain(x, target), prices, x, target)
 
@@ -695,7 +696,7 @@ def test_a_solver_that_lies_is_not_believed(
     monkeypatch.setattr(solvers, "select", lambda program: solvers.Choice(solver, "a liar"))
     for seed, real in ((0, 1), (1, 0)):
         question, prices, x = drawn(seed, real)
-        explainer = question.explainer(prices, time_limit=1)
+        explainer = question.explainer(prices, time_limit=0.4)
         for target in sorted(set(question.labels.tolist())):
             assert_honest(question, explainer.explain(x, target), prices, x, target)
 
