@@ -12,6 +12,12 @@ from typing import Any
 # has to be said before OpenMP is loaded, and is passed on to processes that tests start.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# Threads of OpenBLAS spin in any case: as many as there are cores for this worker, no more.
+os.environ.setdefault(
+    "OPENBLAS_NUM_THREADS",
+    str(max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))),
+)
+
 # The tests start hundreds of processes. Without bytecode each of them compiles the text of the
 # package for half a second, so it is kept even where the environment says otherwise: the folders
 # of a checkout hold compiled kernels anyway.

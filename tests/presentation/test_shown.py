@@ -245,6 +245,7 @@ def least_answered(constrained: bool) -> float:
     return 0.5 if constrained else 1.0
 
 
+@pytest.mark.covering
 @each_case
 @pytest.mark.parametrize(("name", "step"), [("ames", 540), ("wine", 12), ("cancer", 38)])
 def test_printed_numbers_hold(name: str, step: int, constrained: bool) -> None:

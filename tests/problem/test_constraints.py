@@ -98,8 +98,8 @@ def holds(constraint: clvq.Constraint | str, y: np.ndarray, x: np.ndarray) -> bo
 def test_rows_say_what_the_words_say(constraint: clvq.Constraint | str, meaning: Meaning) -> None:
     # Quarters are exact in floating point, so that equalities and edges are met exactly.
     rng = np.random.default_rng(0)
-    points = rng.integers(-10, 11, size=(2000, 2, 3)) / 4
-    points[:500, 0] = np.where(rng.random((500, 3)) < 0.7, points[:500, 1], points[:500, 0])
+    points = rng.integers(-10, 11, size=(600, 2, 3)) / 4
+    points[:200, 0] = np.where(rng.random((200, 3)) < 0.7, points[:200, 1], points[:200, 0])
 
     said = [holds(constraint, y, x) for y, x in points]
     meant = [bool(meaning(y, x)) for y, x in points]
