@@ -13,10 +13,11 @@ from typing import Any
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 # Threads of OpenBLAS spin in any case: as many as there are cores for this worker, no more.
-os.environ.setdefault(
-    "OPENBLAS_NUM_THREADS",
-    str(max(1, (os.cpu_count() or 1) // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))),
-)
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS",
+        str(max(1, (os.cpu_count() or 1) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))),
+    )
 
 # The tests start hundreds of processes. Without bytecode each of them compiles the text of the
 # package for half a second, so it is kept even where the environment says otherwise: the folders
@@ -33,7 +34,7 @@ sys.dont_write_bytecode = False  # nor are the assertions of tests rewritten ane
 
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
-settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=35)
+settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=25)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
 

@@ -48,6 +48,7 @@ def bits(cf: clvq.Counterfactual) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("cost", COSTS)
 @pytest.mark.parametrize("kind", ["bare", "estimator", "pipeline"])
 @pytest.mark.parametrize("rules", [[], RULES], ids=["free", "rules"])

@@ -318,7 +318,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 @pytest.mark.parametrize(
     ("d", "gap", "megabytes"),
-    some([(10_000, 1e-3, 900), (20_000, 1e-3, 2000), (100_000, 3e-2, 2000)], quick=1),
+    some([(20_000, 1e-3, 2000), (100_000, 3e-2, 2000)], quick=1),
 )
 def test_many_features_are_answered_in_little_memory(d: int, gap: float, megabytes: int) -> None:
     """By hand: the way to the bisector of two prototypes, straight or along one feature."""
@@ -326,4 +326,4 @@ def test_many_features_are_answered_in_little_memory(d: int, gap: float, megabyt
         [sys.executable, "-c", WIDE, str(d), str(gap)], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
-    assert int(done.stdout) < megabytes  # a matrix would take 800, 3,200 or 80,000
+    assert int(done.stdout) < megabytes  # a matrix would take 3,200 or 80,000

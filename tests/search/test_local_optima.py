@@ -143,7 +143,11 @@ def test_more_rules_cost_what_scip_says(metric: str, cost: str, seed: int) -> No
 
 @pytest.mark.covering
 @each_cost
-@pytest.mark.parametrize("powers", [(-6, 6, 0), (6, 5, -6), (-6, -6, -6), (6, 6, 6)], ids=str)
+@pytest.mark.parametrize(
+    "powers",
+    [(-6, 6, 0), (6, 5, -6), pytest.param((-6, -6, -6), marks=pytest.mark.slow), (6, 6, 6)],
+    ids=str,
+)
 def test_units_do_not_matter(cost: str, powers: Sequence[int]) -> None:
     question = draw("per prototype", cost, 3, d=3)
     units = 10.0 ** np.array(powers)

@@ -35,8 +35,8 @@ def slow(case: Any) -> Param:
 
 
 def examples(count: int) -> int:
-    """How many examples Hypothesis draws: a third of them where they are the same on every run."""
-    return count // 3 if settings().derandomize else count
+    """How many examples Hypothesis draws: a quarter where they are the same on every run."""
+    return count // 4 if settings().derandomize else count
 
 
 # --- combinations -------------------------------------------------------------------------------
