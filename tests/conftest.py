@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -11,15 +12,29 @@ from typing import Any
 # has to be said before OpenMP is loaded, and is passed on to processes that tests start.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
+# Threads of OpenBLAS spin in any case: as many as there are cores for this worker, no more.
+if "PYTEST_XDIST_WORKER_COUNT" in os.environ:
+    os.environ.setdefault(
+        "OPENBLAS_NUM_THREADS",
+        str(max(1, (os.cpu_count() or 1) // int(os.environ["PYTEST_XDIST_WORKER_COUNT"]))),
+    )
+
+# The tests start hundreds of processes. Without bytecode each of them compiles the text of the
+# package for half a second, so it is kept even where the environment says otherwise: the folders
+# of a checkout hold compiled kernels anyway.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests.support import kernels, quick
 
+sys.dont_write_bytecode = False  # nor are the assertions of tests rewritten anew by each worker
+
 # By default the same examples on every run, so that nothing fails by chance, and no file left
 # behind. `make test-slow` draws others each time, and keeps those that fail.
-settings.register_profile("same", deadline=None, derandomize=True, database=None)
+settings.register_profile("same", deadline=None, derandomize=True, database=None, max_examples=25)
 settings.register_profile("drawn", deadline=None, print_blob=True)
 settings.load_profile("same")
 
@@ -44,9 +59,9 @@ APART = {
 }
 
 
-# What people look at: pictures, reports and the service behind the page. It is tested with the
-# pages of the documentation, by `make test-docs`.
-PAGES = {"plots", "report", "service"}
+# What people look at, pictures, reports, the page and the service behind it, and the reproduction
+# of the paper. It is tested with the pages of the documentation, by `make test-docs`.
+PAGES = {"page", "paper", "plots", "report", "service"}
 
 
 class ByFile(LoadScopeScheduling):

@@ -29,7 +29,7 @@ from tests.support.quick import some
 
 ROOT = Path(__file__).resolve().parents[1]
 any_text = st.text(st.characters(exclude_categories=()), max_size=60) | st.sampled_from(ODD)
-seeds = pytest.mark.parametrize("seed", range(25))
+seeds = pytest.mark.parametrize("seed", some(range(25), quick=10))
 
 
 @pytest.fixture(autouse=True)
@@ -191,6 +191,7 @@ def drawing(ax) -> ET.Element:
     return root
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("seed", some(range(4), quick=2))
 def test_pictures_stay_xml(seed) -> None:
     explainer, rows, target = asked(seed)
@@ -220,6 +221,7 @@ class Page(HTMLParser):
         self.words.append(data)
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("seed", some(range(5), quick=2))
 def test_pages_stay_utf8_and_their_pictures_xml(seed) -> None:
     explainer, rows, target = asked(seed + 100)

@@ -27,6 +27,7 @@ import counterlvq as clvq
 from counterlvq import report
 from counterlvq.presentation.responses import Reply
 from counterlvq.types import Meaning, Response, Scores
+from tests.support.quick import slow
 from tests.support.score_models import saved_and_loaded, table
 from tests.support.shell import called
 
@@ -94,12 +95,12 @@ def test_three_classes_have_probabilities_too() -> None:
     "kind",
     [
         LogisticRegression(max_iter=1000),
-        LinearDiscriminantAnalysis(),
+        slow(LinearDiscriminantAnalysis()),
         GaussianNB(),
         MultinomialNB(),
-        ComplementNB(),
+        slow(ComplementNB()),
         GaussianMixture(3, random_state=0),
-        BayesianGaussianMixture(n_components=3, covariance_type="tied", random_state=0),
+        slow(BayesianGaussianMixture(n_components=3, covariance_type="tied", random_state=0)),
     ],
     ids=lambda kind: type(kind).__name__,
 )

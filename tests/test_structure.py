@@ -87,6 +87,11 @@ def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"), filename=str(path))
 
 
+@cache
+def nodes(path: Path) -> list[ast.AST]:
+    return [*ast.walk(tree(path))]
+
+
 def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
 
@@ -105,7 +110,7 @@ def room(path: Path) -> str:
 
 def imported(path: Path) -> Iterator[str]:
     """Modules of ours that a file imports, wherever in the file it does so."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
@@ -198,7 +203,7 @@ def test_the_rim_uses_the_public_surface_only(name: str) -> None:
     for path in source_files():
         if room(path) != name:
             continue
-        for node in ast.walk(tree(path)):
+        for node in nodes(path):
             if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
                 assert node.value.id != "clvq" or node.attr in PUBLIC, f"{path.name}: {node.attr}"
 
@@ -235,9 +240,10 @@ def test_searches_know_no_word_of_the_user() -> None:
     assert not rooms()["search"] & {"problem", "tables", "adapters", "pipelines", "results"}
 
 
+@cache
 def outside_imports(path: Path) -> set[str]:
     names = set()
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -442,7 +448,7 @@ FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib", "cloudpick
 
 def calls(path: Path) -> Iterator[tuple[str, int]]:
     """Functions that a file calls by a plain name, and in which line."""
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
             yield node.func.id, node.lineno
 
@@ -484,7 +490,7 @@ NO_ROUNDING = {
 def small_numbers(path: Path) -> Iterator[str]:
     """Numbers below 1/200, powers of two and machine epsilons, as they are written."""
     text = path.read_text(encoding="utf-8")
-    for node in ast.walk(tree(path)):
+    for node in nodes(path):
         match node:
             case ast.Constant(value=float(value)):
                 is_small = 0.0 < value < 0.005
@@ -516,7 +522,7 @@ def test_every_constant_of_rounding_is_used() -> None:
     used = {
         alias.name
         for path in source_files()
-        for node in ast.walk(tree(path))
+        for node in nodes(path)
         if isinstance(node, ast.ImportFrom) and node.module == tolerances.__name__
         for alias in node.names
     }

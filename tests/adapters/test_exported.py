@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model, load_exported
 from tests.support.fakes import Tensor, fake, files, fitted, stored, torch_model
+from tests.support.quick import examples
 
 SCRIPT = Path(__file__).resolve().parents[2] / "scripts" / "export_lvq.py"
 PROTOTYPES = np.array([[0.0, 0.0], [4.0, 0.0]])
@@ -446,7 +447,7 @@ def test_truncated_files_are_refused(step: int) -> None:
             load_exported(io.BytesIO(GOOD[:length]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(st.tuples(st.integers(0, len(GOOD) - 1), st.integers(0, 255)), max_size=6))
 def test_changed_bytes(changes: list[tuple[int, int]]) -> None:
     content = bytearray(GOOD)
@@ -463,7 +464,7 @@ HEADER = st.one_of(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(HEADER, st.binary(max_size=40), st.sampled_from([1, 2, 3]))
 def test_arrays_with_any_header(header: bytes | str, rest: bytes, version: int) -> None:
     text = header.encode() if isinstance(header, str) else header

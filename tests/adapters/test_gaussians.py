@@ -15,6 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
 from counterlvq.adapters import as_prototype_model
+from tests.support.quick import some
 from tests.support.score_models import (
     Array,
     confirm,
@@ -118,7 +119,9 @@ def test_predict_agrees_and_confirms(kind: str) -> None:
     confirm(fitted, X[::60], gap=1e-2)
 
 
-@pytest.mark.parametrize("kind", [*CLASSIFIERS, *MIXTURES])
+@pytest.mark.parametrize(
+    "kind", some([*CLASSIFIERS, *MIXTURES], quick={"qda", "naive", "mixture full", "bayesian tied"})
+)
 def test_raw_columns_with_time_stamps(kind: str) -> None:
     X, y = wide_table("wine")
     fitted = {**CLASSIFIERS, **MIXTURES}[kind].fit(X, y)

@@ -87,8 +87,16 @@ SETTINGS: dict[str, Settings] = {
 # Answered row by row by other engines, or with a conflict to be looked for in each.
 SLOW = {"flat mahalanobis", "all frozen", "ball", "ball l2", "margin out of reach"}
 # Rows that the kernels hand on take long; the other seeds are for `make test-slow`.
-some_seeds = pytest.mark.parametrize("seed", seeds(12, quick=2))
+some_seeds = pytest.mark.parametrize("seed", seeds(12, quick=1))
 each_setting = pytest.mark.parametrize("setting", SETTINGS)
+# One of each kind of cost, constraint and engine.
+few_settings = pytest.mark.parametrize(
+    "setting",
+    some(
+        SETTINGS,
+        quick={"l1", "flat mahalanobis", "omega l2", "steps", "words", "ball l2", "margin"},
+    ),
+)
 
 _choices = np.random.default_rng(34).choice(np.array(["low", "middle", "high", None]), len(X))
 TARGETS: dict[str, Any] = {
@@ -311,7 +319,7 @@ def test_rows_that_have_the_target_come_back_unchanged(setting: str) -> None:
     assert np.array_equal(batch.prototype, MODEL.nearest(X_inside))
 
 
-@pytest.mark.parametrize("setting", ["steps", "steps l2", "all frozen"])
+@pytest.mark.parametrize("setting", some(["steps", "all frozen", "steps l2"], quick=2))
 def test_infeasible_rows(setting: str) -> None:
     asked = explainer(setting)
     batch = all_high(setting)
@@ -812,7 +820,7 @@ def signatures() -> int:
     return sum(len(kernel.signatures) for kernel in (rows.answer_absolute, rows.answer_quadratic))
 
 
-@each_setting
+@few_settings
 def test_pickled_explainer_answers_the_same(setting: str) -> None:
     asked, (rows, target, at) = explainer(setting), posed(setting, "a list")
     before = together(setting)

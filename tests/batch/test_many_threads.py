@@ -129,7 +129,7 @@ def _state() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", QUESTIONS)
-@pytest.mark.parametrize("most", some([THREADS, 40], quick=1))
+@pytest.mark.parametrize("most", some([4, THREADS, 40], quick=1))
 def test_threads_get_the_answers_of_one_thread(kind: str, most: int, hurried: None) -> None:
     make, rows, count = QUESTIONS[kind]
     count = min(count, most)
@@ -160,7 +160,7 @@ def test_standard_error_is_everybodys_while_threads_explain(
     hurried: None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """No line of another thread is lost, at any moment."""
-    explainer, X = _local("auto"), _points(4, 12, 3)
+    explainer, X = _local("auto"), _points(4, 5, 3)
     explainer.explain(X[0])
     done, written = threading.Event(), [0]
 

@@ -12,6 +12,7 @@ from counterlvq.certificates.box_tests import BoxTest
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.intervals import Interval, ValueRule, complement, near, points
 from counterlvq.programs.nonconvex import Box
+from tests.support.quick import examples
 
 VALUES = st.sampled_from([0.0, 0.1, 0.3, -7.0, 7.0, 1e-9, 12345.678, 1e12]) | st.floats(-1e6, 1e6)
 INTERVALS = {
@@ -22,7 +23,7 @@ INTERVALS = {
 }
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(
     end=VALUES,
     x=VALUES,

@@ -59,7 +59,7 @@ def test_predict_decides_ties_and_close_calls_exactly(seed: int) -> None:
 
 @each_cost
 @pytest.mark.parametrize("far", [9999.0, 1e9, 1e14, 1e20])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8, quick=3))
 def test_a_prototype_far_away_changes_nothing(cost: clvq.Cost, far: float, seed: int) -> None:
     clean, filled = models(seed), models(seed, far)
     rng = np.random.default_rng(seed)
@@ -107,7 +107,7 @@ def test_gap_is_what_it_says_and_batches_say_the_same(cost: clvq.Cost, seed: int
 
 
 @each_cost
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40, quick=12))
 def test_room_between_nearly_parallel_rows_is_not_denied(cost: clvq.Cost, seed: int) -> None:
     """A row that is almost the boundary of the cell, turned by next to nothing."""
     rng = np.random.default_rng(seed)
@@ -167,7 +167,7 @@ def mutated(rng: np.random.Generator, proof: Proof) -> Proof:
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", seeds(25, quick=6))
+@pytest.mark.parametrize("seed", seeds(25, quick=4))
 def test_verify_cannot_be_talked_into_more_than_the_truth(seed: int) -> None:
     rng = np.random.default_rng(seed)
     W = rng.integers(-5, 6, size=(2, 3)).astype(float)

@@ -21,9 +21,10 @@ from counterlvq.programs.program import Multipliers, Program
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import ProgramTemplate
 from counterlvq.tables.features import Features
+from tests.support.quick import examples
 
 NAN, INF = float("nan"), float("inf")
-bounded = settings(max_examples=100)
+bounded = settings(max_examples=examples(100))
 SPREAD = 8.0
 
 

@@ -23,7 +23,8 @@ from numpy.testing import assert_array_equal
 
 import counterlvq as clvq
 from counterlvq.cli.app import run
-from tests.support.shell import COMMAND, ENVIRONMENT, counterlvq, one_line, started
+from tests.support import shell
+from tests.support.shell import COMMAND, ENVIRONMENT, one_line, started
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -45,7 +46,7 @@ def test_train_measures_the_model_that_it_saves(workshop: Path, iris: pd.DataFra
 
 def test_train_from_stdin_to_stdout_in_another_format(workshop: Path) -> None:
     whole = (workshop / "iris.parquet").read_bytes()
-    done = counterlvq("train", "-", "--label", "species", "-o", "-", cwd=workshop, stdin=whole)
+    done = shell.called("train", "-", "--label", "species", "-o", "-", cwd=workshop, stdin=whole)
     assert done.returncode == 0
     assert done.stdout == (workshop / "iris.clvq").read_bytes()
     assert b"held out" in done.stderr
@@ -162,7 +163,7 @@ def test_explain_writes_csv(workshop: Path) -> None:
     words = ["explain", "iris.clvq", "-", "--target", "virginica", "--format", "csv"]
     rules = ["--freeze", "petal_width", "--bounds", "sepal_width=2:", "--cost", "euclidean"]
     rules += ["--anywhere"]
-    done = counterlvq(*words, *rules, "--jobs", "2", cwd=workshop, stdin=rows)
+    done = shell.called(*words, *rules, "--jobs", "2", cwd=workshop, stdin=rows)
     assert (done.returncode, done.stderr) == (0, b"")
     batch = by_hand(
         workshop,
@@ -471,6 +472,11 @@ def test_demo_tells_the_story_of_the_example(capfd: pytest.CaptureFixture[str]) 
     assert err == ""
     for words in ("2,930 houses in Ames", "second_floor <= first_floor", "infeasible", "proved"):
         assert words in out
+
+
+@pytest.mark.docs
+def test_example_tells_the_story_of_the_demo(capfd: pytest.CaptureFixture[str]) -> None:
+    out, _ = called(capfd, "demo")
     code = (
         "import runpy, sys; sys.modules['click'] = sys.modules['pandas'] = None;"
         f"runpy.run_path({str(ROOT / 'examples' / 'demo.py')!r}, run_name='__main__')"

@@ -82,6 +82,7 @@ def test_what_is_no_date_is_refused_and_midnights_pass(desk: Path, capsys: Captu
     assert first == second
 
 
+@pytest.mark.docs
 def test_pages_hold_dates(desk: Path, capsys: Captured) -> None:
     for more in ("", " --freeze since"):
         assert called(desk, f"report model.clvq rows.csv --target yes{more} -o page.html") == 0

@@ -136,6 +136,7 @@ def test_parquet_keeps_dtypes(street: Path) -> None:
         assert_array_equal(told[name].astype(str), text[name])
 
 
+@pytest.mark.docs
 def test_page_about_mixed_rows(street: Path) -> None:
     words = ["report", "houses.clvq", "cheap.csv", *WISH, *RULES, *SEVERE, "--rows", "0,2,3"]
     words += ["--anywhere", "--no-certificates"]

@@ -14,6 +14,8 @@ from counterlvq.cli.app import run
 from tests.cli.test_commands import on_a_terminal
 from tests.support.shell import called, counterlvq, one_line
 
+pytestmark = pytest.mark.docs
+
 REPORT = ("report", "iris.clvq", "rows.csv", "--target", "virginica", "--no-certificates")
 
 

@@ -15,6 +15,8 @@ import counterlvq_paper as paper
 from counterlvq.cli.app import run
 from tests.support.shell import called, counterlvq, one_line
 
+pytestmark = pytest.mark.docs
+
 
 def test_help_comes_without_running_anything(tmp_path: Path) -> None:
     done = counterlvq("reproduce", "--help", cwd=tmp_path)

@@ -21,6 +21,7 @@ from counterlvq.cli.streams import replace_closed
 from counterlvq.files import parquet_sizes
 from counterlvq.files.parquet_sizes import sizes_of
 from fuzz.table_files import overlapping
+from tests.support.quick import slow
 from tests.support.shell import called, one_line, started
 
 
@@ -176,9 +177,9 @@ def test_a_question_that_is_wide_in_arrays_is_left_to_rational_numbers(desk: Pat
         ("explain m.clvq - --target yes <&-", "standard input is closed"),
         ("inspect - <&-", "standard input is closed"),
         ("inspect m.clvq >&-", "standard output: is closed"),
-        ("inspect m.clvq --json >&-", "standard output: is closed"),
+        slow(("inspect m.clvq --json >&-", "standard output: is closed")),
         ("verify --print-checker >&-", "standard output: is closed"),
-        ("columns t.csv >&-", "standard output: is closed"),
+        slow(("columns t.csv >&-", "standard output: is closed")),
     ],
 )
 def test_closed_streams_are_told(desk: Path, line: str, words: str) -> None:

@@ -1,4 +1,7 @@
-"""Dask: lazily with meta, on two workers, and into the same folder as one process."""
+"""Dask: lazily with meta, on two workers, and into the same folder as one process.
+
+Workers are threads here, and processes, which take seconds to start, where they are killed.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,17 +32,24 @@ def contents(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
-@pytest.fixture(scope="module")
-def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+@contextmanager
+def cluster(folder: Path, processes: bool) -> Iterator[Any]:
     with (
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,
+            processes=processes,
             dashboard_address=None,
-            local_directory=str(tmp_path_factory.mktemp("workers")),
-        ) as cluster,
-        distributed.Client(cluster) as client,
+            local_directory=str(folder),
+        ) as made,
+        distributed.Client(made) as client,
     ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with cluster(tmp_path_factory.mktemp("workers"), processes=False) as client:
         yield client
 
 
@@ -72,9 +83,30 @@ def test_path_is_answered_lazily(client: Any, source: Path) -> None:
     assert told["cost"].tolist() == whole.cost.tolist()
 
 
-def test_folder_is_that_of_one_process_whatever_happens_to_workers(
-    client: Any, source: Path, tmp_path: Path
+def test_folder_is_that_of_one_process(client: Any, source: Path, tmp_path: Path) -> None:
+    clvq.explain_dataset(plain_explainer(), source, tmp_path / "one", "c", part_rows=200)
+    told = clvq.dask.explain(
+        source, plain_explainer(), "c", destination=tmp_path / "many", part_rows=200, client=client
+    )
+    assert told.rows == 1200
+    assert contents(tmp_path / "many") == contents(tmp_path / "one")
+    again = clvq.dask.explain(
+        source, plain_explainer(), "c", destination=tmp_path / "one", part_rows=200
+    )
+    assert again.resumed == again.parts
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Any]:
+    with cluster(tmp_path / "workers", processes=True) as client:
+        yield client
+
+
+@pytest.mark.slow
+def test_folder_is_that_of_one_process_if_a_worker_is_killed(
+    processes: Any, source: Path, tmp_path: Path
 ) -> None:
+    client = processes
     clvq.explain_dataset(plain_explainer(), source, tmp_path / "one", "c", part_rows=50)
 
     pids = list(client.run(os.getpid).values())

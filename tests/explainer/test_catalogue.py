@@ -129,7 +129,7 @@ def _has_a_grid(problem: Problem) -> bool:
     return problem.x.size <= 2 and not (flat or thin or free)
 
 
-@named([problem for problem in FEASIBLE if _has_a_grid(problem)])
+@named(a_few([problem for problem in FEASIBLE if _has_a_grid(problem)]))
 def test_grid_comes_close_to_the_oracle_and_never_below(problem: Problem) -> None:
     question, optimum = problem.question(), truth(problem)
     found = oracles.grid_bound(question, budget=1.2 * optimum + 1e3 * question.floor)
@@ -146,11 +146,13 @@ def test_conic_oracle_agrees_with_the_others(problem: Problem) -> None:
 
 
 @named(
-    [
-        problem
-        for problem in STRAIGHT
-        if problem.name.startswith(("plane-l", "both-", "huge-l", "tiny-l"))
-    ]
+    a_few(
+        [
+            problem
+            for problem in STRAIGHT
+            if problem.name.startswith(("plane-l", "both-", "huge-l", "tiny-l"))
+        ]
+    )
 )
 def test_fast_oracles_agree_with_exact_arithmetic(problem: Problem) -> None:
     question = problem.question()

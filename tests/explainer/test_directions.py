@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 from pathlib import Path
 
@@ -110,7 +109,7 @@ def test_local_metrics_against_a_grid_of_points(seed: int) -> None:
     explainer = clvq.Explainer(model, clvq.Manhattan(increase=up, decrease=down), method="global")
     x = rng.normal(size=2)
     ticks = np.linspace(-6.0, 6.0, 601)
-    deltas = np.array(list(itertools.product(ticks, ticks)))
+    deltas = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
     costs = np.maximum(deltas, 0.0) @ up + np.maximum(-deltas, 0.0) @ down
     said = model.predict(x + deltas)
     for target in LABELS:

@@ -65,11 +65,10 @@ NO_LANGUAGE = {"LANG": "C", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCA
 NO_HOME = {"HOME": "/nonexistent/home", "XDG_CACHE_HOME": "/nonexistent/cache"}
 ENVIRONMENTS: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "not compiled, warnings are errors": (("-W", "error"), {"NUMBA_DISABLE_JIT": "1"}),
-    "no assertions, language or home, warnings are errors": (
-        ("-O", "-W", "error"),
+    "development without assertions, language or home, warnings are errors": (
+        ("-X", "dev", "-O", "-W", "error", "-W", "ignore::ResourceWarning"),
         NO_LANGUAGE | NO_HOME,
     ),
-    "development": (("-X", "dev", "-W", "ignore::ResourceWarning"), {}),
 }
 
 
@@ -82,6 +81,7 @@ RARE: dict[str, tuple[tuple[str, ...], dict[str, str]]] = {
     "no assertions": (("-O", "-W", "error"), {}),
     "no language": ((), NO_LANGUAGE),
     "no home": ((), NO_HOME),
+    "development": (("-X", "dev", "-W", "ignore::ResourceWarning"), {}),
 }
 
 

@@ -111,7 +111,8 @@ def _assert_all_sound(kind: str, draws: int, seed: int, err: Any) -> None:
 # A search under local metrics may use all the time that it is given.
 @pytest.mark.parametrize(
     ("kind", "draws"),
-    [("local", 2), slow(("local", 6)), *((kind, 6) for kind in FILES if kind != "local")],
+    [("local", 2), *((kind, 3) for kind in FILES if kind != "local")]
+    + [slow((kind, 6)) for kind in FILES],
 )
 def test_extreme_numbers_end_in_words(
     kind: str, draws: int, capfd: pytest.CaptureFixture[str]

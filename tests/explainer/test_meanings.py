@@ -105,7 +105,7 @@ COSTS = (clvq.Manhattan(), clvq.Manhattan([1, 2, 0.5]), clvq.Euclidean())
 
 
 @pytest.mark.parametrize("local", [False, True], ids=["shared", "local"])
-@pytest.mark.parametrize("seed", seeds(25, quick=8))
+@pytest.mark.parametrize("seed", seeds(25, quick=5))
 def test_meanings_on_a_grid_against_enumeration(seed: int, local: bool) -> None:
     """Every class a target; infeasible ones name constraints that alone leave nothing."""
     rng = np.random.default_rng([seed, local])

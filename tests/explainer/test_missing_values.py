@@ -145,7 +145,7 @@ def test_answers_are_those_of_the_table_filled_by_hand(kind: str) -> None:
     assert set(pipeline().predict(as_pandas)) == {"good"}
 
 
-@pytest.mark.parametrize("rows", some([range(4), range(4, 12)], quick=1), ids=str)
+@pytest.mark.parametrize("rows", some([range(2), range(2, 12)], quick=1), ids=str)
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_row_is_answered_as_in_a_batch(kind: str, rows: range) -> None:
     write, _ = KINDS[kind]

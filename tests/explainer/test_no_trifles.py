@@ -24,6 +24,7 @@ def allowed(name: str, x: float, steps: str) -> list[float]:
     return [x, *(v for v in values if abs(v - x) >= LEAST[name] - 1e-9 and abs(v) <= 20)]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("steps", ["of value", "of change"])
 @pytest.mark.parametrize("cost", ["manhattan", "euclidean"])
 def test_least_changes_on_grids_against_enumeration(steps: str, cost: str) -> None:

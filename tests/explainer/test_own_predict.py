@@ -16,7 +16,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import counterlvq as clvq
 from tests.support.fakes import Array, Tensor, torch_model
-from tests.support.quick import seeds
+from tests.support.quick import seeds, slow
 
 OFFSETS = [0.0, 100.0, 1e4, 1e7]
 ROWS = 24
@@ -284,9 +284,9 @@ def spread_around(X: Array) -> Array:
     "make",
     [
         NearestCentroid,
-        lambda: nearest_neighbour("brute"),
+        slow(lambda: nearest_neighbour("brute")),
         lambda: nearest_neighbour("kd_tree"),
-        lambda: nearest_neighbour("ball_tree"),
+        slow(lambda: nearest_neighbour("ball_tree")),
         lambda: make_pipeline(StandardScaler(), NearestCentroid()),
     ],
     ids=["centroid", "brute", "kd_tree", "ball_tree", "pipeline"],

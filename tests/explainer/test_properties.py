@@ -14,9 +14,9 @@ import counterlvq as clvq
 from tests.support import catalogue, oracles
 from tests.support.catalogue import Price, Problem, Rule
 from tests.support.oracles import Question
+from tests.support.quick import examples
 
-# Fewer where they are the same on every run; see tests/conftest.py.
-bounded = settings(max_examples=50 if settings().derandomize else 120)
+bounded = settings(max_examples=examples(120))
 RELATIVE = 1e-6
 
 # Each feature has its own fraction, so that a limit never just touches a boundary between

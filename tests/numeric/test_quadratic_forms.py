@@ -16,7 +16,7 @@ from counterlvq.numeric.definiteness import metric_factor
 from counterlvq.numeric.error_free import gram_residual, rounded_dot, split_product, split_sum
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.programs.conditions import QuadraticCondition
-from tests.support.quick import some
+from tests.support.quick import seeds, some
 
 UNITS = 10.0 ** np.arange(-8, 9)
 
@@ -89,7 +89,7 @@ def drawn(seed: int) -> np.ndarray:
     return (matrix + matrix.T) / 2
 
 
-@pytest.mark.parametrize("block", range(8))
+@pytest.mark.parametrize("block", seeds(8, quick=3))
 def test_matrix_is_accepted_if_and_only_if_it_is_semidefinite(block: int) -> None:
     accepted = refused = 0
     for seed in range(60 * block, 60 * block + 60):
@@ -108,7 +108,7 @@ def test_matrix_is_accepted_if_and_only_if_it_is_semidefinite(block: int) -> Non
     assert refused > 5
 
 
-@pytest.mark.parametrize("block", range(4))
+@pytest.mark.parametrize("block", seeds(4, quick=2))
 def test_values_are_exact_and_rounded_once_alone_and_among_others(block: int) -> None:
     """Also where the matrix nearly cancels: along its smallest eigenvector."""
     rng = np.random.default_rng(block)

@@ -245,6 +245,7 @@ def least_answered(constrained: bool) -> float:
     return 0.5 if constrained else 1.0
 
 
+@pytest.mark.covering
 @each_case
 @pytest.mark.parametrize(("name", "step"), [("ames", 540), ("wine", 12), ("cancer", 38)])
 def test_printed_numbers_hold(name: str, step: int, constrained: bool) -> None:
@@ -274,6 +275,7 @@ def test_all_printed_numbers_hold(name: str, part: int, parts: int, constrained:
 # --- pages, lists and pictures ------------------------------------------------------------------
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("name", CASES)
 def test_numbers_of_pages_lists_and_pictures_are_the_same(name: str) -> None:
     case = CASES[name]()

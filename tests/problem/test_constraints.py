@@ -15,6 +15,7 @@ import counterlvq as clvq
 from counterlvq.problem.expressions import Expression, as_constraint
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.features import Features
+from tests.support.quick import examples
 
 NAN, INF = float("nan"), float("inf")
 FEATURES = Features(["age", "income", "1st floor"])
@@ -97,8 +98,8 @@ def holds(constraint: clvq.Constraint | str, y: np.ndarray, x: np.ndarray) -> bo
 def test_rows_say_what_the_words_say(constraint: clvq.Constraint | str, meaning: Meaning) -> None:
     # Quarters are exact in floating point, so that equalities and edges are met exactly.
     rng = np.random.default_rng(0)
-    points = rng.integers(-10, 11, size=(2000, 2, 3)) / 4
-    points[:500, 0] = np.where(rng.random((500, 3)) < 0.7, points[:500, 1], points[:500, 0])
+    points = rng.integers(-10, 11, size=(600, 2, 3)) / 4
+    points[:200, 0] = np.where(rng.random((200, 3)) < 0.7, points[:200, 1], points[:200, 0])
 
     said = [holds(constraint, y, x) for y, x in points]
     meant = [bool(meaning(y, x)) for y, x in points]
@@ -130,7 +131,7 @@ def test_answers_obey_the_words(constraint: clvq.Constraint | str, meaning: Mean
     assert holds(constraint, cf.x, x)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(
     st.lists(st.integers(-4, 4), min_size=3, max_size=3),
     st.sampled_from(["<=", ">=", "=="]),

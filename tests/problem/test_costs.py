@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import counterlvq as clvq
+from tests.support.quick import examples
 
 NAN, INF = float("nan"), float("inf")
-bounded = settings(max_examples=100)
+bounded = settings(max_examples=examples(100))
 MODEL = clvq.PrototypeModel(np.eye(3), ["a", "b", "c"])
 
 

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 import counterlvq as clvq
 from counterlvq.problem.expressions import Expression
 from counterlvq.problem.grammar import Comparison, LevelTest, LinearForm, Promise, parse
+from tests.support.quick import examples
 
-bounded = settings(max_examples=300)
+bounded = settings(max_examples=examples(300))
 
 
 # --- good strings -------------------------------------------------------------------------------
@@ -465,7 +466,7 @@ LONG = {
 
 @pytest.mark.parametrize("make", LONG.values(), ids=LONG.keys())
 def test_time_grows_with_the_length_and_not_with_its_square(make: Callable[[int], str]) -> None:
-    short, long = seconds(make(3_000)), seconds(make(60_000))
+    short, long = seconds(make(2_000)), seconds(make(40_000))
     # Twenty times as long: twenty times the time, with room for noise; the square were 400 times.
     assert long < max(100 * short, 0.25)
 

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.intervals import LeastChange, ValueRule, complement, points
+from tests.support.quick import examples
 
-bounded = settings(max_examples=200)
+bounded = settings(max_examples=examples(200))
 
 WHOLE = Grid(np.array([1.0]), np.array([1.0]))
 FIVES = Grid(np.array([5.0]), np.array([1.0]))

@@ -90,6 +90,7 @@ def test_lock_pins_every_requirement_at_or_above_its_floor() -> None:
 # --- the picture of the rooms -------------------------------------------------------------------
 
 
+@pytest.mark.docs
 def test_picture_of_the_rooms_is_that_of_the_imports() -> None:
     stored = draw_rooms.PICTURE.read_text(encoding="utf-8")
     assert stored == draw_rooms.picture(), "imports have changed; draw them anew: make pictures"

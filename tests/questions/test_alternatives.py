@@ -12,6 +12,7 @@ import pytest
 from scipy.optimize import linprog
 
 import counterlvq as clvq
+from tests.support.quick import seeds
 from tests.support.shell import called
 
 LABELS = np.array(["granted", "refused", "unsure"])
@@ -38,7 +39,7 @@ def least_on(model: clvq.PrototypeModel, x: np.ndarray, target: str, at: tuple[i
     return best
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4, quick=2))
 def test_each_way_is_the_cheapest_that_differs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     model, x = drawn_model(rng, 4), rng.normal(size=4)

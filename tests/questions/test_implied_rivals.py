@@ -70,6 +70,7 @@ def is_kept(model: clvq.PrototypeModel, rule: Any, y: np.ndarray, label: str) ->
     return all(d - own >= 4 * r**2 and (d - own - 4 * r**2) ** 2 >= 16 * r**2 * own for d in others)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", seeds(6, 1))
 @pytest.mark.parametrize("metric", ["diagonal", "full"])
 @pytest.mark.parametrize("cost", ["absolute", "squared"])

@@ -13,9 +13,9 @@ from scipy.optimize import linprog
 
 import counterlvq as clvq
 from counterlvq.search.conflicts import smallest_conflict
-from tests.support.quick import some
+from tests.support.quick import examples, some
 
-bounded = settings(max_examples=200)
+bounded = settings(max_examples=examples(200))
 
 
 # --- the search for a set, on families given outright -------------------------------------------

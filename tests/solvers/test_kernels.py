@@ -34,6 +34,7 @@ from tests.support import catalogue, draws, oracles
 from tests.support.catalogue import Problem, Rule
 from tests.support.draws import Draw, drawn
 from tests.support.oracles import Interval, Row
+from tests.support.quick import examples, seeds
 
 RELATIVE = 1e-6
 
@@ -399,7 +400,7 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
 @each_cost
 @each_kind
 def test_kernel_agrees_with_the_engines(kind: str, cost: str) -> None:
-    seeds = range(42 if kind in ROUGH else 20)  # shares of few draws vary more where it is rough
+    seeds = range(24 if kind in ROUGH else 12)  # shares of few draws vary more where it is rough
     assert_worth_something(kind, len(seeds), run_through(kind, cost, seeds))
 
 
@@ -407,7 +408,7 @@ def test_kernel_agrees_with_the_engines(kind: str, cost: str) -> None:
 @each_cost
 @each_kind
 def test_kernel_agrees_with_the_engines_at_length(kind: str, cost: str) -> None:
-    seeds = [*range(20, 42), *range(1000, 1240)]
+    seeds = [*range(12, 42), *range(1000, 1240)]
     assert_worth_something(kind, len(seeds), run_through(kind, cost, seeds))
 
 
@@ -415,7 +416,7 @@ def test_kernel_agrees_with_the_engines_at_length(kind: str, cost: str) -> None:
 
 
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["l1", "l2"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20, quick=8))
 def test_row_without_room_is_no_contradiction(cost: clvq.Cost, seed: int) -> None:
     """The input meets a row with nothing to spare, and what the row is about may only grow.
 
@@ -548,7 +549,7 @@ def test_any_other_class_costs_as_much_as_the_best_class(cost: str) -> None:
 
 # --- whole numbers, drawn and shrunk by Hypothesis, against exact enumeration -------------------
 
-bounded = settings(max_examples=100)
+bounded = settings(max_examples=examples(100))
 
 
 @st.composite

@@ -11,6 +11,7 @@ from collections.abc import Container, Hashable, Iterable, Sequence, Set
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 Param = Any  # what parametrize takes: a value, or what pytest.param makes of several
 
@@ -31,6 +32,11 @@ def seeds(count: int, quick: int | Container[int]) -> list[Param]:
 def slow(case: Any) -> Param:
     values = case if isinstance(case, tuple) else (case,)
     return pytest.param(*values, marks=pytest.mark.slow)
+
+
+def examples(count: int) -> int:
+    """How many examples Hypothesis draws: a quarter where they are the same on every run."""
+    return count // 4 if settings().derandomize else count
 
 
 # --- combinations -------------------------------------------------------------------------------

@@ -173,6 +173,7 @@ def test_days_of_a_column_are_those_of_its_cells(column: Any) -> None:
     np.testing.assert_array_equal(numbers_or_days(table, "opened", Kind.DATE), expected)
 
 
+@pytest.mark.docs
 @pytest.mark.parametrize("pictures", [False, True])
 def test_pages_and_plots_show_dates_that_change_and_that_stay(pictures: bool) -> None:
     born = date(1990, 5, 17)

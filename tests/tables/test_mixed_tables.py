@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -47,7 +48,14 @@ PIPELINE = pipeline()
 COST = clvq.Manhattan([0.05, 1, 5, 0.02, 1])  # ages and jobs are the first to change
 
 
+@cache
+def plain() -> clvq.Explainer:
+    return clvq.Explainer(PIPELINE, cost=COST, features=TABLE)
+
+
 def explainer(**settings: Any) -> clvq.Explainer:
+    if not settings:
+        return plain()
     return clvq.Explainer(PIPELINE, **{"cost": COST, "features": TABLE, **settings})
 
 

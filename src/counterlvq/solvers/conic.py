@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import clarabel
 import numpy as np
+from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import imported_later
+from counterlvq.numeric.quadratic_forms import Factor
 from counterlvq.numeric.tolerances import CONIC_TOLERANCES
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
@@ -75,35 +77,63 @@ def _standard_form(
     """
     d, priced = unit.width, np.flatnonzero(unit.w > 0)
     count = priced.size
-
-    def over(matrix: Any) -> Any:
-        blank = sparse.csr_array((matrix.shape[0], count))
-        return sparse.hstack([sparse.csr_array(matrix), blank])
-
-    each, tops = sparse.eye_array(d, format="csr"), sparse.eye_array(count, format="csr")
     low, high = np.flatnonzero(np.isfinite(unit.lower)), np.flatnonzero(np.isfinite(unit.upper))
-    blocks = [
-        over(unit.E),
-        over(unit.A),
-        sparse.hstack([each[priced], -tops]),
-        sparse.hstack([-each[priced], -tops]),
-        over(-each[low]),
-        over(each[high]),
-    ]
+    left = _Rows()
+    left.add_matrix(unit.E)
+    left.add_matrix(unit.A)
+    for sign in (1.0, -1.0):
+        left.add_units((priced, sign), (d + np.arange(count), -1.0))
+    left.add_units((low, -1.0))
+    left.add_units((high, 1.0))
     right = [unit.e, unit.b, np.zeros(2 * count), -unit.lower[low], unit.upper[high]]
-    plain = sum(block.shape[0] for block in blocks[1:])
+    plain = left.count - unit.e.size
     cones: list[object] = [clarabel.ZeroConeT(unit.e.size), clarabel.NonnegativeConeT(plain)]
     for quadric in unit.quadrics:
         rows, values = _cone_rows(quadric)
-        blocks.append(over(rows))
+        left.add_matrix(rows)
         right.append(values)
         cones.append(clarabel.SecondOrderConeT(values.size))
-    square = sparse.csc_array(2.0 * unit.L.T @ unit.L)
-    P = sparse.block_diag([square, sparse.csc_array((count, count))])
     weights, tilt = unit.tilted
     q = np.concatenate([tilt, weights[priced]])
-    left = sparse.csc_matrix(sparse.vstack(blocks))
-    return sparse.csc_matrix(sparse.triu(P)), q, left, np.concatenate(right), cones
+    return _square(unit.L, d + count), q, left.matrix(d + count), np.concatenate(right), cones
+
+
+class _Rows:
+    """Rows of a sparse matrix, collected as entries.
+
+    Stacking matrices of SciPy for each kind of row takes longer than most programs to solve.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._entries: list[tuple[NDArray[np.intp], NDArray[np.intp], Floats]] = []
+
+    def add_matrix(self, matrix: Floats) -> None:
+        """Add the rows of a matrix over the first columns."""
+        row, column = np.nonzero(matrix)
+        self._entries.append((self.count + row, column, matrix[row, column]))
+        self.count += matrix.shape[0]
+
+    def add_units(self, *parts: tuple[NDArray[np.intp], float]) -> None:
+        """Add a row for each index of the parts, with their values there."""
+        for columns, value in parts:
+            row = self.count + np.arange(columns.size)
+            self._entries.append((row, columns, np.full(columns.size, value)))
+        self.count += parts[0][0].size
+
+    def matrix(self, width: int) -> sparse.csc_matrix:
+        row, column, value = (np.concatenate(part) for part in zip(*self._entries, strict=True))
+        return sparse.csc_matrix((value, (row, column)), shape=(self.count, width))
+
+
+def _square(L: Factor, width: int) -> sparse.csc_matrix:
+    """Multiply ``2 L'L`` out: its upper triangle, with columns of zeros up to a width."""
+    if isinstance(L, np.ndarray):
+        square = np.triu(2.0 * L.T @ L)
+        row, column = np.nonzero(square)
+        return sparse.csc_matrix((square[row, column], (row, column)), shape=(width, width))
+    upper = sparse.coo_array(sparse.triu(2.0 * L.T @ L))
+    return sparse.csc_matrix((upper.data, (upper.row, upper.col)), shape=(width, width))
 
 
 def _cone_rows(quadric: QuadraticCondition) -> tuple[Floats, Floats]:
