@@ -37,7 +37,7 @@ from counterlvq.presentation.values import (
     value_of,
     with_gaps,
 )
-from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed
+from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed, refuse_response
 from counterlvq.problem.constraint_text import plain_words, with_unit
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.off_grid import steps_left_out
@@ -386,6 +386,8 @@ class Counterfactual:
         ).checked(self.labels)
         if self.constraints is not None:
             wording = called_by(wording, self.constraints, self.features)
+        if response and self.status.has_answer and self.reply is None:
+            refuse_response()
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -399,16 +401,31 @@ class Counterfactual:
             own = wording.template is not None and wording.has_place("broken")
             behind = "" if ranges is None else f" {ranges.sentence(wording)}"
             return ("" if own else before) + self._sentence(wording) + behind
-        wished = " or ".join(map(wording.called, self.target))
         if self.status.has_answer:
             return f"{before}{self._demanded(wording)}{self._missing_words()}"
+        return before + (self._stays_not(wording) if self.has_target else self._none(wording))
+
+    def _none(self, wording: Wording) -> str:
+        """Say that there is no answer, or that none was found."""
+        wished = " or ".join(map(wording.called, self.target))
         if self.status is Status.UNKNOWN:
-            found = f"No counterfactual for {wished} was found; that there is none is not proved."
-            return before + found
+            return f"No counterfactual for {wished} was found; that there is none is not proved."
         none = f"There is no counterfactual for {wished}"
         if not self._is_unnamed(wording):
-            none = f"{shown_text(subject)} would not have been {wished} by any change"
-        return f"{before}{none}: {self._clash(wording)}."
+            none = f"{shown_text(wording.subject)} would not have been {wished} by any change"
+        return f"{none}: {self._clash(wording)}."
+
+    def _stays_not(self, wording: Wording) -> str:
+        """Say of an input that has the label already why it cannot keep it."""
+        now = f"{self._named(wording)} is {wording.called(self.original_prediction)} already"
+        if self.status is Status.UNKNOWN:
+            return f"{now}; no change was found by which it meets what is asked and stays so."
+        return f"{now}, but cannot meet what is asked and stay so: {self._clash(wording)}."
+
+    def _named(self, wording: Wording) -> str:
+        """Name the subject, unless a sentence about what it breaks has done so."""
+        is_repeated = self.broken and not self._is_unnamed(wording)
+        return "It" if is_repeated else shown_text(wording.subject)
 
     def _is_unnamed(self, wording: Wording) -> bool:
         """Whether nobody has said what the decision is about."""
@@ -423,10 +440,7 @@ class Counterfactual:
         stays = f"stay {wording.called(self.prediction)}"
         if self.prediction != self.original_prediction:
             stays = f"be {wording.called(self.prediction)}"
-        subject = wording.subject
-        if self.broken and not self._is_unnamed(wording):
-            subject = "It"  # which has been named in the sentence before
-        now = f"{shown_text(subject)} is {wording.called(self.original_prediction)} already"
+        now = f"{self._named(wording)} is {wording.called(self.original_prediction)} already"
         return f"{now}; it would meet {rules} and {stays} if {changes}."
 
     def _demanded_first(self, wording: Wording) -> str:
@@ -436,7 +450,8 @@ class Counterfactual:
         subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
-        if self.within_rules is not None and needed and not self.has_target:
+        is_said = self.has_target and self.status.has_answer  # by the answer itself
+        if self.within_rules is not None and needed and not is_said:
             mended = listed([change.text(wording) for change in needed])
             is_least = self.within_rules.status is Status.OPTIMAL
             said += f"; it would not if {mended}{'' if is_least else ', and less may do'}"

@@ -328,7 +328,9 @@ def test_what_went_to_standard_output_is_not_denied(local: Path) -> None:
         "json",
     ]
     code = "from counterlvq.cli import explain as e\ntold = e._told\n"
-    code += "e._told = lambda *a, **k: told(*a, **k) * 5000\nfrom counterlvq.cli import main\nmain()"
+    code += (
+        "e._told = lambda *a, **k: told(*a, **k) * 5000\nfrom counterlvq.cli import main\nmain()"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", code, *words],
         stdout=subprocess.PIPE,

@@ -223,6 +223,11 @@ def _arguments(where: str, entry: dict[str, Any]) -> dict[str, Any]:
         raise clvq.InvalidInputError(
             f"{where} has a default and no prices; expected both, or price = ... for all pairs."
         )
+    if "ordered" in out and "levels" not in out:
+        raise clvq.InvalidInputError(
+            f"{where} is ordered and lists no levels; expected levels = [...], from the first to "
+            f"the last: a table does not say which comes first."
+        )
     if "level_labels" in out and "levels" in out:
         # Keys of TOML are text, and levels may be numbers.
         by_text = {str(level): level for level in out["levels"]}
@@ -364,7 +369,7 @@ def _lines_of(frame: pd.DataFrame, name: str, feature: clvq.Feature) -> list[str
         before, after = (_value(level) for level in feature.levels[:2])
         lines.append(f"#prices = [[{before}, {after}, 1]]  # and default = {price} for other pairs")
     if len(feature.levels) > 2:
-        lines.append("#ordered = true")
+        lines.append("#ordered = true  # once the levels stand from the first to the last")
     level = feature.levels[0]
     return [*lines, f'#labels = {{ {_key(str(level))} = "" }}', '#change = "freeze"']
 

@@ -276,8 +276,6 @@ class _Move:
     def of(cls, at: int, feature: Feature, before: float, after: float) -> _Move:
         old, new = _decimal(before), _decimal(after)
         padding = _padding(feature, new)
-        if padding is not None:
-            padding = _padding(feature, old)
         size = _EXACT.subtract(new, old).adjusted()
         return cls(at, old, new, size, feature.is_real, padding)
 
@@ -451,8 +449,11 @@ def _padding(feature: Feature | None, number: Decimal) -> int | None:
 
 
 def _text(number: Decimal, padding: int | None) -> str:
-    """Write a number; thousands are set off by commas, powers of ten stand for many zeros."""
-    if padding is not None:
+    """Write a number; thousands are set off by commas, powers of ten stand for many zeros.
+
+    One with more decimals than `padding` keeps them: an input may lie off its grid.
+    """
+    if padding is not None and -int(number.as_tuple().exponent) <= padding:
         return f"{number:,.{padding}f}"
     plain = f"{number:,f}" if number else "0"
     if not number or -4 <= number.adjusted() < 9:

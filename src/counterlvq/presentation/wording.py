@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from string import Formatter
-from typing import Any, Protocol, final
+from typing import Any, NoReturn, Protocol, final
 
 from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.numeric.arrays import told
@@ -15,7 +15,17 @@ from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.features import Feature
 from counterlvq.tables.values import closest
 
-__all__ = ["DATES", "NUMBERS", "PLACES", "PLAIN", "Spoken", "Wording", "listed", "plural"]
+__all__ = [
+    "DATES",
+    "NUMBERS",
+    "PLACES",
+    "PLAIN",
+    "Spoken",
+    "Wording",
+    "listed",
+    "plural",
+    "refuse_response",
+]
 
 # How numbers may be written, by example: what stands between thousands, and before decimals. The
 # space is narrow and does not let a number break in two.
@@ -209,6 +219,14 @@ def listed(parts: Sequence[str]) -> str:
     'a, b and c'
     """
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def refuse_response() -> NoReturn:
+    """Refuse to say the number behind a decision of a model that has none."""
+    raise InvalidInputError(
+        "the model says neither a score nor a probability with its decisions; expected one that "
+        "does, or no wish for a response (response=, --response)."
+    )
 
 
 def plural(word: str, count: int) -> str:

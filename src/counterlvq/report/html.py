@@ -162,7 +162,10 @@ def _clash(answer: Answer) -> str:
     if len(answer.conflict) == 1:
         return "This constraint alone leaves no room."
     if answer.conflict_is_irreducible:
-        return "These constraints leave no room together; giving up any one of them would."
+        return (
+            "These constraints leave no room together. Without any one of them the others of this "
+            "list would; constraints that are not on it may stand in the way then."
+        )
     return "These constraints leave no room together; fewer of them may clash as well."
 
 
