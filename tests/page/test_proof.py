@@ -90,7 +90,7 @@ def is_verified(text: str) -> bool:
 
 def verdicts(texts: list[str], folder: Path) -> list[dict]:
     assert NODE is not None
-    for name in ("proof.js", "rational.js", "digest.js"):
+    for name in ("proof.js", "rational.js", "json.js", "digest.js"):
         text = files("counterlvq.page").joinpath(name).read_text(encoding="utf-8")
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "package.json").write_text('{"type": "module"}')
@@ -173,3 +173,88 @@ def test_what_has_another_shape_is_refused(tmp_path, part, way, value) -> None:
     text = "".join(f"{json.dumps(one)}\n" for one in parts.values())
     assert not is_verified(text)
     assert verdicts([text], tmp_path)[0]["verdict"] == "refuted"
+
+
+def from_one_to(y: float) -> str:
+    """The way from 1 to y, where 2 is the boundary, and the largest value that is allowed."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model, constraints=["x0 <= 3"])
+    writer = Writer(explainer, "a test")
+    header, line = writer.header(apart=False), writer.line(explainer.explain([1.0]))
+    header["question"]["constraints"][0]["value"] = 2.0
+    line["answer"] = {"row": [y], "cost": y - 1, "lower_bound": 0.999, "status": "feasible"}
+    return rehashed(header, line)
+
+
+def rehashed(header: dict, line: dict) -> str:
+    exact = exactly.parsed(json.dumps(header))
+    line["hashes"] = {key: exactly.fingerprint(exact[key]) for key in ("model", "question")}
+    return f"{json.dumps(header)}\n{json.dumps(line)}\n"
+
+
+def with_classes(*names: object) -> str:
+    header, line = map(json.loads, from_one_to(2 + 2**-51).splitlines())
+    header["model"]["classes"] = names
+    return rehashed(header, line)
+
+
+SOUND = from_one_to(2 + 2**-51)
+
+
+@pytest.mark.parametrize(
+    ("text", "verdict"),
+    [
+        (SOUND, "verified"),
+        (from_one_to(2 + 2**-45), "refuted"),
+        (SOUND.replace('"version": 1', '"version": 1.0'), "verified"),
+        (SOUND.replace('"version": 1', '"version": "1"'), "refuted"),
+        (SOUND.replace("{", "{ ", 1).replace(", ", " ,\t"), "verified"),
+        (f"\n \t\r\n{SOUND}\n\x0b\x0c\n", "verified"),
+        (f"\N{NO-BREAK SPACE}\n{SOUND}", "refuted"),
+        (f"\N{ZERO WIDTH NO-BREAK SPACE}{SOUND}", "refuted"),
+        (SOUND.replace('"status"', '"status": "infeasible", "status"'), "refuted"),
+        (SOUND.replace('"status"', '"stat\\u0075s": "infeasible", "status"'), "refuted"),
+        (SOUND.replace('"target": [1]', '"target": [1.0]'), "refuted"),
+        (SOUND.replace('"target": [1]', '"target": [1e0]'), "refuted"),
+        (SOUND.replace('"target": [1]', '"target": [01]'), "refuted"),
+        (SOUND.replace('"target": [1]', '"target": [1,]'), "refuted"),
+        (SOUND.replace('"labels": [0, 1]', '"labels": [0, 1.0]'), "refuted"),
+        (SOUND.replace('"prototype": 1', '"prototype": 1.0'), "refuted"),
+        (SOUND.replace('"lower_bound": 0.999', '"lower_bound": 9007199254740993'), "refuted"),
+        (SOUND.replace('"input": [1.0]', '"input": [1]'), "verified"),
+        (SOUND.replace('"input": [1.0]', '"input": [NaN]'), "refuted"),
+        (SOUND.replace('"input": [1.0]', '"input": [1e999]'), "refuted"),
+        (SOUND.replace('"hashes": {', '"hashes": {"more": 1, '), "refuted"),
+        (SOUND.replace('"made_by"', '"missing": null, "made_by"'), "refuted"),
+        (SOUND.replace('"made_by": "', '"made_by": "\x01'), "refuted"),
+        (SOUND.replace('"made_by": "', '"made_by": "\\u00e9\\ud83d\\ude00\\" '), "verified"),
+        (SOUND.replace('"made_by": "', '"made_by": "\\x'), "refuted"),
+        (SOUND + "[]\n", "refuted"),
+        (with_classes("\ud800", "\ud801"), "verified"),
+        (with_classes("\U0001f600", "\ufffd"), "verified"),
+        (with_classes("\ud800", "\ud800"), "refuted"),
+        (with_classes(1, 1.0), "verified"),
+        (with_classes(True, 1), "verified"),
+        (with_classes(1.0, 1.0), "refuted"),
+        (with_classes(None, "yes"), "refuted"),
+        (with_classes([], "yes"), "refuted"),
+    ],
+)
+def test_page_reads_as_strictly_as_the_standalone_checker(tmp_path, text, verdict) -> None:
+    found = [told for _, told in exactly.verdicts(iter(text.encode("utf-8").split(b"\n")))]
+    assert all(isinstance(told, exactly.Verdict) for told in found) == (verdict == "verified")
+    assert verdicts([text], tmp_path)[0]["verdict"] == verdict
+
+
+def test_proofs_are_read_to_their_end(tmp_path) -> None:
+    """Without rivals one cell is enough; the others are read all the same."""
+    header, line = map(json.loads, SOUND.splitlines())
+    line["target"] = [0, 1]
+    line["answer"] = {"row": [1.0], "cost": 0.0, "lower_bound": 0.0, "status": "feasible"}
+    sound = {"kind": "bound", "prototype": 0}
+    texts = []
+    for other in ({}, {"rows": [[9, 1.0]]}, {"rows": [[0, 1.0], [0, 1.0]]}, {"point": ["1"]}):
+        line["proof"] = {"cells": [sound, {"kind": "bound", "prototype": 1, **other}]}
+        texts.append(rehashed(header, line))
+    found = [told["verdict"] == "verified" for told in verdicts(texts, tmp_path)]
+    assert found == [is_verified(text) for text in texts] == [True, False, False, False]
