@@ -185,8 +185,9 @@ class _Checked:
 
     def verdict(self, at: int, text: bytes) -> LineVerdict:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
-        exact = checker.parsed(text, checker.Clock(self.header.seconds))
-        line, asked = self.header.read(exact)
+        clock = checker.Clock(self.header.seconds)
+        exact = checker.parsed(text, clock)
+        line, asked = self.header.read(exact, clock)
         answer, paid = line["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])
@@ -202,7 +203,7 @@ class _Checked:
             except FloatingPointError:
                 shown = Fraction(0)
         if asked.is_told or not self._is_enough(answer, paid, _float(shown)):
-            shown = self.header.check(exact).bound
+            shown = self.header.check(exact, clock).bound
         cost, bound = np.inf if paid is None else float(paid[0]), _float(shown)
         gap = 0.0 if cost <= bound else (cost - bound) / cost if paid else np.inf
         numbers = _numbers(paid[0] if paid else np.inf, shown, asked.is_told)

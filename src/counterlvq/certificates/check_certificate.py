@@ -1960,9 +1960,9 @@ class Certificate:
         self.hashes = {"model": fingerprint(stated), "question": fingerprint(told["question"])}
         self.question = Question(Model(stated, clock), told["question"], clock)
 
-    def read(self, item: Any) -> tuple[Told, Asked]:
+    def read(self, item: Any, clock: Clock | None = None) -> tuple[Told, Asked]:
         """Read one line, and prepare what is asked in it."""
-        question, clock = self.question, Clock(self.seconds)
+        question, clock = self.question, clock or Clock(self.seconds)
         told: Told = read("line", item, "the line", {**question.known, "clock": clock})
         if told["hashes"] != self.hashes:
             raise Refused("it belongs to another model or question: a hash is another")
@@ -1976,9 +1976,9 @@ class Certificate:
         x, target = question.row(told["input"]), set(told["target"])
         return told, self.asks(question, x, target, told.get("told", False), clock)
 
-    def shown(self, item: Any) -> Verdict:
+    def shown(self, item: Any, clock: Clock | None = None) -> Verdict:
         """Say what one line proves, whatever it claims of its bound."""
-        told, asked = self.read(item)
+        told, asked = self.read(item, clock)
         answer = told["answer"]
         if answer["row"] is None:
             empty = answer["status"] == "infeasible"
@@ -1993,9 +1993,9 @@ class Certificate:
         verdict.is_closed = is_close and not (self.question.margin and exact)
         return verdict
 
-    def check(self, item: Any) -> Verdict:
+    def check(self, item: Any, clock: Clock | None = None) -> Verdict:
         """Check one line: what it proves, and that it claims no more."""
-        verdict, answer = self.shown(item), item["answer"]
+        verdict, answer = self.shown(item, clock), item["answer"]
         if answer["lower_bound"] is not None and answer["lower_bound"] > verdict.bound:
             known = decimal(verdict.bound, False)
             raise Refused(f"the lower bound does not follow from the proof, which shows {known}")
@@ -2021,10 +2021,11 @@ def verdicts(
         is_bare = is_bare and certificate is None
         try:
             refuse_long(line)
+            clock = Clock(seconds)
             if certificate is None:
-                certificate = Certificate(parsed(line, Clock(seconds)), apart, seconds)
+                certificate = Certificate(parsed(line, clock), apart, seconds)
             else:
-                yield at, certificate.check(parsed(line, Clock(seconds)))
+                yield at, certificate.check(parsed(line, clock), clock)
         except Refused as error:
             is_other = certificate is None and line.lstrip()[:1] not in (b"{", "{")
             yield at, "this is no certificate file" if is_other else str(error)
