@@ -51,7 +51,7 @@ ROOMS = {
     " solvers search problem presentation results",
     "prepared": "types numeric tables model programs certificates search problem pipelines",
     "certificate_files": "errors types files numeric tables model programs certificates problem"
-    " pipelines presentation results prepared",
+    " pipelines results prepared",
     "questions": "safe_text errors types numeric tables model programs certificates search problem"
     " pipelines presentation results prepared",
     "streaming": "safe_text errors types files numeric tables model problem presentation batch"

@@ -802,6 +802,102 @@ def test_many_rules_about_one_column_look_at_the_clock(
     assert len(met) < 100
 
 
+def crowded(kind: str, count: int) -> tuple[Any, Any, int]:
+    """A question, and a proof that charges `count` times; and how much there is of the other."""
+    d = 40
+    plain = {"kind": "plain"}
+    cell: dict[str, Any] = {"kind": "bound", "prototype": 1}
+    cost: dict[str, Any] = {"weights": [1.0] * d, "switches": [], "quadratic": None}
+    rules, metric, others, size = list[Any](), plain, 0, d
+    if kind == "pairs":
+        cell["pairs"] = [[0, 1, 1.0]] * count
+    elif kind == "neighbours":
+        size = 2_000
+        points = [{"lower": float(k), "upper": float(k)} for k in range(size)]
+        rules = [{"kind": "values", "column": 0, "parts": points, "old": []}]
+        cell["neighbours"] = [["first", 0, 1.0]] * count
+    elif kind == "pulls":
+        cost |= {"weights": [0.0] * d, "quadratic": {"kind": "diagonal", "values": [2.0] * d}}
+        cell["from_low"] = [[0, [1.0] * d]] * count
+    else:
+        metric = {"kind": "shared", "factor": np.eye(d).tolist()}
+        others = count - 1
+        cell["rivals"] = [[k, 1e-9] for k in range(count + 1) if k != 1]
+    row = [0.0] * (d - 1)
+    model = {"classes": ["a", "b"], "labels": [0, 1] + [0] * others, "metric": metric}
+    model |= {"prototypes": [[0.0, *row], [4.0, *row]] + [[-k - 1.0, *row] for k in range(others)]}
+    columns = [{"name": f"c{j}", "kind": "real", "lower": None, "upper": None} for j in range(d)]
+    question = {"columns": columns, "cost": cost, "constraints": rules}
+    header = {"format": "counterlvq certificate", "version": 1}
+    header |= {"model": model | {"offsets": None, "map": None}}
+    header |= {"question": question | {"margin": 0, "tolerance": 1e-6}}
+    price = 18.0 if kind == "pulls" else 3.0
+    answer = {"row": [3.0, *row], "cost": price, "lower_bound": 0.0, "status": "feasible"}
+    line = {"input": [0.0, *row], "target": [1], "answer": answer, "proof": {"cells": [cell]}}
+    return header, hashed(header, line | {"made_by": "a test"}), size
+
+
+@pytest.mark.parametrize("kind", ["pairs", "neighbours", "pulls", "rivals"])
+def test_work_that_is_a_product_of_two_counts_looks_at_the_clock(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = list[int]()
+    monkeypatch.setattr(checker.Clock, "look", lambda _: looks.append(1))
+
+    def taken(count: int) -> int:
+        header, line, _ = crowded(kind, count)
+        certificate = checker.Certificate(checker.parsed(json.dumps(header)))
+        asked = certificate.read(checker.parsed(json.dumps(line)))[1]
+        cap = Fraction(line["answer"]["cost"])
+        box = asked.root_box(cap)
+        assert box is not None
+        told = asked.proof(checker.parsed(json.dumps(line["proof"])))["cells"][0]
+        looks.clear()
+        asked.charged(1, told, box, cap)
+        return len(looks)
+
+    size, (few, many) = crowded(kind, 1)[2], (taken(50), taken(150))
+    # Each is looked at, and none takes a walk through all there is of the other; pulls are long.
+    assert 100 <= many - few <= 100 * (2 * size + 2 if kind == "pulls" else 8)
+
+
+@pytest.mark.parametrize("step", [0, 1, 3])
+def test_first_allowed_changes_are_those_of_all_pieces(step: int) -> None:
+    """Each piece by itself, and the first of what they have: without their order."""
+    rng, clock = np.random.default_rng(step), checker.Clock(60.0)
+    for _ in range(150):
+        start = Fraction(int(rng.integers(-4, 5)), int(rng.integers(1, 3)))
+        column = checker.Column(-checker.INF, checker.INF, step=Fraction(step))
+        allowed = checker.Allowed(start, column, clock)
+        for _ in range(int(rng.integers(0, 3))):
+            ends = np.sort(rng.integers(-20, 20, size=(int(rng.integers(1, 6)), 2)), axis=1)
+            nothing = Fraction(0)
+            allowed.meet([(Fraction(int(a), 2), Fraction(int(b), 2), nothing, nothing)
+                          for a, b in ends])  # fmt: skip
+        alone = []
+        for piece in allowed.pieces:
+            alone.append(checker.Allowed(start, column, clock))
+            alone[-1].pieces = alone[-1].wide = [piece]
+        for delta in [Fraction(n, 4) for n in range(-50, 51, 3)] + [-checker.INF, checker.INF]:
+            for way, first in ((1, min), (-1, max)):
+                found = [one.snap(delta, way) for one in alone] + [way * checker.INF]
+                assert allowed.snap(delta, way) == first(found)
+                if isinstance(delta, Fraction) and not step:
+                    inside = [a for a, b in allowed.pieces
+                              if a <= delta <= b and delta != (b if way > 0 else a)]  # fmt: skip
+                    beyond = allowed.snap(delta + way * checker.TINY, way)
+                    assert allowed.beyond(delta, way) == (delta if inside else beyond)
+
+
+def test_numbers_are_read_by_the_clock() -> None:
+    text = json.dumps([0.5] * 10)
+    assert len(checker.parsed(text, checker.Clock(60.0))) == 10
+    clock = checker.Clock(60.0)
+    clock.end = -checker.INF
+    with pytest.raises(checker.Refused, match="see --seconds"):
+        checker.parsed(text, clock)
+
+
 def test_implications_of_nothing_are_refused_alike(tmp_path: Path) -> None:
     path = one_answer(tmp_path)
     header, line = parts(path)

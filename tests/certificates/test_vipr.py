@@ -152,6 +152,19 @@ def test_what_the_format_cannot_say_is_refused(tmp_path: Path) -> None:
     batch = clvq.Explainer(model, features=steps).explain_batch([[1.0, 0.0]])
     with pytest.raises(clvq.NotSupportedError, match="off its grid"):
         batch.save_vipr(tmp_path / "proofs")
+    # What counts as a value of the grid may stay off it: an answer of 2 beside a minimum of 3.
+    steps, x = Features([Feature("n", step=1000), Feature("r", "whole")]), 1000.0 * 2**35
+    near = clvq.PrototypeModel([[x, 0.0], [x, 4.0]], ["no", "yes"], feature_names=["n", "r"])
+    for at in (x + 1, x - 1):
+        batch = clvq.Explainer(near, features=steps).explain_batch([[at, 0.0]])
+        with pytest.raises(clvq.NotSupportedError, match="column 0 of the input is off its grid"):
+            batch.save_vipr(tmp_path / "proofs")
+    # Beyond 2^53 doubles are 2 apart: every other multiple of 3 is none.
+    x = 3.0 * (2**53 // 3)
+    thirds = clvq.PrototypeModel([[x], [x + 8]], ["no", "yes"], feature_names=["n"])
+    batch = clvq.Explainer(thirds, features=Features([Feature("n", step=3)])).explain_batch([[x]])
+    with pytest.raises(clvq.NotSupportedError, match="beyond 2\\^53"):
+        batch.save_vipr(tmp_path / "proofs")
     assert list(tmp_path.iterdir()) == []
     folder = tmp_path / "there"
     folder.mkdir()

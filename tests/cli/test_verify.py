@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,50 @@ def test_time_for_one_answer_is_limited(
     for more in ([], ["--exact"]):
         assert run(["verify", path, "--seconds", "1e-9", *more]) == 1
         assert "takes more than 1e-09 seconds; see --seconds" in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("seconds", ["nan", "0", "-1"])
+def test_time_is_a_number_above_zero(
+    files: tuple[str, str], tmp_path: Path, seconds: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, words = tmp_path / "proofs.jsonl", f"seconds is {seconds}; expected a number above 0."
+    assert explain(files, "--certificates", str(path)) == 0
+    with pytest.raises(SystemExit) as end:
+        check_certificate.main([str(path), "--seconds", seconds])
+    assert end.value.code == 2
+    assert words in capfd.readouterr().err
+    for more in ([], ["--exact"]):
+        assert run(["verify", str(path), "--seconds", seconds, *more]) == 2
+        assert words in capfd.readouterr().err
+    path.write_text(path.read_text() + "\n" * 50_000)
+    assert run(["verify", str(path), "--seconds", seconds]) == 2
+    assert words in capfd.readouterr().err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes here")
+def test_what_comes_through_a_pipe_is_printed_alike(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Costs are rounded up, bounds down, and the gap is the one between the two."""
+    model = clvq.PrototypeModel([[0.0, 0.1], [4.0, 2.3]], ["no", "yes"], [[1.0, 0.3], [0.0, 0.7]])
+    explainer, path, pipe = clvq.Explainer(model), tmp_path / "proofs.jsonl", tmp_path / "pipe"
+    explainer.explain_batch([[0.5, 0.0], [1.0, 0.0], [0.3, 0.9]]).save_certificates(path)
+    os.mkfifo(pipe)
+    printed = list[list[list[str]]]()
+    for name, more in ((path, []), (path, ["--exact"]), (pipe, [])):
+        writer = threading.Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+        if name == pipe:
+            writer.start()
+        assert run(["verify", str(name), *more]) == 0
+        if name == pipe:
+            writer.join()
+        printed.append([line.split() for line in capfd.readouterr().out.splitlines()])
+    assert printed[0] == printed[1]
+    for alone, piped in zip(printed[0], printed[2], strict=True):
+        assert piped[:4] == alone[:4]
+        cost, bound, gap = (Fraction(piped[n]) for n in (3, 5, 7))
+        assert bound <= Fraction(alone[5])
+        assert max(Fraction(0), (cost - bound) / cost) <= gap
 
 
 def test_model_can_be_kept_apart(

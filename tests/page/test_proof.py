@@ -90,7 +90,7 @@ def is_verified(text: str) -> bool:
 
 def verdicts(texts: list[str], folder: Path) -> list[dict]:
     assert NODE is not None
-    for name in ("proof.js", "rational.js", "digest.js"):
+    for name in ("proof.js", "rational.js", "json.js", "digest.js"):
         text = files("counterlvq.page").joinpath(name).read_text(encoding="utf-8")
         (folder / name).write_text(text, encoding="utf-8")
     (folder / "package.json").write_text('{"type": "module"}')
@@ -173,3 +173,95 @@ def test_what_has_another_shape_is_refused(tmp_path, part, way, value) -> None:
     text = "".join(f"{json.dumps(one)}\n" for one in parts.values())
     assert not is_verified(text)
     assert verdicts([text], tmp_path)[0]["verdict"] == "refuted"
+
+
+def from_one_to(y: float, most: float = 2.0) -> str:
+    """The way from 1 to y, where 2 is the boundary, and `most` the largest value."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"])
+    explainer = clvq.Explainer(model, constraints=["x0 <= 3"])
+    writer = Writer(explainer, "a test")
+    header, line = writer.header(apart=False), writer.line(explainer.explain([1.0]))
+    header["question"]["constraints"][0]["value"] = most
+    line["answer"] = {"row": [y], "cost": y - 1, "lower_bound": 0.999, "status": "feasible"}
+    return rehashed(header, line)
+
+
+def rehashed(header: dict, line: dict) -> str:
+    exact = exactly.parsed(json.dumps(header))
+    line["hashes"] = {key: exactly.fingerprint(exact[key]) for key in ("model", "question")}
+    return f"{json.dumps(header)}\n{json.dumps(line)}\n"
+
+
+def with_classes(*names: object) -> str:
+    header, line = map(json.loads, from_one_to(2 + 2**-51).splitlines())
+    header["model"]["classes"] = names
+    return rehashed(header, line)
+
+
+def readings() -> list[tuple[str, str]]:
+    """Texts of all sorts, and what is to be said of them."""
+    sound = from_one_to(2 + 2**-51)
+    far = from_one_to(2 + 2**-51, most=2.0**53)
+    return [
+        (sound, "verified"),
+        (from_one_to(2 + 2**-45), "refuted"),
+        (sound.replace('"version": 1', '"version": 1.0'), "verified"),
+        (sound.replace('"version": 1', '"version": "1"'), "refuted"),
+        (sound.replace("{", "{ ", 1).replace(", ", " ,\t"), "verified"),
+        (f"\n \t\r\n{sound}\n\x0b\x0c\n", "verified"),
+        (f"\N{NO-BREAK SPACE}\n{sound}", "refuted"),
+        (f"\N{ZERO WIDTH NO-BREAK SPACE}{sound}", "refuted"),
+        (sound.replace('"status"', '"status": "infeasible", "status"'), "refuted"),
+        (sound.replace('"status"', '"stat\\u0075s": "infeasible", "status"'), "refuted"),
+        (sound.replace('"target": [1]', '"target": [1.0]'), "refuted"),
+        (sound.replace('"target": [1]', '"target": [1e0]'), "refuted"),
+        (sound.replace('"target": [1]', '"target": [01]'), "refuted"),
+        (sound.replace('"target": [1]', '"target": [1,]'), "refuted"),
+        (sound.replace('"labels": [0, 1]', '"labels": [0, 1.0]'), "refuted"),
+        (sound.replace('"prototype": 1', '"prototype": 1.0'), "refuted"),
+        (far.replace("9007199254740992.0", "9007199254740992"), "verified"),
+        (far.replace("9007199254740992.0", "9007199254740993"), "refuted"),
+        (far.replace("9007199254740992.0", "9007199254740993.0"), "verified"),
+        (sound.replace('"input": [1.0]', '"input": [1]'), "verified"),
+        (sound.replace('"input": [1.0]', '"input": [NaN]'), "refuted"),
+        (sound.replace('"input": [1.0]', '"input": [1e999]'), "refuted"),
+        (sound.replace('"hashes": {', '"hashes": {"more": 1, '), "refuted"),
+        (sound.replace('"made_by"', '"missing": null, "made_by"'), "refuted"),
+        (sound.replace('"made_by": "', '"made_by": "\x01'), "refuted"),
+        (sound.replace('"made_by": "', '"made_by": "\\u00e9\\ud83d\\ude00\\" '), "verified"),
+        (sound.replace('"made_by": "', '"made_by": "\\x'), "refuted"),
+        (sound + "[]\n", "refuted"),
+        (with_classes("\ud800", "\ud801"), "verified"),
+        (with_classes("\U0001f600", "\ufffd"), "verified"),
+        (with_classes("\ud800", "\ud800"), "refuted"),
+        (with_classes(1, 1.0), "verified"),
+        (with_classes(True, 1), "verified"),
+        (with_classes(1.0, 1.0), "refuted"),
+        (with_classes(None, "yes"), "refuted"),
+        (with_classes([], "yes"), "refuted"),
+        (sound.replace('"made_by": "', '"made_by": "' + 10**6 * "\\n-"), "verified"),
+    ]
+
+
+def test_page_reads_as_strictly_as_the_standalone_checker(tmp_path) -> None:
+    cases = readings()
+    found = verdicts([text for text, _ in cases], tmp_path)
+    for (text, verdict), told in zip(cases, found, strict=True):
+        exact = [each for _, each in exactly.verdicts(iter(text.encode("utf-8").split(b"\n")))]
+        is_sound = all(isinstance(each, exactly.Verdict) for each in exact)
+        assert is_sound == (verdict == "verified"), (text[:2000], exact)
+        assert told["verdict"] == verdict, (text[:2000], told)
+
+
+def test_proofs_are_read_to_their_end(tmp_path) -> None:
+    """Without rivals one cell is enough; the others are read all the same."""
+    header, line = map(json.loads, from_one_to(2.0).splitlines())
+    line["target"] = [0, 1]
+    line["answer"] = {"row": [1.0], "cost": 0.0, "lower_bound": 0.0, "status": "feasible"}
+    sound = {"kind": "bound", "prototype": 0}
+    texts = []
+    for other in ({}, {"rows": [[9, 1.0]]}, {"rows": [[0, 1.0], [0, 1.0]]}, {"point": ["1"]}):
+        line["proof"] = {"cells": [sound, {"kind": "bound", "prototype": 1, **other}]}
+        texts.append(rehashed(header, line))
+    found = [told["verdict"] == "verified" for told in verdicts(texts, tmp_path)]
+    assert found == [is_verified(text) for text in texts] == [True, False, False, False]

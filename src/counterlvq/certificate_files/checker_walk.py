@@ -67,9 +67,9 @@ class QuickCertificate(exactly.Certificate):
 
     asks = QuickWalk
 
-    def read(self, item: Any) -> tuple[exactly.Told, QuickWalk]:
+    def read(self, item: Any, clock: exactly.Clock | None = None) -> tuple[exactly.Told, QuickWalk]:
         """Read one line, and prepare what is asked in it."""
-        told, asked = super().read(item)
+        told, asked = super().read(item, clock)
         assert isinstance(asked, QuickWalk)
         return told, asked
 

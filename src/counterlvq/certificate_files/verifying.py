@@ -21,14 +21,11 @@ from counterlvq.certificates.file_bounds import Told
 from counterlvq.errors import CounterlvqError, InvalidInputError
 from counterlvq.numeric.arrays import Floats, told
 from counterlvq.prepared import Prepared
-from counterlvq.presentation.bounds import proved
 from counterlvq.problem.data_ranges import outside_of
 
 __all__ = ["LineVerdict", "verify_certificates", "verify_texts"]
 
 Values = dict[str, Any]
-# Significant digits of costs and bounds, unless the gap takes more.
-_DIGITS = 12
 
 
 @final
@@ -47,6 +44,9 @@ class LineVerdict:
         Why it is refuted; empty if it is not.
     is_told : bool
         Whether it rests on close calls of the user's own `predict`.
+    numbers : str
+        What is printed of cost, bound and gap, as the standalone checker does: the cost rounded up,
+        the bound down, and the gap between the two as printed.
 
     Examples
     --------
@@ -61,13 +61,13 @@ class LineVerdict:
     gap: float = np.inf
     reason: str = ""
     is_told: bool = False
+    numbers: str = ""
 
     def __str__(self) -> str:
         if not self.verified:
             return f"REFUTED {self.line} {self.reason}"
-        texts = proved(self.cost, self.bound, _DIGITS)
-        numbers = f"cost {texts.cost} bound {texts.bound} gap {texts.share:g}"
-        return f"VERIFIED {self.line} {numbers}{' as told' if self.is_told else ''}"
+        shown = self.numbers or _numbers(_exact(self.cost), _exact(self.bound), self.is_told)
+        return f"VERIFIED {self.line} {shown}"
 
 
 def verify_certificates(
@@ -171,8 +171,8 @@ class _Checked:
 
     @classmethod
     def of(cls, text: bytes, apart: bytes | None, seconds: float) -> _Checked:
-        other = None if apart is None else checker.parsed(apart)
-        header = QuickCertificate(checker.parsed(text), other, seconds)
+        other = None if apart is None else checker.parsed(apart, checker.Clock(seconds))
+        header = QuickCertificate(checker.parsed(text, checker.Clock(seconds)), other, seconds)
         stated = json.loads(text)
         model = stated["model"]
         if "apart" in model:
@@ -185,12 +185,13 @@ class _Checked:
 
     def verdict(self, at: int, text: bytes) -> LineVerdict:
         """Check one line: the answer exactly, and the bound in floats if these are enough."""
-        exact = checker.parsed(text)
-        line, asked = self.header.read(exact)
+        clock = checker.Clock(self.header.seconds)
+        exact = checker.parsed(text, clock)
+        line, asked = self.header.read(exact, clock)
         answer, paid = line["answer"], None
         if answer["row"] is not None:
             paid = asked.check_answer(answer["row"], answer["cost"])
-        bound = 0.0
+        shown: checker.End = Fraction(0)
         if not asked.is_told:
             cap = np.inf if paid is None else answer["cost"]
             try:
@@ -198,14 +199,15 @@ class _Checked:
                 with np.errstate(over="raise", invalid="raise", divide="raise"):
                     asked.aim(self._sums(line), answer["lower_bound"] or 0)
                     found = asked.least(line["proof"], cap, answer["status"] == "infeasible")
-                bound = _float(min(found, cap))
+                shown = _exact(_float(min(found, cap)))
             except FloatingPointError:
-                bound = 0.0
-        if asked.is_told or not self._is_enough(answer, paid, bound):
-            bound = _float(self.header.check(exact).bound)
-        cost = np.inf if paid is None else float(paid[0])
+                shown = Fraction(0)
+        if asked.is_told or not self._is_enough(answer, paid, _float(shown)):
+            shown = self.header.check(exact, clock).bound
+        cost, bound = np.inf if paid is None else float(paid[0]), _float(shown)
         gap = 0.0 if cost <= bound else (cost - bound) / cost if paid else np.inf
-        return LineVerdict(at, True, cost, bound, gap, is_told=asked.is_told)
+        numbers = _numbers(paid[0] if paid else np.inf, shown, asked.is_told)
+        return LineVerdict(at, True, cost, bound, gap, is_told=asked.is_told, numbers=numbers)
 
     def _is_enough(
         self, answer: Values, paid: tuple[Fraction, Fraction] | None, bound: float
@@ -243,6 +245,14 @@ class _Checked:
         if key not in self.views:
             self.views[key] = Prepared(asked, source.seen_from(row), dict(outside))
         return self.views[key]
+
+
+def _numbers(cost: checker.End, bound: checker.End, is_told: bool) -> str:
+    return str(checker.Verdict(cost, bound, is_told))
+
+
+def _exact(value: float) -> checker.End:
+    return Fraction(value) if np.isfinite(value) else value
 
 
 def _float(value: checker.End) -> float:

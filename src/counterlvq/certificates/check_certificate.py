@@ -27,10 +27,12 @@ import json
 import struct
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction as Q
+from itertools import product
 from math import isfinite, isqrt, lcm, sqrt
 from typing import Any, NamedTuple
 
@@ -99,11 +101,17 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return out
 
 
-def parsed(text: str | bytes) -> Any:
+def parsed(text: str | bytes, clock: Clock | None = None) -> Any:
     """Read one line of JSON; every number becomes the rational number that its double is."""
+
+    def double(digits: str) -> Q:
+        if clock is not None:
+            clock.look()
+        return _double(digits)
+
     try:
         return json.loads(
-            text if isinstance(text, str) else text.decode("utf-8"), parse_float=_double,
+            text if isinstance(text, str) else text.decode("utf-8"), parse_float=double,
             parse_int=_whole, parse_constant=_no_number, object_pairs_hook=_no_repeats,
         )  # fmt: skip
     except RecursionError:
@@ -220,6 +228,7 @@ def read(shape: Any, item: Any, what: str, known: Known) -> Any:
             name, item, what, known)  # fmt: skip
     if isinstance(shape, dict):
         return _object(shape, item, what, dict(known))
+    known["clock"].look()
     count = len(shape) if isinstance(shape, tuple) else None
     if isinstance(shape, list) and shape[1:]:
         here = range(len(item)) if isinstance(item, list) else ()
@@ -292,6 +301,14 @@ def fingerprint(item: Any) -> str:
 def dot(a: Sequence[Q], b: Sequence[Q]) -> Q:
     """Sum of products; terms of zero are skipped."""
     return sum([s * t for s, t in zip(a, b, strict=True) if s and t], ZERO)
+
+
+def added(parts: Iterable[End], total: End, clock: Clock) -> End:
+    """Add up numbers of different denominators, which multiply: each step takes longer."""
+    for part in parts:
+        clock.look()
+        total += part
+    return total
 
 
 def less(a: Sequence[Q], b: Sequence[Q]) -> Vector:
@@ -383,10 +400,11 @@ class Model:
                 out[j] += a * t
         return [Q(s, factor[1] * scale) for s in out]
 
-    def distances(self, z: Vector) -> Vector:
+    def distances(self, z: Vector, clock: Clock) -> Vector:
         """Squared distances of all prototypes, with their offsets."""
         out = []
         for k, (prototype, offset) in enumerate(zip(self.prototypes, self.offsets, strict=True)):
+            clock.look()
             entries, unit = self.lifted(k, less(z, prototype))
             out.append(Q(sum([s * s for s in entries]), unit**2) + offset)
         return out
@@ -453,6 +471,7 @@ def square(told: Told, n: int, clock: Clock) -> Terms:
     columns, out = [*zip(*values, strict=True)] or [()] * n, {}
     for i in range(n):
         for j in range(i, n):
+            clock.look()
             entry = values[i][j] if is_matrix else dot(columns[i], columns[j])
             if is_matrix and entry != values[j][i]:
                 raise Refused("a matrix is not symmetric")
@@ -590,11 +609,12 @@ class Row(NamedTuple):
 class Allowed:
     """The changes of one coordinate where not every number will do: pieces, or steps in them."""
 
-    def __init__(self, start: Q, column: Column) -> None:
+    def __init__(self, start: Q, column: Column, clock: Clock) -> None:
         self.start, self.step, self.most_near = start, column.step, column.most_near(start)
+        self.clock = clock
         self.is_from_input = column.counts_from(start)
         self.base = start if self.is_from_input else ZERO
-        # What bounds are about; and the same with all that counts as an end.
+        # What bounds are about; and the same with all that counts as an end: in order, apart.
         self.pieces: list[tuple[End, End]] = [(-INF, INF)]
         self.wide = self.pieces
 
@@ -628,14 +648,20 @@ class Allowed:
 
     def snap(self, delta: End, way: int) -> End:
         """Find the first allowed change from `delta` on, up or down; infinite if there is none."""
-        found: list[End] = [way * INF]
-        for low, high in self.wide if self.step else self.pieces:
+        pieces = self.wide if self.step else self.pieces
+        if way > 0:
+            ahead = range(bisect_left(pieces, delta, key=_last), len(pieces))
+        else:
+            ahead = range(bisect_right(pieces, delta, key=_first))[::-1]
+        for n in ahead:  # a piece may hold no value of the grid
+            self.clock.look()
+            low, high = pieces[n]
             at = max(delta, low) if way > 0 else min(delta, high)
             if self.step and isinstance(at, Q):
                 at = self._tick(at, way)
             if at <= high if way > 0 else at >= low:
-                found.append(at)
-        return min(found) if way > 0 else max(found)
+                return at
+        return way * INF
 
     def _tick(self, delta: Q, way: int) -> Q:
         """Find the first change from `delta` on that ends on the grid, or none at all."""
@@ -649,10 +675,20 @@ class Allowed:
 
     def beyond(self, delta: Q, way: int) -> End:
         """Find the next allowed change behind one; itself where real numbers go on."""
-        for low, high in () if self.step else self.pieces:
-            if low <= delta <= high and delta != (high if way > 0 else low):
+        here: End = delta
+        n = len(self.pieces) if self.step else bisect_left(self.pieces, here, key=_last)
+        for low, high in self.pieces[n : n + 1]:
+            if low <= delta and delta != (high if way > 0 else low):
                 return delta
         return self.snap(delta + way * TINY, way)
+
+
+def _first(piece: tuple[End, End]) -> End:
+    return piece[0]
+
+
+def _last(piece: tuple[End, End]) -> End:
+    return piece[1]
 
 
 def _common(some: list[tuple[End, End]], others: list[tuple[End, End]]) -> list[tuple[End, End]]:
@@ -689,7 +725,7 @@ class Seen:
     """
 
     def __init__(self, question: Question, x: Vector, clock: Clock) -> None:
-        self.question, self.model, self.x = question, question.model, x
+        self.question, self.model, self.x, self.clock = question, question.model, x, clock
         self.own = tuple(int(v) if c.levels else -1
                          for v, c in zip(x, question.columns, strict=True))  # fmt: skip
         self.spans: list[range] = []  # the coordinates of each column
@@ -709,13 +745,14 @@ class Seen:
             up, down = question.weights[j], question.decrease[j]
             self.w += prices if column.levels else [(up + down) / 2]
             self.tilt += [ZERO] * size if column.levels else [(up - down) / 2]
-            self.allowed += [Allowed(start, column) if column.step else None for _ in range(size)]
+            self.allowed += [Allowed(start, column, clock) if column.step else None
+                             for _ in range(size)]  # fmt: skip
+        self.column_of = [j for j, span in enumerate(self.spans) for _ in span]
         self.width = len(self.start)
         self.at = [self.spans[j][0] for j in question.at_numbers]
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
         self.rows = list[Row]()
         for item in question.constraints:
-            clock.look()
             self.rows += self._rows(item)
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
         self.rows = [self._limited(row) for row in self.rows]
@@ -723,7 +760,7 @@ class Seen:
             clock.look()
             c = self.spans[item["column"]][0]
             here = self.start[c]
-            allowed = self.allowed[c] = self.allowed[c] or Allowed(here, Column(-INF, INF))
+            allowed = self.allowed[c] = self.allowed[c] or Allowed(here, Column(-INF, INF), clock)
             parts = self._parts(item, POINT)
             allowed.meet([(low - here, high - here, a, b) for low, high, a, b in parts])
         self.slopes: list[dict[int, Q]] = self.kept(("slopes",), self._slopes)
@@ -731,12 +768,13 @@ class Seen:
         for part, base, value, own in zip(question.parts, question.bases, x, self.own, strict=True):
             for c, a in part[max(own, 0)].items():
                 self.z[c] += a * (value - base) if own < 0 else a
-        self.scores = self.model.distances(self.z)
+        self.scores = self.model.distances(self.z, clock)
         self.pulls: dict[int, Vector] = {}
 
     # Linear conditions, numbered in this order: those of the constraints, then of the columns.
 
     def _rows(self, item: Told) -> Iterator[Row]:
+        self.clock.look()
         kind = item["kind"]
         if kind == "linear":
             new = {self.spans[j][0]: a for j, a in item["new"].items() if a}
@@ -745,7 +783,7 @@ class Seen:
             give = EQUALITY if is_equal else INEQUALITY
             yield Row(new, item["value"] - sum(old, ZERO), size, is_equal, give)
         elif kind in ("stays", "levels"):
-            span, allowed = self.spans[item["column"]], item.get("allowed", ())
+            span, allowed = self.spans[item["column"]], {*item.get("allowed", ())}
             pairs = zip(span, self.codes[item["column"]], strict=True)
             gone = [c for c, code in pairs if code not in allowed]
             yield from (Row({c: ONE}, ZERO, ZERO, True, EQUALITY) for c in gone)
@@ -823,10 +861,11 @@ class Seen:
             ends = [(low - a - x, high + b - x) for low, high, a, b in parts]
             return lambda box: any(low <= box[0][c] and box[1][c] <= high for low, high in ends)
         pairs = [*zip(span, self.codes[item["column"]], strict=True)]
-        taken = [c for c, code in pairs if code in item["allowed"]]
-        others = [c for c, code in pairs if code not in item["allowed"]]
+        allowed = {*item["allowed"]}
+        taken = [c for c, code in pairs if code in allowed]
+        others = [c for c, code in pairs if code not in allowed]
         return lambda box: any(box[0][c] > HALF for c in taken) or (
-            own in item["allowed"] and all(box[1][c] < HALF for c in others))  # fmt: skip
+            own in allowed and all(box[1][c] < HALF for c in others))  # fmt: skip
 
     def change(self, row: Vector) -> Vector:
         """Take a row of the table to the change of coordinates that leads to it."""
@@ -867,6 +906,7 @@ class Seen:
                 out += part
                 continue
             for code in codes:
+                self.clock.look()
                 keys = {*part[code], *part[own]}
                 out.append({c: part[code].get(c, ZERO) - part[own].get(c, ZERO) for c in keys})
         return out
@@ -895,6 +935,7 @@ class Seen:
 
     def slope(self, i: int, k: int) -> Vector:
         """Slope of the distance of i less that of k, at the input."""
+        self.clock.look()
         W = self.model.prototypes
         if not self.model.is_local:
             made: Vector = self.kept(
@@ -913,8 +954,12 @@ class Seen:
             out: Terms = {}
             depth = range(self.model.depth)
             vectors = [[slope.get(c, ZERO) for c in depth] for slope in self.slopes]
-            columns = [self.model.lifted(k, vector) for vector in vectors]
+            columns = list[tuple[list[int], int]]()
+            for vector in vectors:
+                self.clock.look()
+                columns.append(self.model.lifted(k, vector))
             for i, (a, s) in enumerate(columns):
+                self.clock.look()
                 for j, (b, t) in enumerate(columns[i:], i):
                     entry = sum([p * q for p, q in zip(a, b, strict=True)])
                     if entry:
@@ -937,7 +982,6 @@ def is_semidefinite(K: list[list[int]], clock: Clock) -> bool:
     left, before = list(range(len(K))), 1
     K = [list(row) for row in K]
     while left:
-        clock.look()
         if min(K[i][i] for i in left) < 0:
             return False
         p = max(left, key=lambda i: K[i][i])
@@ -946,6 +990,7 @@ def is_semidefinite(K: list[list[int]], clock: Clock) -> bool:
         if not pivot:
             return not any(K[i][j] for i in [p, *left] for j in [p, *left])
         for n, i in enumerate(left):
+            clock.look()
             share, row, top = K[i][p], K[i], K[p]
             for j in left[n:]:
                 row[j] = K[j][i] = (row[j] * pivot - share * top[j]) // before
@@ -967,10 +1012,11 @@ def whole_matrix(terms: Terms, at: list[int], bits: int = 0) -> tuple[list[list[
     return K, unit
 
 
-def _has_root(K: list[list[float]]) -> bool:
+def _has_root(K: list[list[float]], clock: Clock) -> bool:
     """Whether a Cholesky factorisation in floats comes to an end: a guess, never a proof."""
     L: list[list[float]] = []
     for i, row in enumerate(K):
+        clock.look()
         new: list[float] = []
         for j, other in enumerate(L):
             rest = row[j] - sum([a * b for a, b in zip(new, other, strict=False)])
@@ -982,14 +1028,15 @@ def _has_root(K: list[list[float]]) -> bool:
     return True
 
 
-def _guess(K: list[list[int]], on: list[bool], less_by: float) -> float:
+def _guess(K: list[list[int]], on: list[bool], less_by: float, clock: Clock) -> float:
     """About the least shift of some diagonal entries that makes K definite, the others less."""
     top = float(max([abs(a) for row in K for a in row], default=1) or 1)
     scaled = [[a / top for a in row] for row in K]
 
     def works(t: float) -> bool:
-        return _has_root([[a + (t if on[i] else -less_by) * (i == j) for j, a in enumerate(row)]
-                          for i, row in enumerate(scaled)])  # fmt: skip
+        tried = [[a + (t if on[i] else -less_by) * (i == j) for j, a in enumerate(row)]
+                 for i, row in enumerate(scaled)]  # fmt: skip
+        return _has_root(tried, clock)
 
     low, high = 0.0, 1e-15 * len(K)
     while not works(high) and high < 1e6:
@@ -1005,7 +1052,7 @@ def _shift(K: list[list[int]], on: list[bool], rest: int, top: int, clock: Clock
 
     K is rounded down by less than one in each entry, so that n more pay for the rounding.
     """
-    n, t = len(K), int(_guess(K, on, rest / top if top else 0.0))
+    n, t = len(K), int(_guess(K, on, rest / top if top else 0.0, clock))
     for _ in range(24):
         tried = [[a + ((t if on[i] else -rest - n) if i == j else 0) for j, a in enumerate(row)]
                  for i, row in enumerate(K)]  # fmt: skip
@@ -1089,13 +1136,14 @@ class Sum:
                 ties[i, j] = a
         for j, v in held.items():
             total += h[j] * v + self.w[j] * abs(v)
-        core = sorted({j for pair in ties if pair[0] != pair[1] for j in pair})
-        own = {j: ties.pop((j, j), ZERO) for j in range(len(low)) if j not in core}
+        tied = {j for pair in ties if pair[0] != pair[1] for j in pair}
+        core = sorted(tied)
+        own = {j: ties.pop((j, j), ZERO) for j in range(len(low)) if j not in tied}
         parts = [least_along(a, h[j], self.w[j], low[j], high[j])
                  for j, a in own.items() if j not in held]  # fmt: skip
         if core:
             parts.append(self._curved(box, point, core, ties, h, clock))
-        return -INF if -INF in parts else sum(parts, total)
+        return -INF if -INF in parts else added(parts, total, clock)
 
     def _curved(
         self, box: Box, point: Vector, core: list[int], ties: Terms, h: Vector, clock: Clock
@@ -1137,7 +1185,7 @@ class Sum:
             along = slope[j] - 2 * curve * p[j]
             parts.append(curve * p[j] ** 2)
             parts.append(least_along(curve, along, self.w[j], low[j], high[j]))
-        return -INF if -INF in parts else sum(parts, ZERO)
+        return -INF if -INF in parts else added(parts, ZERO, clock)
 
 
 class Inverse:
@@ -1147,28 +1195,30 @@ class Inverse:
         self.terms, self.width = terms, width
         self.seen = sorted({j for pair in terms for j in pair})
         self.at = self.seen  # all of them, unless M is singular there
-        self.bound: list[Vector] | None = None
+        self.bound: list[dict[int, Q]] | None = None  # rows without zeros, by coordinate
 
     def _times(self, v: Vector, clock: Clock) -> Vector:
         """Multiply by the inverse; nothing along other coordinates."""
         if self.bound is None:
             if all(i == j for i, j in self.terms):
-                self.bound = [[1 / self.terms[i, i] if i == j else ZERO for j in self.at]
-                              for i in self.at]  # fmt: skip
+                self.bound = [{j: 1 / self.terms[j, j]} for j in self.at]
             else:
-                used, self.bound = _inverted(*whole_matrix(self.terms, self.seen), clock)
+                used, rows = _inverted(*whole_matrix(self.terms, self.seen), clock)
                 self.at = [self.seen[n] for n in used]
-        part, out = [v[j] for j in self.at], [ZERO] * self.width
+                self.bound = [{j: a for j, a in zip(self.at, row, strict=True) if a}
+                              for row in rows]  # fmt: skip
+        out = [ZERO] * self.width
         for j, row in zip(self.at, self.bound, strict=True):
-            out[j] = dot(row, part)
+            clock.look()
+            out[j] = sum([a * v[i] for i, a in row.items() if v[i]], ZERO)
         return out
 
     def of(self, v: Vector, clock: Clock) -> End:
         """At least ``v' M^-1 v``; infinite where M limits no change along v."""
-        found = dot(v, self._times(v, clock))
-        if self.at != self.seen or any(v[j] for j in range(self.width) if j not in self.at):
+        times = self._times(v, clock)
+        if self.at != self.seen or any(v[j] for j in {*range(self.width)}.difference(self.at)):
             return INF
-        return found
+        return added([s * t for s, t in zip(v, times, strict=True) if s and t], ZERO, clock)
 
     def drawn(self, a: Vector, clock: Clock) -> tuple[Vector, Q]:
         """Return a vector that M limits, `a` if it can be, and at least its ``a' M^-1 a``.
@@ -1201,10 +1251,10 @@ def eliminated(A: list[list[int]], count: int, clock: Clock) -> tuple[list[int],
         at = next((n for n in range(here, len(A)) if A[n][column]), None)
         if at is None:
             continue
-        clock.look()
         A[here], A[at] = A[at], A[here]
         top, pivot = A[here], A[here][column]
         for n, row in enumerate(A):
+            clock.look()
             if n != here:
                 share = row[column]
                 A[n] = [(a * pivot - share * b) // before for a, b in zip(row, top, strict=True)]
@@ -1226,6 +1276,7 @@ def _inverted(K: list[list[int]], unit: Q, clock: Clock) -> tuple[list[int], lis
     sizes = [rounded(root(inverse[i][i]), True) for i in range(len(used))]
 
     def entry(i: int, j: int) -> Q:
+        clock.look()
         share = (inverse[i][j] / (sizes[i] * sizes[j]) * digits).__floor__()
         return Q(share + (n + 1 if i == j else 0), digits) * sizes[i] * sizes[j]
 
@@ -1297,10 +1348,12 @@ class Asked:
         """Return the exact cost of an answer that is one, and what rounding leaves open of it."""
         seen, delta = self.seen, self.seen.change(row)
         y = [a + b for a, b in zip(seen.start, delta, strict=True)]
+        sizes, point = [abs(v) for v in y], (list[End](delta), list[End](delta))
         for n, each in enumerate(seen.rows):
+            self.clock.look()
             over = each.left(y) - each.value
-            if max(over, -over if each.equality else over) > each.slack([abs(v) for v in y]) and (
-                each.when is None or each.when((list(delta), list(delta)))
+            if max(over, -over if each.equality else over) > each.slack(sizes) and (
+                each.when is None or each.when(point)
             ):
                 raise Refused(f"the answer is none: the linear condition {n} does not hold")
         for c, allowed in enumerate(seen.allowed):
@@ -1325,7 +1378,7 @@ class Asked:
 
     def _judged(self, delta: Vector) -> tuple[Q, End, bool]:
         """Least scores of wished-for labels and of others, and whether the first nearest is one."""
-        scores = self.model.distances(self.seen.image(delta))
+        scores = self.model.distances(self.seen.image(delta), self.clock)
         own = min([scores[k] for k in self.targets])
         other: End = min([scores[k] for k in self.rivals], default=INF)
         return own, other, not self.is_rival[scores.index(min(scores))]
@@ -1409,11 +1462,11 @@ class Asked:
         """Keep of a box what linear conditions and the grid leave; None if that is nothing."""
         seen, found = self.seen, self._snapped(box)
         for _ in range(12):
-            self.clock.look()
             if found is None:
                 return None
             before, (low, high) = found, (list(found[0]), list(found[1]))
             for row, slack in zip(seen.rows, self.slacks, strict=True):
+                self.clock.look()
                 if (len(row.new) > 1 or row.when) and (row.when is None or row.when((low, high))):
                     value = row.value - row.left(seen.start)
                     _propagate(row.new, value + slack, low, high)
@@ -1451,6 +1504,7 @@ class Asked:
         """Sum what is charged for: each part is at most 0 for every change of the cell."""
         seen, out = self.seen, Sum(self.seen.width)
         for k, y in told.get("rivals", {}).items():
+            self.clock.look()
             if y > 0:
                 out.lean(y, seen.slope(i, k))
                 out.constant += y * (seen.scores[i] - seen.scores[k] + self.margin)
@@ -1460,6 +1514,7 @@ class Asked:
                     out.add(-y, seen.metric(k))
         for n, y in told.get("rows", {}).items():
             row = seen.rows[n]
+            self.clock.look()
             if (y > 0 or row.equality) and (row.when is None or row.when(box)):
                 for c, a in row.new.items():
                     out.h[c] += y * a
@@ -1491,15 +1546,18 @@ class Asked:
             ("low", low, low, -1), ("high", high, high, -1), ("cross", low, high, 1),
         ):  # fmt: skip
             for i, j, y in told.get(key, ()):
+                self.clock.look()
                 a, b = first[i], second[j]
                 if y > 0 and isinstance(a, Q) and isinstance(b, Q):
                     out.product(i, a, j, b, sign * y)
         for side, c, y in told.get("neighbours", ()):
+            self.clock.look()
             a, b = self._neighbours(c, side == "first", low[c], high[c])
             if y > 0 and isinstance(a, Q) and isinstance(b, Q):
                 out.product(c, a, c, b, -y)
         for i, j, y in told.get("pairs", ()):
-            if y > 0 and i != j and any({i, j} <= {*span} for span in self.seen.spans):
+            self.clock.look()
+            if y > 0 and i != j and self.seen.column_of[i] == self.seen.column_of[j]:
                 out.product(i, ZERO, j, ZERO, y)
 
     def _neighbours(self, c: int, first: bool, low: End, high: End) -> tuple[End, End]:
@@ -1520,12 +1578,14 @@ class Asked:
         spent = sum([s * least[j] for j, s in share.items()], ZERO)
         pairs: Terms = {}
         for j, s in share.items():
+            self.clock.look()
             out.is_convex = False
             out.w[j] -= cap * s
             for c, a in enumerate(w):
                 at = (min(j, c), max(j, c))
                 pairs[at] = pairs.get(at, ZERO) + s * a
         for (i, j), size in pairs.items():
+            self.clock.look()
             known = 1 if i == j else sign[i] * sign[j]
             value = known * size if known else max(-size, min(size, signs.get((i, j), ZERO)))
             out.add(value, {(i, j): ONE})
@@ -1542,6 +1602,7 @@ class Asked:
         left = cap - dot(seen.prices(signs), least)
         for key, side, sign in (("from_low", box[0], 1), ("from_high", box[1], -1)):
             for c, pull in told.get(key, ()) if left > 0 else ():
+                self.clock.look()
                 end, (a, stretch) = side[c], self.question.inverse.drawn(pull, self.clock)
                 if not isinstance(end, Q):
                     continue
@@ -1586,40 +1647,43 @@ class Asked:
         held = [a == b for a, b in zip(low, high, strict=True)]
         # What is held in place is put in: there the point is where it is held.
         p = [a if h and isinstance(a, Q) else v for v, a, h in zip(point, low, held, strict=True)]
-        curves: list[Vector] = [[ZERO] * width for _ in range(width)]
+        curves: list[dict[int, Q]] = [{} for _ in range(width)]
         for (c, d), a in total.H.items():
-            curves[c][d] += a
-            curves[d][c] += a
-        slope = [s + dot(row, p) for s, row in zip(total.h, curves, strict=True)]
+            curves[c][d] = curves[c].get(d, ZERO) + a
+            curves[d][c] = curves[d].get(c, ZERO) + a
+        slope = [s + sum([a * p[d] for d, a in row.items() if a and p[d]], ZERO)
+                 for s, row in zip(total.h, curves, strict=True)]  # fmt: skip
         excess = [max(ZERO, abs(s) - w) * (1 if s > 0 else -1)
                   for s, w in zip(slope, total.w, strict=True)]  # fmt: skip
         loose.update(c for c, e in enumerate(excess)
                      if (e > 0 and low[c] == -INF) or (e < 0 and high[c] == INF))  # fmt: skip
         if not loose or len(loose) > 60:
             return None
+        at = sorted(loose)
         unknowns: list[tuple[bool, Q, str, int, Vector]] = [
-            (True, ONE, "point", c, curve)
-            for c, curve in enumerate(curves) if not held[c] and any(curve)
+            (True, ONE, "point", c, [curve.get(d, ZERO) for d in at])
+            for c, curve in enumerate(curves) if not held[c] and any(curve.values())
         ]  # fmt: skip
         for k, y in told.get("rivals", {}).items():
             if y > 0:
-                unknowns.append((False, y, "rivals", k, seen.slope(i, k)))
+                slope = seen.slope(i, k)
+                unknowns.append((False, y, "rivals", k, [slope[c] for c in at]))
         for n, y in told.get("rows", {}).items():
             row = seen.rows[n]
             if y > 0 or (y < 0 and row.equality):
-                column = [row.new.get(c, ZERO) for c in range(width)]
+                column = [row.new.get(c, ZERO) for c in at]
                 unknowns.append((row.equality, abs(y), "rows", n, column))
         unknowns.sort(key=lambda item: (not item[0], -item[1]))
-        lines = [[item[4][c] for item in unknowns] + [-excess[c]] for c in sorted(loose)]
+        lines = [[item[4][n] for item in unknowns] + [-excess[c]] for n, c in enumerate(at)]
         step = solved(lines, self.clock)
         if step is None:
             return None
         out = {**told, "point": p}
         for key in ("rivals", "rows"):
             out[key] = dict(told.get(key, {}))
-        for (either, _, key, at, _), by in zip(unknowns, step, strict=True):
-            out[key][at] += by
-            if out[key][at] < 0 and not either:
+        for (either, _, key, n, _), by in zip(unknowns, step, strict=True):
+            out[key][n] += by
+            if out[key][n] < 0 and not either:
                 return None
         return out
 
@@ -1644,16 +1708,17 @@ class Asked:
 
         A value of a grid and an input that counts as it are two rows.
         """
-        rows: list[Vector] = [[]]
+        values, count = list[Vector](), 1
         for a, b, allowed in zip(*box, self.seen.allowed, strict=True):
-            if not isinstance(a, Q) or not isinstance(b, Q) or len(rows) > 16:
+            if not isinstance(a, Q) or not isinstance(b, Q) or count > 16:
                 return []
             if a != b:
                 at = allowed.nearest(a) if allowed and allowed.step else None
                 if at is None or allowed is None or at != allowed.nearest(b):
                     return []  # wider; or doubles are too coarse to tell one value from the next
-            rows = [[*row, value] for row in rows for value in sorted({a, b})]
-        return rows
+            values.append(sorted({a, b}))
+            count *= len(values[-1])
+        return [[*row] for row in product(*values)]
 
     def _says_otherwise(self, delta: Vector) -> bool:
         """Whether the model gives a row no wished-for label, or a foreign one is said not to."""
@@ -1707,6 +1772,7 @@ class Asked:
         entries = _by_prototype(cells)
         # Without rivals all cells are one.
         for i in self.targets if self.rivals else [*entries, *self.targets][:1]:
+            self.clock.look()
             if i not in entries and self._never_wins(i):
                 continue
             values: list[End] = [ZERO]
@@ -1836,9 +1902,9 @@ def _propagate(row: dict[int, Q], right: Q, low: list[End], high: list[End]) -> 
     """Narrow each side by ``row'delta <= right``, given the others."""
     ends = {c: low[c] if a > 0 else high[c] for c, a in row.items()}
     parts = {c: row[c] * end for c, end in ends.items() if isinstance(end, Q)}
-    total = sum(parts.values(), ZERO)
+    total, endless = sum(parts.values(), ZERO), len(row) - len(parts)
     for c, a in row.items():
-        if any(d not in parts for d in row if d != c):
+        if endless > (c not in parts):
             continue
         side = rounded((right - total + parts.get(c, ZERO)) / a, a > 0)
         low[c], high[c] = (low[c], min(high[c], side)) if a > 0 else (max(low[c], side), high[c])
@@ -1894,9 +1960,9 @@ class Certificate:
         self.hashes = {"model": fingerprint(stated), "question": fingerprint(told["question"])}
         self.question = Question(Model(stated, clock), told["question"], clock)
 
-    def read(self, item: Any) -> tuple[Told, Asked]:
+    def read(self, item: Any, clock: Clock | None = None) -> tuple[Told, Asked]:
         """Read one line, and prepare what is asked in it."""
-        question, clock = self.question, Clock(self.seconds)
+        question, clock = self.question, clock or Clock(self.seconds)
         told: Told = read("line", item, "the line", {**question.known, "clock": clock})
         if told["hashes"] != self.hashes:
             raise Refused("it belongs to another model or question: a hash is another")
@@ -1910,9 +1976,9 @@ class Certificate:
         x, target = question.row(told["input"]), set(told["target"])
         return told, self.asks(question, x, target, told.get("told", False), clock)
 
-    def shown(self, item: Any) -> Verdict:
+    def shown(self, item: Any, clock: Clock | None = None) -> Verdict:
         """Say what one line proves, whatever it claims of its bound."""
-        told, asked = self.read(item)
+        told, asked = self.read(item, clock)
         answer = told["answer"]
         if answer["row"] is None:
             empty = answer["status"] == "infeasible"
@@ -1927,9 +1993,9 @@ class Certificate:
         verdict.is_closed = is_close and not (self.question.margin and exact)
         return verdict
 
-    def check(self, item: Any) -> Verdict:
+    def check(self, item: Any, clock: Clock | None = None) -> Verdict:
         """Check one line: what it proves, and that it claims no more."""
-        verdict, answer = self.shown(item), item["answer"]
+        verdict, answer = self.shown(item, clock), item["answer"]
         if answer["lower_bound"] is not None and answer["lower_bound"] > verdict.bound:
             known = decimal(verdict.bound, False)
             raise Refused(f"the lower bound does not follow from the proof, which shows {known}")
@@ -1955,10 +2021,11 @@ def verdicts(
         is_bare = is_bare and certificate is None
         try:
             refuse_long(line)
+            clock = Clock(seconds)
             if certificate is None:
-                certificate = Certificate(parsed(line), apart, seconds)
+                certificate = Certificate(parsed(line, clock), apart, seconds)
             else:
-                yield at, certificate.check(parsed(line))
+                yield at, certificate.check(parsed(line, clock), clock)
         except Refused as error:
             is_other = certificate is None and line.lstrip()[:1] not in (b"{", "{")
             yield at, "this is no certificate file" if is_other else str(error)
@@ -2012,18 +2079,28 @@ def beginning(file: Any) -> bytes:
     return b"".join(parts)
 
 
+def _limit(text: str) -> float:
+    """Read how long one answer may take."""
+    try:
+        if (seconds := float(text)) > 0:
+            return seconds
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"seconds is {text[:40]}; expected a number above 0.")
+
+
 def main(words: list[str], say: Callable[[str], None] = print) -> int:
     """Check a file; 0 only if every line of it is verified."""
     parser = argparse.ArgumentParser(prog="check_certificate.py", allow_abbrev=False)
     parser.add_argument("file", help="the certificates")
     parser.add_argument("--model", help="the model, where it is kept apart")
-    parser.add_argument("--seconds", type=float, default=600.0, help="the most for one answer")
+    parser.add_argument("--seconds", type=_limit, default=600.0, help="the most for one answer")
     options, is_good = parser.parse_args(words), True
     try:
         apart = None
         if options.model:
             with open(options.model, "rb") as file:
-                apart = parsed(beginning(file))
+                apart = parsed(beginning(file), Clock(options.seconds))
         with open(options.file, "rb") as file:
             for at, found in verdicts(short_lines(file), apart, options.seconds):
                 is_good = is_good and isinstance(found, Verdict)

@@ -21,6 +21,8 @@ from counterlvq.certificates.exact_duality import rounded_down
 __all__ = ["CellFile", "NotExpressible", "cell_files"]
 
 _ZERO = Fraction(0)
+# Whole numbers up to here are doubles.
+_EXACT = 2**53
 # How often rows narrow the sides of a box.
 _SWEEPS = 4
 # Constraints that part what is allowed, and what they do.
@@ -48,8 +50,8 @@ def cell_files(certificate: checker.Certificate, line: Any) -> Iterator[CellFile
     """Write the file of each target prototype; copies of earlier ones have none."""
     _refuse_others(certificate.question)
     told, asked = certificate.read(line)
-    _refuse_strays(asked)
     cap, entries = told["answer"]["cost"], asked.cells(told["proof"])
+    _refuse_strays(asked, cap)
     for i in asked.targets if asked.rivals else asked.targets[:1]:
         if i not in entries and any(asked.model.is_copy(i, k) for k in range(i)):
             continue
@@ -80,11 +82,20 @@ def _refuse_others(question: checker.Question) -> None:
             raise NotExpressible(f"column {j} has decimals")
 
 
-def _refuse_strays(asked: checker.Asked) -> None:
-    """Refuse an input off its grid, which may stay there: no whole number says so."""
+def _refuse_strays(asked: checker.Asked, cap: Fraction | None) -> None:
+    """Refuse values that are no multiples of their step, by however little.
+
+    An input off its grid may stay there. Beyond 2^53 a value is the double next to a multiple.
+    """
     for c, allowed in enumerate(asked.seen.allowed):
-        if allowed is not None and allowed.nearest(_ZERO) is None:
+        if allowed is None:
+            continue
+        if (allowed.start / allowed.step).denominator > 1:
             raise NotExpressible(f"column {c} of the input is off its grid")
+        weight = asked.seen.w[c]
+        far = cap / weight if cap is not None and weight else _ZERO
+        if abs(allowed.start) + far > _EXACT:
+            raise NotExpressible(f"column {c} has values beyond 2^53, which doubles round")
 
 
 class _Row(NamedTuple):

@@ -29,6 +29,12 @@ _CHECKER = "check_certificate.py"
 _SMALL = 1 << 15
 
 
+def _limit(_: click.Context, __: click.Parameter, seconds: float) -> float:
+    if not seconds > 0:
+        raise click.BadParameter(f"seconds is {seconds:g}; expected a number above 0.")
+    return seconds
+
+
 @click.command(short_help="Check the proofs of a certificate file.")
 @click.argument("file", required=False)
 @click.option("--model", metavar="FILE", help="The model, where it is kept apart.")
@@ -39,6 +45,7 @@ _SMALL = 1 << 15
     type=float,
     default=600.0,
     show_default=True,
+    callback=_limit,
     help="The most for one answer.",
 )
 @click.option(
@@ -65,7 +72,7 @@ def verify(
             words += [file, "--seconds", repr(seconds)]
             words += [] if model is None else ["--model", model]
             return _passed_on(words)
-    if seconds > 0 and _size_of([file] if model is None else [file, model]) <= _SMALL:
+    if _size_of([file] if model is None else [file, model]) <= _SMALL:
         words = [file, "--seconds", repr(seconds)]
         return checker.main(words + ([] if model is None else ["--model", model]), say)
     verdicts = clvq.verify_certificates(file, model, seconds=seconds)

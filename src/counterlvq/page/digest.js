@@ -1,5 +1,7 @@
 // SHA-256 of values, in the form that certificate files state: the same in every language.
 
+import { Double } from "./json.js";
+
 const ROUND = [];
 const START = [];
 
@@ -56,6 +58,20 @@ export function sha256(bytes) {
   return state.map((v) => (v >>> 0).toString(16).padStart(8, "0")).join("");
 }
 
+// Bytes of a text. A half of a pair that stands alone has three of its own: TextEncoder would
+// write the same sign for all of them.
+function utf8(text) {
+  const encoder = new TextEncoder();
+  if (!/\p{Surrogate}/u.test(text)) return encoder.encode(text);
+  const bytes = [];
+  for (const letter of text) {
+    const code = letter.codePointAt(0);
+    if (code < 0xd800 || code > 0xdfff) bytes.push(...encoder.encode(letter));
+    else bytes.push(0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f));
+  }
+  return Uint8Array.from(bytes);
+}
+
 // Keys stand in the order of their code points, which is not that of JavaScript's letters.
 function byCodePoints(a, b) {
   const [x, y] = [[...a], [...b]];
@@ -68,15 +84,15 @@ function spelled(item) {
   if (item === null) return "n";
   if (item === true) return "t";
   if (item === false) return "f";
-  if (typeof item === "number") {
+  if (typeof item === "number" || item instanceof Double) {
     const view = new DataView(new ArrayBuffer(8));
-    view.setFloat64(0, item === 0 ? 0 : item);
+    view.setFloat64(0, Number(item) === 0 ? 0 : Number(item));
     return "d" + view.getBigUint64(0).toString(16).padStart(16, "0");
   }
-  if (typeof item === "string") return `s${new TextEncoder().encode(item).length}:${item}`;
+  if (typeof item === "string") return `s${utf8(item).length}:${item}`;
   if (Array.isArray(item)) return `[${item.length}` + item.map(spelled).join("");
   const keys = Object.keys(item).sort(byCodePoints);
   return `{${keys.length}` + keys.map((key) => spelled(key) + spelled(item[key])).join("");
 }
 
-export const fingerprint = (item) => sha256(new TextEncoder().encode(spelled(item)));
+export const fingerprint = (item) => sha256(utf8(spelled(item)));

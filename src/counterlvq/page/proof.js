@@ -7,11 +7,12 @@ import {
   q, rootAbove, roundedUp, sign, sub, sum,
 } from "./rational.js";
 import { fingerprint } from "./digest.js";
+import { Double, readJson } from "./json.js";
 
 export class Refused extends Error {}
 export class Beyond extends Error {}
 
-const EQUALITY = power2(-40), INEQUALITY = power2(-46), COST = power2(-40), BLUR = power2(-50);
+const EQUALITY = power2(-40), INEQUALITY = power2(-50), COST = power2(-40), BLUR = power2(-50);
 const TWO = { n: 2n, d: 1n };
 
 // An object with these keys and no others; one with ? may be missing.
@@ -32,8 +33,8 @@ function text(item, what) {
   return item;
 }
 const number = (value) => {
-  if (typeof value !== "number") throw new Refused("something is no number");
-  return exact(value);
+  if (typeof value !== "number" && !(value instanceof Double)) throw new Refused("something is no number");
+  return exact(Number(value));
 };
 const vector = (items, length) => {
   if (!Array.isArray(items) || (length !== undefined && items.length !== length))
@@ -62,12 +63,19 @@ const table = (pairs, count) => {
 };
 const dot = (a, b) => a.reduce((total, v, i) => (sign(v) && sign(b[i]) ? add(total, mul(v, b[i])) : total), ZERO);
 
+// What tells classes apart: 1, 1.0, true and "1" are four.
+const classKey = (name) => {
+  const kind = name instanceof Double ? "double" : typeof name;
+  if (!["double", "number", "string", "boolean"].includes(kind)) throw new Refused("a class is neither text nor number");
+  return `${kind} ${kind === "double" ? Number(name) : name}`;
+};
+
 class Model {
   constructor(told) {
     keys(told, ["classes", "labels", "prototypes", "metric", "offsets", "map"], "the model");
     if (told.apart) throw new Beyond("the model is kept apart");
     if (told.metric?.kind === "local") throw new Beyond("the model has a metric for each prototype");
-    const names = list(told.classes, "the list of classes").map(fingerprint);
+    const names = list(told.classes, "the list of classes").map(classKey);
     if (new Set(names).size !== names.length) throw new Refused("a class stands twice");
     this.depth = list(told.prototypes, "the list of prototypes")[0]?.length;
     if (!this.depth) throw new Refused("there are no prototypes");
@@ -289,14 +297,12 @@ class Asked {
     const { w, curve } = this.question;
     const h = this.x.map(() => ZERO);
     let constant = ZERO;
-    if (told.point !== undefined) vector(told.point, this.width);
-    for (const [k, y] of table(told.rivals ?? [], this.model.labels.length)) {
-      if (!this.rivals.includes(k)) throw new Refused("a rival has a wished-for label");
+    for (const [k, y] of told.rivals) {
       if (sign(y) <= 0) continue;
       this.slope(i, k).forEach((s, c) => (h[c] = add(h[c], mul(y, s))));
       constant = add(constant, mul(y, sub(this.scores[i], this.scores[k])));
     }
-    for (const [n, y] of table(told.rows ?? [], this.rows.length)) {
+    for (const [n, y] of told.rows) {
       const row = this.rows[n];
       if (sign(y) <= 0 && !row.equality) continue;
       for (const [c, a] of row.fresh) h[c] = add(h[c], mul(y, a));
@@ -326,17 +332,30 @@ class Asked {
     if (n.some((s, c) => sign(s) && !sign(w[c]))) return ZERO;
     return div(behind, n.reduce((most, s, c) => (sign(s) ? max(most, div(abs(s), w[c])) : most), ZERO));
   }
-  cell(i, item, cap, empty) {
-    if (item.kind === "single") {
+  // A cell of a proof, once it is read: tables are maps.
+  read(item) {
+    if (!this.targets.includes(item?.prototype)) throw new Refused("a cell is of a label that is not wished for");
+    const { kind } = item;
+    if (kind === "single") {
       keys(item, ["kind", "prototype", "rival"], "a cell");
       if (!this.rivals.includes(item.rival)) throw new Refused("a rival has a wished-for label");
+      return item;
+    }
+    if (!["bound", "empty"].includes(kind)) throw new Beyond("the proof is a tree of boxes");
+    for (const key of Object.keys(item))
+      if (!["kind", "prototype", "rivals", "rows", "point"].includes(key)) throw new Beyond(`the proof charges for ${key}`);
+    const { prototype, rivals = [], rows = [], point } = item;
+    if (point !== undefined) vector(point, this.width);
+    const charged = table(rivals, this.model.labels.length);
+    for (const k of charged.keys())
+      if (!this.rivals.includes(k)) throw new Refused("a rival has a wished-for label");
+    return { kind, prototype, rivals: charged, rows: table(rows, this.rows.length) };
+  }
+  cell(i, item, cap, empty) {
+    if (item.kind === "single") {
       const value = this.single(i, item.rival);
       return empty && isFinite_(value) ? ZERO : value;
     }
-    if (!["bound", "empty"].includes(item.kind)) throw new Beyond("the proof is a tree of boxes");
-    for (const key of Object.keys(item))
-      if (!["kind", "prototype", "rivals", "rows", "point"].includes(key)) throw new Beyond(`the proof charges for ${key}`);
-      else if (item[key] === null) throw new Refused(`${key} is null`);
     const box = this.box(cap);
     if (!box) return INF;
     if (item.kind === "bound") {
@@ -345,16 +364,15 @@ class Asked {
       return compare(value, cap) > 0 ? INF : value;
     }
     const value = this.bound(i, item, box, false);
-    const strict = (item.rivals || []).some(([k, y]) => y > 0 && k < i);
+    const strict = [...item.rivals].some(([k, y]) => sign(y) > 0 && k < i);
     return sign(value) > 0 || (sign(value) === 0 && strict) ? INF : ZERO;
   }
   least(proof, cap, empty) {
     const entries = new Map();
     if (proof?.counted !== undefined) throw new Beyond("the proof counts changes");
-    for (const item of list(keys(proof, ["cells"], "the proof").cells, "the list of cells")) {
-      const i = item?.prototype;
-      if (!this.targets.includes(i)) throw new Refused("a cell is of a label that is not wished for");
-      entries.set(i, [...(entries.get(i) || []), item]);
+    for (const told of list(keys(proof, ["cells"], "the proof").cells, "the list of cells")) {
+      const item = this.read(told);
+      entries.set(item.prototype, [...(entries.get(item.prototype) || []), item]);
     }
     let found = INF;
     const cells = this.rivals.length ? this.targets : [[...entries.keys(), ...this.targets][0]];
@@ -385,7 +403,7 @@ export function leastAlong(a, b, w, low, high) {
 function checkedLine(header, line) {
   keys(header, ["format", "version", "model", "question", "note?"], "the first line");
   if (header.note !== undefined) text(header.note, "the note");
-  if (header.format !== "counterlvq certificate" || header.version !== 1)
+  if (header.format !== "counterlvq certificate" || compare(number(header.version), ONE) !== 0)
     throw new Refused("this is no certificate of a known version");
   keys(line, ["input", "target", "answer", "proof", "hashes", "made_by", "told?", "missing?"], "the line");
   text(line.made_by, "the maker");
@@ -393,10 +411,11 @@ function checkedLine(header, line) {
   if (line.told) throw new Beyond("the model's own rounding decided a close call");
   if (header.model && header.model.apart) throw new Beyond("the model is kept apart");
   const hashes = { model: fingerprint(header.model), question: fingerprint(header.question) };
-  if (hashes.model !== line.hashes?.model || hashes.question !== line.hashes.question)
+  keys(line.hashes, ["model", "question"], "the hashes");
+  if (hashes.model !== line.hashes.model || hashes.question !== line.hashes.question)
     throw new Refused("it belongs to another model or question: a hash is another");
   const question = new Question(new Model(header.model), header.question);
-  list(line.missing ?? [], "the list of gaps").forEach((k) => at(k, question.width));
+  list(line.missing === undefined ? [] : line.missing, "the list of gaps").forEach((k) => at(k, question.width));
   const asked = new Asked(question, vector(line.input, question.width), line.target);
   const { row, cost, lower_bound: claimed, status } = keys(
     line.answer, ["row", "cost", "lower_bound", "status"], "the answer");
@@ -426,9 +445,9 @@ function checkedLine(header, line) {
 // Check the text of a file with one answer; {verdict: "verified" | "refuted" | "beyond", ...}.
 export function checkCertificate(text) {
   try {
-    const lines = text.split("\n").filter((line) => line.trim());
+    const lines = text.split("\n").filter((line) => /[^ \t\r\v\f]/.test(line));
     if (lines.length !== 2) throw new Refused("expected a header and one answer");
-    const { cost, bound } = checkedLine(...lines.map((line) => JSON.parse(line)));
+    const { cost, bound } = checkedLine(...lines.map(readJson));
     return { verdict: "verified", cost: decimal(cost, true), bound: decimal(bound, false) };
   } catch (error) {
     const beyond = error instanceof Beyond;

@@ -33,7 +33,7 @@ class Proved(NamedTuple):
         return bound_text(bound, self.digits)
 
 
-def proved(cost: float, bound: float, first: int = DIGITS) -> Proved:
+def proved(cost: float, bound: float) -> Proved:
     """Write a cost and its lower bound with digits enough for the gap between them.
 
     The bound is rounded down. The gap is the one between the printed numbers, or the true one
@@ -42,8 +42,6 @@ def proved(cost: float, bound: float, first: int = DIGITS) -> Proved:
     Parameters
     ----------
     cost, bound : float
-    first : int
-        Significant digits to begin with.
 
     Examples
     --------
@@ -54,10 +52,10 @@ def proved(cost: float, bound: float, first: int = DIGITS) -> Proved:
     """
     if not (0 < cost < np.inf and np.isfinite(bound)):
         gap = 0.0 if cost <= bound else np.inf
-        return Proved(cost_text(cost), bound_text(bound), gap_text(gap), gap, first)
+        return Proved(cost_text(cost), bound_text(bound), gap_text(gap), gap, DIGITS)
     exact = _share(Decimal(cost), Decimal(bound))
     is_closed = exact <= EXACT_GAP
-    for digits in range(max(first, _CLOSED_DIGITS) if is_closed else first, _ALL_DIGITS + 1):
+    for digits in range(_CLOSED_DIGITS if is_closed else DIGITS, _ALL_DIGITS + 1):
         texts = f"{cost:.{digits}g}", bound_text(bound, digits)
         share = _share(*map(Decimal, texts))
         if is_closed and texts[0] == texts[1]:
