@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.certificate_files import lines
 from counterlvq.certificate_files.lines import exact
 from counterlvq.certificates import check_certificate as checker
 from counterlvq.results import Counterfactual
@@ -192,3 +193,28 @@ def test_no_claim_is_filed_that_exact_arithmetic_does_not_show(
     said = [str(each.message) for each in warned if "claim more than" in str(each.message)]
     # What the last digits take away is no news; what an answer was said to be is.
     assert len(said) == (more > 1e-7)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-9])
+def test_wide_matrices_are_not_inverted_to_claim_what_is_exact(
+    spread: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(lines, "QUICK_TO_INVERT", 0)
+    taken = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        d = int(rng.integers(2, 6))
+        scales = 10.0 ** rng.uniform(-6, 6, size=d)
+        factor = rng.normal(size=(d - 1, d)) / scales
+        matrix = factor.T @ factor + np.diag(spread / scales**2)
+        shift = rng.normal(size=d) * rng.choice([1.0, 1e6])
+        prototypes = scales * (rng.normal(size=(5, d)) + shift)
+        model = clvq.PrototypeModel(prototypes, [0, 1, 0, 1, 1])
+        explainer = clvq.Explainer(model, clvq.Mahalanobis(matrix))
+        cf = explainer.explain(scales * (rng.normal(size=d) + shift))
+        writer = lines.Writer.of(explainer)
+        line = writer.line(cf)
+        taken.append("checker" not in writer.__dict__)
+        assert line["answer"]["status"] == str(cf.status)
+        assert line["answer"]["lower_bound"] <= verdict(writer.header(apart=False), line).bound
+    assert any(taken) or spread < 1.0
