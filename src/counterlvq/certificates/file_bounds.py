@@ -73,14 +73,18 @@ class Told:
 
         Floats work with a factor L, whose square is nowhere above the matrix M. With ``E = M -
         L'L`` the tangents of the two at p differ by ``2 p'E delta - p'E p``. -inf where a box has
-        no room along some feature, or no end, and where the inverse that a checker rounds to 64
-        digits could be off by more than a small share.
+        no end, or hardly room, along some feature, and where the inverse that a checker rounds to
+        64 digits could be off by more than a small share.
         """
         question, form = self.question, self.question.template.form
         if not isinstance(question, Question) or form is None or form.matrix is None:
             return -np.inf
         low, high = question.grounds.box(cap)
-        if not (np.isfinite(low) & np.isfinite(high) & (low < high)).all():
+        # What a checker finds held in place it puts in: no other than the tangent at that place.
+        most, point = np.maximum(np.abs(low), np.abs(high)), self._point(charges)
+        is_wide = high - low > NO_ROOM * most
+        is_held = (low == high) & (low == point)
+        if not (np.isfinite(most) & (is_wide | is_held)).all():
             return -np.inf
         L, M = question.template.proof_factor, form.matrix
         spread = float(question.grounds.stated.stretch @ np.sqrt(M.diagonal()))
@@ -88,11 +92,11 @@ class Told:
             return -np.inf
         size = np.abs(L).T @ np.abs(L) + np.abs(M)
         miss = np.abs(M - L.T @ L) + (L.shape[0] + 8) * UNIT * size
-        p, far = np.abs(self._point(charges)), np.maximum(np.abs(low), np.abs(high))
+        p = np.abs(point)
         drawn = miss @ p
         whole = Box(low, high)
         least = self.least(prototype, charges, whole, cap, with_cost=True)
-        return float(least - 1.01 * (2.0 * drawn @ far + drawn @ p))
+        return float(least - 1.01 * (2.0 * drawn @ most + drawn @ p))
 
     def tangency(
         self, prototype: int, charges: Charges, box: Box, cap: float, *, with_cost: bool
