@@ -43,11 +43,21 @@ def asked(case: int):
     return clvq.Explainer(model, cost, rules), size * rng.normal(size=d)
 
 
-def certificate(case: int) -> str:
-    explainer, row = asked(case)
-    writer = Writer(explainer, "a test")
-    parts = (writer.header(apart=False), writer.line(explainer.explain(row)))
-    return "".join(f"{text_of(part)}\n" for part in parts)
+def of_largest_changes(case: int):
+    """The same with the largest change as the cost, at scales that are far apart."""
+    rng = np.random.default_rng(case)
+    d, p = int(rng.integers(2, 5)), int(rng.integers(2, 5))
+    scales = 10.0 ** rng.integers(-6, 7, size=d)
+    model = clvq.PrototypeModel(scales * rng.normal(size=(p, d)), [k % 2 for k in range(p)])
+    rules = [clvq.Freeze("x0")] if case % 3 == 2 else []
+    cost = clvq.Chebyshev(rng.uniform(0.5, 2, d))
+    return clvq.Explainer(model, cost, rules), scales * rng.normal(size=d)
+
+
+def certificate(explainer: clvq.Explainer, row: np.ndarray) -> str:
+    writer = Writer(explainer.for_files(), "a test")
+    line = writer.line(explainer.as_filed(explainer.explain(row)))
+    return "".join(f"{text_of(part)}\n" for part in (writer.header(apart=False), line))
 
 
 def leaves(item, way=()):
@@ -107,9 +117,9 @@ def verdicts(texts: list[str], folder: Path) -> list[dict]:
     return json.loads(done.stdout)
 
 
-def agreement(cases: range, mutations: int, folder: Path) -> None:
+def agreement(cases: range, mutations: int, folder: Path, drawn=asked) -> None:
     rng = np.random.default_rng(cases.start)
-    sound = [certificate(case) for case in cases]
+    sound = [certificate(*drawn(case)) for case in cases]
     kinds = (flawed, forged)
     texts = sound + [kinds[k % 2](text, rng) for text in sound for k in range(mutations)]
     found = verdicts(texts, folder)
@@ -122,6 +132,10 @@ def agreement(cases: range, mutations: int, folder: Path) -> None:
 
 def test_page_and_standalone_checker_agree(tmp_path) -> None:
     agreement(range(15), 6, tmp_path)
+
+
+def test_page_and_standalone_checker_agree_on_largest_changes(tmp_path) -> None:
+    agreement(range(8), 6, tmp_path, of_largest_changes)
 
 
 @pytest.mark.slow
@@ -162,7 +176,8 @@ def test_what_the_page_cannot_check_it_says(tmp_path) -> None:
     ],
 )
 def test_what_has_another_shape_is_refused(tmp_path, part, way, value) -> None:
-    parts = dict(zip(("header", "line"), map(json.loads, certificate(6).splitlines()), strict=True))
+    told = map(json.loads, certificate(*asked(6)).splitlines())
+    parts = dict(zip(("header", "line"), told, strict=True))
     place = parts[part]
     for key in way[:-1]:
         place = place[key]

@@ -553,7 +553,7 @@ def test_rules_without_room_are_named(rules: list[Any], conflict: list[Any]) -> 
     assert cf.status == "infeasible"
     assert list(map(repr, cf.conflict)) == list(map(repr, conflict))
     assert np.isnan(cf.values).all()
-    assert "no counterfactual" in cf.text()
+    assert "yes already, but cannot meet what is asked and stay so: " in cf.text()
 
 
 # --- proofs that were tampered with -------------------------------------------------------------

@@ -32,7 +32,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction as Q
-from itertools import product
+from itertools import permutations, product
 from math import isfinite, isqrt, lcm, sqrt
 from typing import Any, NamedTuple
 
@@ -756,6 +756,7 @@ class Seen:
             self.rows += self._rows(item)
         self.rows += [row for j in range(len(self.spans)) for row in self._own_rows(j)]
         self.rows = [self._limited(row) for row in self.rows]
+        self.heights = [*self._heights()]
         for item in [each for each in question.constraints if each["kind"] == "values"]:
             clock.look()
             c = self.spans[item["column"]][0]
@@ -826,6 +827,19 @@ class Seen:
             if isinstance(end, Q):
                 yield Row({self.spans[j][0]: sign}, sign * end, abs(end))
 
+    def _heights(self) -> Iterator[tuple[int, int, Q, Q]]:
+        """Find ``a delta_c + b delta_t <= 0`` where t has a price and c has none: (c, t, a, b).
+
+        The least of largest changes is asked for so; what t may cost limits c, which costs nothing.
+        """
+        squared = {c for pair in self.M for c in pair}
+        for row in self.rows:
+            is_bare = len(row.new) == 2 and row.when is None and not row.equality
+            if is_bare and row.value == row.left(self.start):
+                for c, t in permutations(row.new):
+                    if self.w[t] and not self.w[c] and c not in squared:
+                        yield c, t, row.new[c], row.new[t]
+
     def _parts(self, item: Told, point: Q = GRID) -> Iterator[tuple[End, End, Q, Q]]:
         """Intervals of values, and how far beyond their ends a value counts as one of them.
 
@@ -885,9 +899,15 @@ class Seen:
                 for w, t, s in zip(self.w, self.tilt, signs, strict=True)]  # fmt: skip
 
     def resolution(self, delta: Vector) -> Q:
-        """Price eight units of rounding of each real number that changes; a grid has none."""
+        """Price eight units of rounding of each real number that changes; a grid has none.
+
+        What has no price of its own counts by what it raises.
+        """
         blur = [Q(1, 2**50) * (abs(x + t) + abs(x)) if t and not (at and at.step) else ZERO
                 for x, t, at in zip(self.start, delta, self.allowed, strict=True)]  # fmt: skip
+        for c, t, a, b in self.heights:
+            if a * delta[c] > 0:
+                blur[t] = max(blur[t], abs(a / b) * blur[c])
         slopes, curve = [ZERO] * self.width, ZERO
         for (i, j), a in self.M.items():
             slopes[i] += a * delta[j]
@@ -1428,6 +1448,8 @@ class Asked:
             for c in range(self.seen.width):
                 down, up = self._reach(c, cap)
                 low[c], high[c] = max(low[c], -down), min(high[c], up)
+            if not loosened:
+                self._under_heights(low, high)
             for form in self.question.forms if loosened else ():
                 self._around(form, low, high)
             self.roots[cap] = self.narrowed((low, high)) if loosened else _filled((low, high))
@@ -1447,6 +1469,15 @@ class Asked:
         down, up = (min(far, rounded(cap / price, True)) if price else far
                     for price in (seen.w[c] - seen.tilt[c], seen.w[c] + seen.tilt[c]))  # fmt: skip
         return down, up
+
+    def _under_heights(self, low: list[End], high: list[End]) -> None:
+        """Narrow what has no price by the ends of what has one and is never less."""
+        for c, t, a, b in self.seen.heights:
+            end = high[t] if b < 0 else low[t]
+            if isinstance(end, Q) and a > 0:
+                high[c] = min(high[c], rounded(-b * end / a, True))
+            elif isinstance(end, Q):
+                low[c] = max(low[c], rounded(-b * end / a, False))
 
     def _around(self, form: Form, low: list[End], high: list[End]) -> None:
         """Keep the box around an ellipsoid; what has slopes beside the square has none here."""

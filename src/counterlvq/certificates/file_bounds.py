@@ -14,11 +14,12 @@ import numpy as np
 from counterlvq.cells import SharedCells
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.cellwise import Singles
+from counterlvq.certificates.check_certificate import BITS
 from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.files import Numbering
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, HUGE, NO_ROOM
+from counterlvq.numeric.tolerances import CLOSED_GAP, EQUALITY_ROUNDING, HUGE, NO_ROOM, UNIT
 from counterlvq.programs.nonconvex import Box, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
@@ -66,6 +67,36 @@ class Told:
         if with_cost:
             return self.question.bound(*told, as_told=True)
         return 1.0 if self.question.contradicts(*told, as_told=True) else -np.inf
+
+    def least_by_matrix(self, prototype: int, charges: Charges, cap: float) -> float:
+        """Least of cost and charges where the cost is replaced by the tangent of its matrix.
+
+        Floats work with a factor L, whose square is nowhere above the matrix M. With ``E = M -
+        L'L`` the tangents of the two at p differ by ``2 p'E delta - p'E p``. -inf where a box has
+        no end, or hardly room, along some feature, and where the inverse that a checker rounds to
+        64 digits could be off by more than a small share.
+        """
+        question, form = self.question, self.question.template.form
+        if not isinstance(question, Question) or form is None or form.matrix is None:
+            return -np.inf
+        low, high = question.grounds.box(cap)
+        # What a checker finds held in place it puts in: no other than the tangent at that place.
+        most, point = np.maximum(np.abs(low), np.abs(high)), self._point(charges)
+        is_wide = high - low > NO_ROOM * most
+        is_held = (low == high) & (low == point)
+        if not (np.isfinite(most) & (is_wide | is_held)).all():
+            return -np.inf
+        L, M = question.template.proof_factor, form.matrix
+        spread = float(question.grounds.stated.stretch @ np.sqrt(M.diagonal()))
+        if not (low.size + 1) * spread**2 <= CLOSED_GAP * 2.0**BITS:
+            return -np.inf
+        size = np.abs(L).T @ np.abs(L) + np.abs(M)
+        miss = np.abs(M - L.T @ L) + (L.shape[0] + 8) * UNIT * size
+        p = np.abs(point)
+        drawn = miss @ p
+        whole = Box(low, high)
+        least = self.least(prototype, charges, whole, cap, with_cost=True)
+        return float(least - 1.01 * (2.0 * drawn @ most + drawn @ p))
 
     def tangency(
         self, prototype: int, charges: Charges, box: Box, cap: float, *, with_cost: bool

@@ -208,6 +208,7 @@ class Asked {
     question.columns.forEach((column, j) => this.rows.push(...this.ends(j, column.lower, column.upper)));
     this.scores = this.model.scores(question.image(x));
     this.sides = this.sidesOf();
+    this.heights = this.heightsOf();
     this.slopes = new Map();
   }
   rowsOf(item) {
@@ -241,6 +242,16 @@ class Asked {
     }
     return { low, high };
   }
+  // Conditions a delta_c + b delta_t <= 0 where t has a price and c has none: t limits c.
+  heightsOf() {
+    const { w, curve } = this.question;
+    return this.rows.flatMap((row) => {
+      if (row.fresh.size !== 2 || row.equality || compare(row.value, this.left(row, this.x))) return [];
+      const [[c, a], [t, b]] = row.fresh;
+      return [{ c, a, t, b }, { c: t, a: b, t: c, b: a }].filter((way) =>
+        sign(w[way.t]) && !sign(w[way.c]) && !sign(curve[way.c]));
+    });
+  }
   checkAnswer(row, claimed) {
     const { w, curve } = this.question;
     const delta = row.map((v, j) => sub(v, this.x[j]));
@@ -252,9 +263,11 @@ class Asked {
         throw new Refused(`the answer breaks the linear condition ${n}`);
     });
     const cost = sum(delta.map((t, j) => add(mul(w[j], abs(t)), mul(curve[j], mul(t, t)))));
+    const blurs = delta.map((t, j) => (sign(t) ? mul(BLUR, add(abs(row[j]), abs(this.x[j]))) : ZERO));
+    for (const { c, a, t, b } of this.heights)
+      if (sign(mul(a, delta[c])) > 0) blurs[t] = max(blurs[t], mul(abs(div(a, b)), blurs[c]));
     const blur = sum(delta.map((t, j) => {
-      if (!sign(t)) return ZERO;
-      const b = mul(BLUR, add(abs(row[j]), abs(this.x[j])));
+      const b = blurs[j];
       const slope = add(w[j], mul(TWO, mul(curve[j], abs(t))));
       return add(mul(slope, b), mul(curve[j], mul(b, b)));
     }));
@@ -288,9 +301,15 @@ class Asked {
         if (sign(curve[c])) far = min(far, roundedUp(rootAbove(div(most, curve[c])), 64));
       }
       if (isFinite_(far)) [low[c], high[c]] = [max(low[c], neg(far)), min(high[c], far)];
-      if (compare(low[c], high[c]) > 0) return null;
     }
-    return { low, high };
+    for (const { c, a, t, b } of this.heights) {
+      const stop = sign(b) < 0 ? high[t] : low[t];
+      if (!isFinite_(stop)) continue;
+      const side = div(neg(mul(b, stop)), a);
+      if (sign(a) > 0) high[c] = min(high[c], side);
+      else low[c] = max(low[c], side);
+    }
+    return low.some((a, c) => compare(a, high[c]) > 0) ? null : { low, high };
   }
   // Least of cost and charges, or of the charges alone, over a box.
   bound(i, told, box, withCost) {
