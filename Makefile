@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo page test test-docs test-slow test-cpus test-browser test-oldest test-peers test-engines lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
+.PHONY: help demo page test test-docs test-slow test-certificates test-cpus test-browser test-oldest test-peers test-engines lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -42,6 +42,11 @@ test-docs: $(DEV) ## Run pages, pictures, reports, the service, examples, benchm
 
 test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
 	$(PYTEST) load -m "slow or not slow" --hypothesis-profile=drawn
+
+# One process, so that one table holds it all; an hour or so on a busy machine.
+CORPUS := benchmarks/results/certificate_corpus.md
+test-certificates: $(DEV) ## Check the corpus of certificate files and 5,000 mutations exactly, and store a table
+	CERTIFICATE_CORPUS=$(CORPUS) $(BIN)/python -m pytest -n 0 -m slow -rP tests/certificates/test_corpus.py
 
 test-cpus: $(DEV) ## Run the test suite as on other processors
 	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadfile -m "not slow"

@@ -27,9 +27,8 @@ import counterlvq as clvq
 from counterlvq.certificate_files import lines as written
 from counterlvq.certificates import check_certificate as checker
 from counterlvq.types import Status
-from tests.support.certificate_mutations import mutated
-from tests.support.certificate_oracle import falsehood
-from tests.support.certificate_questions import KINDS, draw
+from tests.support.certificate_corpus import judge_mutations, parts, saved, told
+from tests.support.certificate_questions import draw
 
 CHECKER = Path(checker.__file__)
 # Kinds that are quick to explain and to check: the default suite has these.
@@ -38,21 +37,6 @@ QUICK = ("shared absolute", "shared squared", "shared mahalanobis", "shared infe
          "local absolute", "steps of change", "least changes", "listed values",
          "conditions on numbers", "ranges as seen", "local least changes", "priced levels",
          "missing values")  # fmt: skip
-
-
-def saved(kind: str, seed: int, folder: Path, rows: int = 3) -> tuple[Path, Any]:
-    """A file of one kind of question, and the batch that it is about."""
-    drawn = draw(kind, seed, rows)
-    batch = drawn.explainer.explain_batch(drawn.rows, drawn.target)
-    path = folder / f"{kind.replace(' ', '_')}_{seed}.jsonl"
-    batch.save_certificates(path)
-    return path, batch
-
-
-def told(path: Path, *more: str) -> list[str]:
-    out: list[str] = []
-    checker.main([str(path), *more], say=out.append)
-    return out
 
 
 def one_answer(folder: Path) -> Path:
@@ -67,10 +51,6 @@ def checked(header: Any, line: Any) -> str:
     text = [json.dumps(header), json.dumps(line)]
     ((_, found),) = checker.verdicts(iter(text))
     return str(found)
-
-
-def parts(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text().splitlines()]
 
 
 # --- what is written ----------------------------------------------------------------------------
@@ -499,33 +479,7 @@ def test_one_slope_rules_out_no_cell_of_a_local_metric(tmp_path: Path) -> None:
     assert "local metric" in checked(header, line)
 
 
-# --- mutations and the corpus -------------------------------------------------------------------
-
-
-def judge_mutations(
-    files: list[list[dict[str, Any]]], count: int, seed: int, folder: Path
-) -> Counter:
-    rng, seen = np.random.default_rng(seed), Counter()
-    for _ in range(count):
-        header, *lines = files[int(rng.integers(len(files)))]
-        line = lines[int(rng.integers(len(lines)))]
-        other, changed, what = mutated(header, line, rng)
-        text = [json.dumps(other), json.dumps(changed)]
-        ((_, found),) = checker.verdicts(iter(text), seconds=30.0)
-        path = folder / "mutated.jsonl"
-        path.write_text("\n".join(text))
-        (quick,) = clvq.verify_certificates(path, seconds=30.0)
-        assert quick.verified == (not isinstance(found, str)), (what, str(quick), str(found))
-        if isinstance(found, str):
-            seen["refuted"] += 1
-            continue
-        seen["verified"] += 1
-        known = [line["answer"]["row"]] if line["answer"]["row"] else []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # numbers of 1e300 overflow in the oracle
-            wrong = falsehood(other, changed, found.bound, known)
-        assert wrong is None, (what, wrong, str(found))
-    return seen
+# --- mutations ------------------------------------------------------------------------------------
 
 
 def test_mutated_files_are_refuted_or_still_true(tmp_path: Path) -> None:
@@ -534,36 +488,6 @@ def test_mutated_files_are_refuted_or_still_true(tmp_path: Path) -> None:
     seen = judge_mutations(files, 60, seed=0, folder=tmp_path)
     assert seen["refuted"] > 15
     assert seen["verified"] > 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tenth", range(10))
-def test_five_thousand_mutated_files(tenth: int, tmp_path: Path) -> None:
-    kinds = [kind for n, kind in enumerate(KINDS) if n % 10 == tenth]
-    files = [parts(saved(kind, seed, tmp_path)[0]) for kind in kinds for seed in (100, 101)]
-    seen = judge_mutations(files, 500, seed=1 + tenth, folder=tmp_path)
-    assert seen["refuted"] + seen["verified"] == 500
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", KINDS)
-def test_corpus_is_verified_exactly(kind: str, tmp_path: Path) -> None:
-    """Every answer that floating point calls OPTIMAL or INFEASIBLE, in rational numbers too."""
-    count, widest, seen = 0, 0.0, Counter()
-    for seed in range(10):
-        path, batch = saved(kind, seed, tmp_path, rows=6)
-        exact, quick, lines = told(path), clvq.verify_certificates(path), parts(path)[1:]
-        for n, line in enumerate(exact):
-            assert line.startswith("VERIFIED"), (seed, n, line)
-            assert quick[n].verified, (seed, n, quick[n])
-            if batch.status[n] in ("optimal", "infeasible"):
-                assert lines[n]["answer"]["status"] == batch.status[n], (seed, n)
-            if batch.status[n] == "optimal":
-                widest = max(widest, float(line.split()[7]))
-            seen[batch.status[n]] += 1
-            count += 1
-    print(f"{kind}: {dict(seen)}, largest exact gap {widest:.1e}")
-    assert count == 10 * 6
 
 
 def test_rows_outside_what_was_seen_may_stay_or_come_nearer(tmp_path: Path) -> None:

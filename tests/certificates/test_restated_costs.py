@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from dataclasses import replace
@@ -14,6 +15,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.certificate_files import lines
+from counterlvq.certificate_files.exact_points import least_point, two_doubles
 from counterlvq.certificate_files.lines import exact
 from counterlvq.certificates import check_certificate as checker
 from counterlvq.results import Counterfactual
@@ -220,3 +222,102 @@ def test_wide_matrices_are_not_inverted_to_claim_what_is_exact(
         assert line["answer"]["lower_bound"] <= verdict(writer.header(apart=False), line).bound
     # With a feature that stays as it is, and without one.
     assert (any(taken[::2]) and any(taken[1::2])) or spread < 1.0
+
+
+# --- costs that hardly price some direction -------------------------------------------------------
+
+
+def nearly_singular(seed: int) -> tuple[clvq.Explainer, np.ndarray] | None:
+    """A matrix of which some direction costs next to nothing; None if it is not semidefinite."""
+    rng = np.random.default_rng([7, seed])
+    d, p = int(rng.integers(2, 6)), int(rng.integers(3, 7))
+    model = clvq.PrototypeModel(rng.normal(size=(p, d)), np.arange(p) % 2, rng.normal(size=(d, d)))
+    factor = rng.normal(size=(d, d))
+    factor[-1] = factor[0] + 10.0 ** rng.uniform(-8, -4) * factor[-1]
+    rules = [[], [clvq.Freeze("x0")], [clvq.Bounds("x1", -1.0, 1.0)]][seed % 3]
+    try:
+        cost = clvq.Mahalanobis(factor.T @ factor)
+    except clvq.InvalidInputError:
+        return None
+    return clvq.Explainer(model, cost, rules), rng.normal(size=d)
+
+
+def test_optimal_answers_at_nearly_singular_costs_are_filed_as_optimal(tmp_path: Path) -> None:
+    """A point of doubles is not where their tangents serve: what is left of it is filed too."""
+    rests = 0
+    for seed in range(24):
+        drawn = nearly_singular(seed)
+        cf = drawn[0].explain(drawn[1]) if drawn else None
+        if drawn is None or cf is None or cf.status is not Status.OPTIMAL:
+            continue
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            header, line = filed(drawn[0], cf, tmp_path)
+        assert line["answer"]["status"] == "optimal"
+        found = verdict(header, line)
+        assert found.cost - found.bound <= Fraction(1e-6) * found.cost
+        (quick,) = clvq.verify_certificates(tmp_path / "answer.jsonl")
+        assert quick.verified
+        rests += any("rest" in cell for cell in line["proof"]["cells"])
+    assert rests
+
+
+def least_by_faces(rows: Rows, h: list[float], low: list[float], high: list[float]) -> Fraction:
+    """Least ``p'H p + h'p`` over a box, by the stationary points of all its faces."""
+    d, best = len(h), None
+    for face in itertools.product((-1, 0, 1), repeat=d):
+        free = [j for j in range(d) if face[j] == 0]
+        p = [Fraction(low[j] if face[j] < 0 else high[j]) for j in range(d)]
+        A = [[2 * Fraction(rows[i][j]) for j in free] for i in free]
+        b = [-Fraction(h[i]) - sum(2 * Fraction(rows[i][j]) * p[j] for j in range(d)
+                                   if j not in free) for i in free]  # fmt: skip
+        for n in range(len(free)):  # definite: no pivot is zero
+            for m in range(len(free)):
+                if m != n:
+                    share = A[m][n] / A[n][n]
+                    A[m] = [s - share * t for s, t in zip(A[m], A[n], strict=True)]
+                    b[m] -= share * b[n]
+        for n, j in enumerate(free):
+            p[j] = b[n] / A[n][n]
+        if all(low[j] <= p[j] <= high[j] for j in range(d)):
+            value = sum(Fraction(rows[i][j]) * p[i] * p[j] for i in range(d) for j in range(d))
+            value += sum(Fraction(a) * v for a, v in zip(h, p, strict=True))
+            best = value if best is None else min(best, value)
+    assert best is not None
+    return best
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_point_at_which_a_sum_is_least_is_found_exactly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    d = int(rng.integers(1, 4))
+    A = rng.normal(size=(d + 1, d)) * 10.0 ** rng.uniform(-4, 4, size=d)
+    H, h = (A.T @ A).tolist(), (rng.normal(size=d) * 10.0 ** rng.uniform(-4, 4, size=d)).tolist()
+    low, high = (-rng.exponential(size=d)).tolist(), rng.exponential(size=d).tolist()
+    total = checker.Sum(d)
+    total.h = [Fraction(v) for v in h]
+    for i in range(d):
+        for j in range(i, d):
+            total.H[i, j] = Fraction(H[i][j]) * (1 if i == j else 2)
+    box: checker.Box = ([Fraction(v) for v in low], [Fraction(v) for v in high])
+    start = [Fraction(v) for v in (2 * rng.normal(size=d)).tolist()]
+    p = least_point(total, box, start, checker.Clock(60.0))
+    assert p is not None
+    least = least_by_faces(H, h, low, high)
+    assert checker.quadratic(total.H, p) + checker.dot(total.h, p) == least
+    # And the tangent there shows all of it.
+    assert total.least(box, p, checker.Clock(60.0)) == least
+    told = two_doubles(p)
+    pairs = zip(told["point"], told.get("rest", [0.0] * d), strict=True)
+    near = [Fraction(a) + Fraction(b) for a, b in pairs]
+    assert all(abs(a - b) <= abs(b) / 2**100 for a, b in zip(near, p, strict=True))
+
+
+def test_a_sum_that_falls_without_end_has_no_such_point() -> None:
+    total = checker.Sum(2)
+    total.H, total.h = {(0, 0): Fraction(1)}, [Fraction(1), Fraction(0)]
+    box: checker.Box = ([-float("inf")] * 2, [float("inf")] * 2)
+    start = [Fraction(0)] * 2
+    assert least_point(total, box, start, checker.Clock(60.0)) == [Fraction(-1, 2), 0]
+    total.H = {(0, 0): Fraction(1), (0, 1): Fraction(2), (1, 1): Fraction(1)}
+    assert least_point(total, box, start, checker.Clock(60.0)) is None

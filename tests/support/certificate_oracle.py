@@ -148,6 +148,8 @@ class World:
             if not (all(held) if slack > 1e-13 else any(held)):
                 return True
             return all(self._holds(each, y, x, slack) for each in item["then"])
+        if item["kind"] == "at most":
+            return sum(y[j] != x[j] for j in item["columns"]) <= item["count"]
         form, square_of = item, item["square"]
         away = y[form["columns"]] - np.array(form["center"])
         values = np.array(square_of["values"], dtype=float)

@@ -19,7 +19,8 @@ KINDS = (
     "steps of change", "dates", "least changes", "listed values", "conditions on numbers",
     "ranges as seen", "local steps of change", "local least changes", "local listed values",
     "local conditions on numbers", "local ranges as seen", "priced levels", "missing values",
-    "local quadratic", "local listed quadratic",
+    "local quadratic", "local listed quadratic", "shared nearly singular", "few changes",
+    "largest change",
 )  # fmt: skip
 MEANINGS = KINDS[KINDS.index("kept values") : KINDS.index("priced levels")]
 # Seconds for one answer.
@@ -60,16 +61,31 @@ def _scales(rng: np.random.Generator, d: int) -> np.ndarray:
 
 def _cost(kind: str, rng: np.random.Generator, units: np.ndarray) -> clvq.Cost:
     d = units.size
+    if "nearly singular" in kind:
+        return _nearly_singular(rng, units)
     if "mahalanobis" in kind:
         A = rng.normal(size=(d + 2, d)) / units
         return clvq.Mahalanobis(A.T @ A)
     if "squared" in kind:
         return clvq.Mahalanobis(np.diag(1.0 / units**2)) if rng.random() < 0.5 else clvq.Euclidean()
     weights = rng.uniform(0.5, 2.0, size=d) / units
+    if kind == "largest change":
+        return clvq.Chebyshev(weights)
     if kind == "shared flat cost":
         weights[rng.integers(d)] = 0.0
         return PartlyFree(weights)
     return clvq.Manhattan(weights)
+
+
+def _nearly_singular(rng: np.random.Generator, units: np.ndarray) -> clvq.Cost:
+    """A matrix that prices one direction next to nothing; some of them are not semidefinite."""
+    while True:
+        A = rng.normal(size=(units.size, units.size)) / units
+        A[-1] = A[0] * rng.normal() + 10.0 ** rng.uniform(-8, -3) * A[-1]
+        try:
+            return clvq.Mahalanobis(A.T @ A)
+        except clvq.InvalidInputError:
+            continue
 
 
 class PartlyFree(clvq.Cost):
@@ -174,6 +190,8 @@ def _constraints(
         center = shift if rng.random() < 0.5 else np.zeros(d)
         far = float(rng.uniform(2, 9)) + float((A @ (shift - center)) @ (A @ (shift - center)))
         out.append(clvq.Quadratic(A.T @ A, value=far, center=center))
+    if kind == "few changes":
+        out.append(clvq.AtMost(int(rng.integers(1, d))))
     if "listed" in kind:
         j = int(rng.integers(d))
         out.append(clvq.OneOf(names[j], (shift[j] + rng.normal(size=4) * units[j]).tolist()))

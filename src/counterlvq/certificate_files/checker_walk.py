@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from counterlvq.certificate_files.exact_points import least_point, two_doubles
 from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.certificates.file_bounds import Told
@@ -78,7 +79,8 @@ class AimedWalk(exactly.Asked):
     """A walk that moves the points of tangency to where they serve its own boxes.
 
     Floats and rational numbers narrow a box in steps of their own. In the narrower one the sums are
-    nowhere less, but a tangent elsewhere may be.
+    nowhere less, but a tangent elsewhere may be. Where floats know no better point, and for costs
+    that hardly price some direction, it is solved for in rational numbers.
     """
 
     sums: Told | None = None
@@ -105,7 +107,15 @@ class AimedWalk(exactly.Asked):
             )
             if found is not None:
                 told["point"] = [Fraction(v) for v in found.tolist()]
-        return super()._leaf(i, kind, told, box, cap, empty)
+        value = super()._leaf(i, kind, told, box, cap, empty)
+        if "point" not in told or value >= cap:
+            return value
+        total = self.summed(i, told, box, cap, kind == "bound")
+        point = least_point(total, box, told["point"], self.clock)
+        if point is None:
+            return value
+        told["point"] = point
+        return max(value, super()._leaf(i, kind, told, box, cap, empty))
 
 
 class AimedCertificate(exactly.Certificate):
@@ -130,10 +140,8 @@ def _with_points(values: Any, read: Any) -> Any:
         return [_with_points(a, b) for a, b in zip(values, read, strict=True)]
     if not isinstance(values, dict) or not isinstance(read, dict):
         return values
-    return {
-        key: [*map(float, read[key])] if key == "point" else _with_points(part, read[key])
-        for key, part in values.items()
-    }
+    out = {key: _with_points(part, read[key]) for key, part in values.items()}
+    return out | two_doubles(read["point"]) if "point" in read else out
 
 
 def outwards(box: exactly.Box) -> Box:

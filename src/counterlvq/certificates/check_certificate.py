@@ -147,7 +147,7 @@ _CHARGES = {
     "quadratics?": Table("quadratic condition"), "low?": _PRODUCTS, "high?": _PRODUCTS,
     "cross?": _PRODUCTS, "share?": Table("coordinate"), "signs?": _PRODUCTS, "from_low?": _PULLS,
     "from_high?": _PULLS, "neighbours?": [("side", "stepped coordinate", "number")],
-    "pairs?": _PRODUCTS, "point?": ["number", "coordinate"],
+    "pairs?": _PRODUCTS, "point?": ["number", "coordinate"], "rest?": ["number", "coordinate"],
 }  # fmt: skip
 _CELL = {"prototype": "wished-for prototype"}
 _NODE = {"cap?": "number|inf", "charges?": _CHARGES}
@@ -1644,19 +1644,25 @@ class Asked:
                 out.h[c] -= sign * r
                 out.constant += sign * r * end
 
+    def summed(self, i: int, told: Told, box: Box, cap: End, with_cost: bool) -> Sum:
+        """Sum what is charged for, and the cost."""
+        total, seen = self.charged(i, told, box, cap), self.seen
+        if with_cost:
+            total.add(ONE, seen.M)
+            total.w = [a + b for a, b in zip(total.w, seen.w, strict=True)]
+            total.lean(ONE, seen.tilt)
+        return total
+
     def bound(self, i: int, told: Told, box: Box, cap: End, with_cost: bool) -> tuple[End, Told]:
         """Least of what is charged, with the cost or without, over a box; and the multipliers.
 
         Where the box has no end, these are corrected: four times at most.
         """
-        seen, loose = self.seen, set[int]()
+        loose, origin = set[int](), [ZERO] * self.seen.width
         for _ in range(5):
-            total = self.charged(i, told, box, cap)
-            if with_cost:
-                total.add(ONE, seen.M)
-                total.w = [a + b for a, b in zip(total.w, seen.w, strict=True)]
-                total.lean(ONE, seen.tilt)
-            point = told.get("point") or [ZERO] * seen.width
+            total = self.summed(i, told, box, cap, with_cost)
+            parts = zip(told.get("point", origin), told.get("rest", origin), strict=True)
+            point = [a + b for a, b in parts]
             least = total.least(box, point, self.clock)
             corrected = None
             if least == -INF and total.is_convex:
@@ -1709,7 +1715,7 @@ class Asked:
         step = solved(lines, self.clock)
         if step is None:
             return None
-        out = {**told, "point": p}
+        out = {**told, "point": p, "rest": [ZERO] * width}
         for key in ("rivals", "rows"):
             out[key] = dict(told.get(key, {}))
         for (either, _, key, n, _), by in zip(unknowns, step, strict=True):
