@@ -479,6 +479,21 @@ def test_one_slope_rules_out_no_cell_of_a_local_metric(tmp_path: Path) -> None:
     assert "local metric" in checked(header, line)
 
 
+def test_curvature_that_is_kept_where_a_box_has_no_end_is_not_too_much() -> None:
+    """The largest share of curvature that can be kept showed less than a smaller one."""
+    total, end = checker.Sum(2), Fraction(1.371)
+    a, b, c, h, g, constant = (-334071, -2364712, 1405552, 2974705, -10462859, 8719453)
+    total.H = {(0, 0): Fraction(a), (0, 1): Fraction(b), (1, 1): Fraction(c)}
+    total.h, total.constant, total.is_convex = [Fraction(h), Fraction(g)], Fraction(constant), False
+    box: checker.Box = ([-end, -checker.INF], [end, Fraction(0)])
+    least = total.least(box, [-end, Fraction(0)], checker.Clock(60.0))
+    # Where the first is s, the sum is least along the second at the root of its slope, or at 0.
+    s = np.linspace(-1.371, 1.371, 2001)
+    t = np.minimum(0.0, -(b * s + g) / (2 * c))
+    values = a * s**2 + b * s * t + c * t**2 + h * s + g * t + constant
+    assert 0.9 * values.min() <= least <= values.min() * (1 + 1e-12)
+
+
 # --- mutations ------------------------------------------------------------------------------------
 
 

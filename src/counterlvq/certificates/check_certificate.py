@@ -34,6 +34,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction as Q
 from itertools import permutations, product
 from math import isfinite, isqrt, lcm, sqrt
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 __all__ = ["Certificate", "Refused", "Verdict", "main", "verdicts"]
@@ -650,9 +651,9 @@ class Allowed:
         """Find the first allowed change from `delta` on, up or down; infinite if there is none."""
         pieces = self.wide if self.step else self.pieces
         if way > 0:
-            ahead = range(bisect_left(pieces, delta, key=_last), len(pieces))
+            ahead = range(bisect_left(pieces, delta, key=itemgetter(1)), len(pieces))
         else:
-            ahead = range(bisect_right(pieces, delta, key=_first))[::-1]
+            ahead = range(bisect_right(pieces, delta, key=itemgetter(0)))[::-1]
         for n in ahead:  # a piece may hold no value of the grid
             self.clock.look()
             low, high = pieces[n]
@@ -676,19 +677,11 @@ class Allowed:
     def beyond(self, delta: Q, way: int) -> End:
         """Find the next allowed change behind one; itself where real numbers go on."""
         here: End = delta
-        n = len(self.pieces) if self.step else bisect_left(self.pieces, here, key=_last)
+        n = len(self.pieces) if self.step else bisect_left(self.pieces, here, key=itemgetter(1))
         for low, high in self.pieces[n : n + 1]:
             if low <= delta and delta != (high if way > 0 else low):
                 return delta
         return self.snap(delta + way * TINY, way)
-
-
-def _first(piece: tuple[End, End]) -> End:
-    return piece[0]
-
-
-def _last(piece: tuple[End, End]) -> End:
-    return piece[1]
 
 
 def _common(some: list[tuple[End, End]], others: list[tuple[End, End]]) -> list[tuple[End, End]]:
@@ -1085,14 +1078,16 @@ def _shift(K: list[list[int]], on: list[bool], rest: int, top: int, clock: Clock
     return None
 
 
-def _convexity(K: list[list[int]], on: list[bool], clock: Clock) -> tuple[int | None, int]:
-    """Find a shift along limited coordinates, and the curvature left along the others."""
+def _convexities(K: list[list[int]], on: list[bool], clock: Clock) -> Iterator[tuple[int, int]]:
+    """Find shifts along limited coordinates, and the curvature that each leaves along the others.
+
+    What is left carries slopes, and what is shifted is paid for: none is the best in all cases.
+    """
     top = max([abs(a) for row in K for a in row])
     for rest in [0] if all(on) else [top >> power for power in (2, 6, 12, 20, 30, 40)]:
         t = _shift(K, on, rest, top, clock)
         if t is not None and (all(on) or t < 64 * top):
-            return t, rest
-    return None, 0
+            yield t, rest
 
 
 def least_along(a: Q, b: Q, w: Q, low: End, high: End) -> End:
@@ -1169,7 +1164,8 @@ class Sum:
         self, box: Box, point: Vector, core: list[int], ties: Terms, h: Vector, clock: Clock
     ) -> End:
         """Bound the part of coordinates that are tied to each other, by tangents at a point."""
-        (low, high), p, shift, kept = box, {j: point[j] for j in core}, ZERO, ZERO
+        (low, high), p = box, {j: point[j] for j in core}
+        ways = [(ZERO, ZERO)]  # what is shifted, and what curvature is left of it
         center, unit = dict.fromkeys(core, ZERO), dict.fromkeys(core, ONE)
         on = dict.fromkeys(core, False)
         if not self.is_convex:
@@ -1186,26 +1182,27 @@ class Sum:
                     return -INF
             scaled = {(i, j): a * unit[i] * unit[j] for (i, j), a in ties.items()}
             K, scale = whole_matrix(scaled, core, BITS)
-            t, rest = _convexity(K, [*on.values()], clock)
-            if t is None:
-                return -INF
-            shift, kept = t * scale, rest * scale
+            ways = [(t * scale, rest * scale) for t, rest in _convexities(K, [*on.values()], clock)]
         slope = {j: h[j] for j in core}
-        parts: list[End] = []
+        touch = list[Q]()
         for (i, j), a in ties.items():
-            parts.append(-a * p[i] * p[j])
+            touch.append(-a * p[i] * p[j])
             slope[i] += a * p[j]
             slope[j] += a * p[i]
-        for j in core:
-            curve = ZERO if on[j] else kept / unit[j] ** 2
-            if on[j]:
+        best: End = -INF
+        for shift, kept in ways:
+            parts: list[End] = [*touch]
+            for j in core:
                 u = (p[j] - center[j]) / unit[j]
-                slope[j] += 2 * shift * u / unit[j]
-                parts.append(shift * (u * u - 1) - 2 * shift * u * p[j] / unit[j])
-            along = slope[j] - 2 * curve * p[j]
-            parts.append(curve * p[j] ** 2)
-            parts.append(least_along(curve, along, self.w[j], low[j], high[j]))
-        return -INF if -INF in parts else added(parts, ZERO, clock)
+                pull, curve = (2 * shift * u / unit[j], ZERO) if on[j] else (
+                    ZERO, kept / unit[j] ** 2)  # fmt: skip
+                if on[j]:
+                    parts.append(shift * (u * u - 1) - pull * p[j])
+                parts.append(curve * p[j] ** 2)
+                along = slope[j] + pull - 2 * curve * p[j]
+                parts.append(least_along(curve, along, self.w[j], low[j], high[j]))
+            best = max(best, -INF if -INF in parts else added(parts, ZERO, clock))
+        return best
 
 
 class Inverse:
