@@ -99,6 +99,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, 
 	$(BIN)/python -m benchmarks.mixed_batches
 	$(BIN)/python -m benchmarks.service
 	$(BIN)/python -m benchmarks.single
+	$(BIN)/python -m benchmarks.certificates
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.images
 	$(BIN)/python -m benchmarks.questions $(if $(BENCH_DICE),--dice $(BENCH_DICE))

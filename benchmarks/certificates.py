@@ -142,7 +142,7 @@ def markdown(found: list[Measured]) -> str:
 
 def definiteness(sizes: tuple[int, ...]) -> str:
     """Time the LDL' in integers, which the largest tables and local metrics wait for."""
-    rng = np.random.default_rng(SEED)
+    rng, timed = np.random.default_rng(SEED), list[tuple[int, float]]()
     lines = [
         "",
         "Semidefiniteness of one matrix, rounded to 58 binary digits, by LDL' in integers.",
@@ -156,8 +156,31 @@ def definiteness(sizes: tuple[int, ...]) -> str:
         M = A.T @ A + np.eye(n)
         K = [[int(value * 2**58 / M.max()) for value in row] for row in M]
         seconds = _seconds(lambda K=K: checker.is_semidefinite(K, checker.Clock(600.0)))
+        timed.append((n, seconds))
         lines.append(f"| {n} | {seconds:.2f} |")
+    (small, before), (large, after) = timed[-2:]
+    power = np.log(after / before) / np.log(large / small)
+    beyond = large * (60.0 / after) ** (1.0 / power)
+    lines += [
+        "",
+        f"By the growth between the last two, with the power {power:.1f}, one takes a minute at "
+        f"{beyond:.0f} features.",
+    ]
     return "\n".join(lines) + "\n"
+
+
+def minute(found: list[Measured]) -> str:
+    """Say beyond which sizes one answer takes more than a minute to check, or that none does."""
+    slow = [item for item in found if item.exact > 60.0]
+    longest = max(found, key=lambda item: item.exact)
+    if not slow:
+        return (
+            f"\nNone of these takes a minute to check: the longest, {longest.question} with "
+            f"{longest.features} features and {longest.prototypes} prototypes, takes "
+            f"{longest.exact:.1f} s.\n"
+        )
+    names = [f"{item.question} from {item.features} features on" for item in slow]
+    return f"\nMore than a minute to check: {'; '.join(names)}.\n"
 
 
 def main() -> int:
@@ -173,7 +196,11 @@ def main() -> int:
             found.append(measure(question, explainer))
             item = found[-1]
             print(item, flush=True)
-    text = markdown(found) + definiteness((31, 65) if options.quick else (31, 65, 100, 130))
+    text = (
+        markdown(found)
+        + minute(found)
+        + definiteness((31, 65) if options.quick else (31, 65, 100, 130))
+    )
     options.output.write_text(text, encoding="utf-8")
     print(text)
     return 0 if all(item.verified for item in found) else 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 import time
@@ -345,6 +346,22 @@ def test_hostile_files_end_in_one_line(name: str, text: str, tmp_path: Path) -> 
     assert len(out) == 1
     assert out[0].startswith("REFUTED 1 ")
     assert not clvq.verify_certificates(path)[0].verified
+
+
+def test_a_reader_that_goes_away_is_no_mishap(tmp_path: Path) -> None:
+    path = one_answer(tmp_path)
+    reads, writes = os.pipe()
+    os.close(reads)
+    command = [sys.executable, str(CHECKER), str(path)]
+    done = subprocess.run(command, stdout=writes, stderr=subprocess.PIPE, check=False)
+    os.close(writes)
+    assert (done.returncode, done.stderr) == (1, b"")
+
+
+def test_what_is_wrong_with_the_file_of_the_model_is_said_of_it(tmp_path: Path) -> None:
+    path = one_answer(tmp_path)
+    (said,) = told(path, "--model", str(path))
+    assert said.startswith("REFUTED 1 the model's file cannot be read: it is no JSON")
 
 
 def test_bytes_that_are_no_text_end_in_one_line(tmp_path: Path) -> None:

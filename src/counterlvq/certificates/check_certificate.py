@@ -24,6 +24,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
+import os
 import struct
 import sys
 import time
@@ -2130,11 +2131,12 @@ def main(words: list[str], say: Callable[[str], None] = print) -> int:
     parser.add_argument("--model", help="the model, where it is kept apart")
     parser.add_argument("--seconds", type=_limit, default=600.0, help="the most for one answer")
     options, is_good = parser.parse_args(words), True
+    what, apart = "the model's file", None
     try:
-        apart = None
         if options.model:
             with open(options.model, "rb") as file:
                 apart = parsed(beginning(file), Clock(options.seconds))
+        what = "the file"
         with open(options.file, "rb") as file:
             for at, found in verdicts(short_lines(file), apart, options.seconds):
                 is_good = is_good and isinstance(found, Verdict)
@@ -2142,13 +2144,20 @@ def main(words: list[str], say: Callable[[str], None] = print) -> int:
                 told = " ".join(str(found).split())[:500].encode("utf-8", "backslashreplace")
                 say(f"{word} {at} {told.decode('utf-8')}")
     except (OSError, Refused) as error:
-        say(f"REFUTED 1 the file cannot be read: {error}")
+        say(f"REFUTED 1 {what} cannot be read: {error}")
         return 1
     return 0 if is_good else 1
 
 
 if __name__ == "__main__":
     try:
-        sys.exit(main(sys.argv[1:]))
+        status = main(sys.argv[1:])
+        sys.stdout.flush()
     except KeyboardInterrupt:
-        sys.exit(130)
+        status = 130
+    except OSError as error:  # nobody reads on, or the disk is full: not all has been said
+        status = 1
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        if not isinstance(error, BrokenPipeError):
+            print(f"check_certificate.py: {error}", file=sys.stderr)
+    sys.exit(status)
