@@ -284,9 +284,9 @@ class Writer:
     def _proved(self, line: Values, view: Prepared, sums: Told | None) -> Values:
         """Claim what exact arithmetic shows; where it shows less than was claimed, less."""
         found, answer = self._shown(line), line["answer"]
-        if found is None or found.bound < (answer["lower_bound"] or 0.0) * (1.0 - CLOSED_GAP):
-            if sums is not None:
-                line, found = self._aimed(line, found, sums)
+        goal = (answer["lower_bound"] or 0.0) * (1.0 - CLOSED_GAP)
+        if sums is not None and (found is None or found.bound < goal):
+            line, found = self._aimed(line, found, sums)
         is_open = found is not None and answer["status"] == "optimal" and not found.is_closed
         if view.rules.says is not None and (found is None or is_open):
             # Its own rounding may have decided a tie, for the answer or against a cheaper row.

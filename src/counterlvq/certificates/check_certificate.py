@@ -216,7 +216,8 @@ SHAPES: dict[str, Any] = {
                    "open": _NODE}),
 }  # fmt: skip
 WORDS = {"sense": ("<=", "=="), "status": ("optimal", "feasible", "infeasible", "unknown"),
-         "side": ("first", "last"), "flag": (True, False), "norm": ("l1", "l2", "linf")}  # fmt: skip
+         "side": ("first", "last"), "flag": (True, False),
+         "norm": ("l1", "l2", "linf")}  # fmt: skip
 LEAST = {"number": -INF, "amount": 0, "count": 1}
 ABSENT = {"null": None, "inf": INF, "-inf": -INF}
 Known = dict[str, Any]  # positions by the name of what they are of, and the clock
@@ -588,9 +589,9 @@ class Question:
             return
         if self.margin:
             raise Refused("there is a margin and a confidence")
-        if self._is_about("noise") or self._is_about("drift"):
-            if self.model.is_local or self.known["level column"]:
-                raise Refused("such a confidence is for shared metrics and columns of numbers")
+        is_flat = self._is_about("noise") or self._is_about("drift")
+        if is_flat and (self.model.is_local or self.known["level column"]):
+            raise Refused("such a confidence is for shared metrics and columns of numbers")
         if self._is_about("noise") and not all(self.rule["weights"]):
             raise Refused("the weights of noise are not all positive")
         if self._is_about("drift") and any(self.model.offsets):
@@ -1499,9 +1500,9 @@ class Asked:
 
     def _keeps(self, i: int, scores: Vector) -> bool:
         """Whether scores give prototype i the confidence over each of another label."""
-        rule, labels = self.question.rule, self.model.labels
+        rule, labels = self.question.rule or {}, self.model.labels
         others = [k for k in range(self.model.count) if labels[k] != labels[i]]
-        for k in others if rule is not None else ():
+        for k in others if rule else ():
             self.clock.look()
             ahead = scores[k] - scores[i]
             if rule["kind"] == "similarity":
@@ -1517,6 +1518,17 @@ class Asked:
             if not is_kept:
                 return False
         return True
+
+    def _is_ruled_out(self, i: int) -> bool:
+        """Whether a rival can drift over prototype i, so that no distances differ by enough."""
+        rule, W = self.question.rule or {}, self.model.prototypes
+        for k in range(self.model.count) if rule.get("kind") == "drift" else ():
+            self.clock.look()
+            if self.model.labels[k] != self.model.labels[i]:
+                entries, unit = self.model.lifted(i, less(W[k], W[i]))
+                if Q(sum([a * a for a in entries]), unit**2) < 4 * Q(rule["radius"]) ** 2:
+                    return True
+        return False
 
     def _steepness(self, i: int, k: int) -> Q:
         """How much a unit of noise changes the difference of scores; squared for the norm l2."""
@@ -1554,7 +1566,8 @@ class Asked:
         stated, labels = self.question.plausible, self.model.labels
         best: dict[tuple[int, int | None], End] = {}
         for i in self.targets:
-            if self.is_told or not any(self.model.is_copy(i, k) for k in range(i)):
+            is_bare = any(self.model.is_copy(i, k) for k in range(i)) and not self.is_told
+            if not is_bare and not self._is_ruled_out(i):
                 where: list[int | None] = [None] if stated is None else [
                     n for n, each in enumerate(stated["ellipsoids"]) if each["class"] == labels[i]
                 ]  # fmt: skip
@@ -1566,7 +1579,11 @@ class Asked:
                 stated is None
             ):
                 raise Refused("a part is about prototypes of another label, or no ellipsoid")
-            if number is not None and stated["ellipsoids"][number]["class"] != told["class"]:
+            if (
+                number is not None
+                and stated
+                and stated["ellipsoids"][number]["class"] != told["class"]
+            ):
                 raise Refused("a part is about an ellipsoid of another label")
             value = self.part(told["class"], number, only).least(told["proof"], cap, empty)
             for i in only:
@@ -1763,8 +1780,8 @@ class Asked:
             pull, image = seen.draw(i, less(at, W[i])), self.model.lifted(i, less(at, W[i]))
             if rule["kind"] == "similarity":
                 scores = self.model.distances(at, self.clock)
-                slope = [2 * (own * a - other * b)
-                         for a, b in zip(pull, seen.draw(k, less(at, W[k])), strict=True)]  # fmt: skip
+                away = seen.draw(k, less(at, W[k]))
+                slope = [2 * (own * a - other * b) for a, b in zip(pull, away, strict=True)]
                 value = own * scores[i] - other * scores[k]
                 out.constant += y * (value - dot(slope, point))
                 out.lean(y, slope)

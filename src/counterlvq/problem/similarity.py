@@ -63,6 +63,10 @@ class KeptApart(Confidence):
         is the difference of the distances to prototype i and to the rival.
         """
 
+    def rules_out(self, model: PrototypeModel, i: int, k: int) -> bool:
+        """Whether nothing keeps prototype i away from a rival, wherever an answer lies."""
+        return False
+
     def is_convex(self, model: PrototypeModel, is_plain: bool) -> bool:
         """Whether what the rule leaves of a cell is convex, in columns that are all numbers."""
         has_offsets = model.offsets is not None and bool(model.offsets.any())
@@ -268,6 +272,17 @@ class Drift(KeptApart):
     def asking(self, more: float) -> Drift:
         """Return the same rule, asking for a very little more, or for less."""
         return Drift(self.radius * (1.0 + more * RIVAL_CUSHION))
+
+    def rules_out(self, model: PrototypeModel, i: int, k: int) -> bool:
+        """Whether the rival can drift over the prototype: no distances differ by more than that.
+
+        Planes alone do not show it, for they leave the prototype itself.
+        """
+        way = model.prototypes[k] - model.prototypes[i]
+        if not _length(model, way) <= 2.0 * self.radius * (1.0 + RIVAL_CUSHION):
+            return False  # far from it: no need to be exact
+        away = _image(model, _exact(model.prototypes[i]), model.prototypes[k])
+        return _product(away, away) < 4 * Fraction(self.radius) ** 2
 
     def keeps(self, own: Fraction, other: Fraction) -> bool:
         """Whether squared distances to the prototype and to a rival are far enough apart."""

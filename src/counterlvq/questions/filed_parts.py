@@ -14,6 +14,7 @@ from typing import Any, final
 
 import numpy as np
 
+from counterlvq.certificates.at_most import CountedCertificate
 from counterlvq.certificates.cellwise import CellCertificate, Singles
 from counterlvq.certificates.implied_rivals import ImpliedCertificate
 from counterlvq.certificates.unions import JoinedCertificate, StatedPart
@@ -67,6 +68,8 @@ def _whole(certificate: Any) -> Any:
     """Leave out what one rival shows by itself, which has no words where it is implied."""
     if isinstance(certificate, CellCertificate) and certificate.proofs:
         return replace(certificate, singles=Singles.none())
+    if isinstance(certificate, CountedCertificate | JoinedCertificate):
+        return replace(certificate, parts=tuple(_whole(part) for part in certificate.parts))
     return certificate
 
 

@@ -40,7 +40,9 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
         out = united(asked, _never_said(asked, wish.labels), row, wish)
         return replace(out, margin=0.0, confidence=rule.words)
     limit = np.inf if asked.time_limit is None else asked.time_limit
-    cells = [_Cell(asked, rule, row, i, started + limit) for i in wished_firsts(asked.model, wish.labels)]
+    cells = [
+        _Cell(asked, rule, row, i, started + limit) for i in wished_firsts(asked.model, wish.labels)
+    ]
     for cell in cells:
         cell.ask()
     best: Counterfactual | None = None
@@ -87,6 +89,10 @@ def _never_said(asked: Asks, labels: Sequence[Any]) -> list[Part]:
 
 def _rivals(model: PrototypeModel, i: int) -> list[int]:
     return np.flatnonzero(model.class_index != model.class_index[i]).tolist()
+
+
+def _is_ruled_out(rule: KeptApart, model: PrototypeModel, i: int) -> bool:
+    return any(rule.rules_out(model, i, k) for k in _rivals(model, i))
 
 
 def is_apart(rule: KeptApart, model: PrototypeModel, i: int, y: Floats) -> bool:
@@ -151,7 +157,11 @@ class _Cell:
         """Ask the ordinary question, against the rivals that are known."""
         left = self.deadline - time.monotonic()
         asked = against(self.asked, self.prototype, self.points, self.rivals, left)
-        self.found = asked.answered(self.row, self.label, find_clash=find_clash)
+        found = asked.answered(self.row, self.label, find_clash=find_clash)
+        if _is_ruled_out(self.rule, self.asked.model, self.prototype):
+            found = taken_back(found, self.row, found.reason, lambda cf: np.inf)
+            found = replace(found, status=Status.INFEASIBLE, gap=0.0, conflict=())
+        self.found = found
 
     def cut(self, most: float) -> None:
         """Add implied rivals until an answer keeps the rule, but for a very little."""
@@ -233,10 +243,12 @@ def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual) -> float:
     for i, part in zip(wished, joined.parts, strict=True):
         if type(part) is not ImpliedCertificate or not _is_implied(rule, model, i, part):
             return 0.0
+        if _is_ruled_out(rule, model, i):
+            continue
         part_asked = against(asked, i, part.points, part.rivals, np.inf)
         label = plain(model.labels[i])
         bounds.append(part_asked.verify(replace(cf, certificate=part.inner, target=(label,))))
-    return min(bounds)
+    return min(bounds, default=np.inf)
 
 
 def _is_implied(rule: KeptApart, model: PrototypeModel, i: int, part: ImpliedCertificate) -> bool:
