@@ -253,3 +253,14 @@ def test_shell_tells_ranges(tmp_path: Path) -> None:
     told = json.loads(called(*asked, "json", cwd=tmp_path).stdout)
     assert told[0]["ranges"]["a"]["upper"] == 5.0
     assert called(*asked, "csv", cwd=tmp_path).returncode == 2
+
+
+def test_ranges_hold_an_answer_that_keeps_its_margin_but_for_rounding() -> None:
+    rng = np.random.default_rng(99)
+    for _ in range(12):
+        points, labels = rng.normal(size=(6, 3)) * 2.0, ["a", "b"] * 3
+        model = clvq.PrototypeModel(points, labels, rng.normal(size=(3, 3)))
+        explainer = clvq.Explainer(model, margin=float(rng.uniform(0.1, 1.0)))
+        cf = explainer.explain(rng.normal(size=3), target="b")
+        for name, (low, high) in explainer.ranges(cf).items():
+            assert low <= cf.x[model.features.position(name)] <= high

@@ -1575,16 +1575,12 @@ class Asked:
         for told in parts:
             self.clock.look()
             number, only = told.get("ellipsoid"), told["prototypes"]
-            if any(labels[i] != told["class"] for i in only) or (number is None) != (
-                stated is None
-            ):
-                raise Refused("a part is about prototypes of another label, or no ellipsoid")
-            if (
-                number is not None
-                and stated
-                and stated["ellipsoids"][number]["class"] != told["class"]
-            ):
-                raise Refused("a part is about an ellipsoid of another label")
+            if any(labels[i] != told["class"] for i in only):
+                raise Refused("a part is about prototypes of another label")
+            owner = told["class"] if stated is None or number is None else (
+                stated["ellipsoids"][number]["class"])  # fmt: skip
+            if (number is None) != (stated is None) or owner != told["class"]:
+                raise Refused("a part is about an ellipsoid of another label, or about none")
             value = self.part(told["class"], number, only).least(told["proof"], cap, empty)
             for i in only:
                 if (i, number) in best:

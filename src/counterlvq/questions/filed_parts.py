@@ -8,7 +8,7 @@ touches it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -58,10 +58,12 @@ def filed_parts(
     if isinstance(confidence, Noise):
         at = [(i,) for i in noise_prototypes(asked, cf.target)]
     for part, prototypes, proof in zip(parts_of, at, joined.parts, strict=False):
-        turned = _Renamed(prototypes, asked) if isinstance(confidence, Noise) else dict
-        if isinstance(confidence, RelativeSimilarity):
-            turned = _as_rules
-        yield from _spread(part.asked, part.label, prototypes, proof, turned)
+        told: Callable[[Values], Values] = dict
+        if isinstance(confidence, Noise):
+            told = _Renamed(prototypes, asked)
+        elif isinstance(confidence, RelativeSimilarity):
+            told = _as_rules
+        yield from _spread(part.asked, part.label, prototypes, proof, told)
 
 
 def _whole(certificate: Any) -> Any:
