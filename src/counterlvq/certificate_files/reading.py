@@ -172,6 +172,8 @@ def _form(stated: Values, width: int) -> QuadraticForm:
 def _constraint(item: Values, features: Features) -> Constraint:
     if item["kind"] == "at most":
         raise NotSupportedError("a limit on how many columns change is checked exactly alone")
+    if item["kind"] == "plausible":
+        raise NotSupportedError("a union of ellipsoids is checked exactly alone")
     if item["kind"] == "seen":
         return AsSeen(features.names[item["column"]], *_ends(item))
     return Stated((_condition(item, features),))

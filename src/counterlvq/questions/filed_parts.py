@@ -68,7 +68,8 @@ def filed_parts(
 
 def _whole(certificate: Any) -> Any:
     """Leave out what one rival shows by itself, which has no words where it is implied."""
-    if isinstance(certificate, CellCertificate) and certificate.proofs:
+    is_cells = isinstance(certificate, CellCertificate)
+    if is_cells and (certificate.proofs or certificate.exclusions):
         return replace(certificate, singles=Singles.none())
     if isinstance(certificate, CountedCertificate | JoinedCertificate):
         return replace(certificate, parts=tuple(_whole(part) for part in certificate.parts))
