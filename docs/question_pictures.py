@@ -90,7 +90,7 @@ def ranges():
         ["rejected", "rejected", "accepted", "accepted"],
         feature_names=["income (1,000 EUR)", "cards"],
     )
-    rules = ["1.8 <= cards", "cards <= 4", clvq.Bounds("income (1,000 EUR)", 0, 4.6)]
+    rules = ["1.7 <= cards", "cards <= 4", clvq.Bounds("income (1,000 EUR)", 0, 4.6)]
     explainer = clvq.Explainer(model, clvq.Euclidean(), rules)
     cf = explainer.explain([2.4, 3.0], target="accepted")
     box = explainer.ranges(cf)
