@@ -161,6 +161,14 @@ def test_the_exact_checker_accepts_plausible_answers(tmp_path: Path) -> None:
         assert words in changed(tmp_path / "a.jsonl", [header, line], lie), lie.__name__
 
 
+def test_vipr_has_no_words_for_them(tmp_path: Path) -> None:
+    for rule in (clvq.Noise(0.1), clvq.Drift(0.1)):
+        explainer = clvq.Explainer(MODEL, confidence=rule)
+        batch = explainer.explain_batch([[1.0, 1.0]], target="b")
+        with pytest.raises(clvq.NotSupportedError, match="asks for a confidence"):
+            batch.save_vipr(tmp_path / "folder")
+
+
 def test_rules_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     explainer = clvq.Explainer(MODEL, confidence=clvq.RelativeSimilarity(0.2))
     values = filed(explainer, explainer.explain([1.0, 1.0], target="b"), tmp_path / "a.jsonl")

@@ -230,6 +230,7 @@ class Writer:
             )
 
     def _claimed_in_parts(self, cf: Counterfactual, view: Prepared) -> Values:
+        self.explainer.for_files()  # refuses what has no kind, for those who have not asked it
         cap = cf.cost if cf.status.has_answer else np.inf
         goal = np.inf if cf.status is Status.INFEASIBLE else cf.lower_bound
         proof: Values = {"parts": []}
