@@ -90,7 +90,7 @@ def ranges():
         ["rejected", "rejected", "accepted", "accepted"],
         feature_names=["income (1,000 EUR)", "cards"],
     )
-    rules = ["0 <= cards", "cards <= 4", clvq.Bounds("income (1,000 EUR)", 0, 6)]
+    rules = ["1.7 <= cards", "cards <= 4", clvq.Bounds("income (1,000 EUR)", 0, 4.6)]
     explainer = clvq.Explainer(model, clvq.Euclidean(), rules)
     cf = explainer.explain([2.4, 3.0], target="accepted")
     box = explainer.ranges(cf)
@@ -137,7 +137,7 @@ def confidence():
         "Noise(0.5)": clvq.Noise(0.5),
         "RelativeSimilarity(0.6)": clvq.RelativeSimilarity(0.6),
     }
-    places = dict(zip(rules, [(-30, 46), (-8, -52), (-2, 62), (-30, -80)], strict=True))
+    places = dict(zip(rules, [(-70, 46), (-4, -60), (-2, 62), (10, -96)], strict=True))
     asked = {
         name: clvq.Explainer(model, clvq.Euclidean(), confidence=rule)
         for name, rule in rules.items()
@@ -150,6 +150,7 @@ def confidence():
         ax.annotate(
             f"{name}: {cf.cost:.2f}", cf.x, places[name], textcoords="offset points", fontsize=9,
             color=INK, zorder=9, ha="center",
+            bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.75, "pad": 1.5},
             arrowprops={"arrowstyle": "-", "color": MUTED, "linewidth": 0.8},
         )  # fmt: skip
     noisy = answers["Noise(0.5)"]

@@ -219,8 +219,8 @@ def test_what_cannot_be_had_is_said(tmp_path: Path) -> None:
     ):
         with pytest.raises(clvq.InvalidInputError, match=words):
             bad()
-    explainer = clvq.Explainer(two, confidence=clvq.Noise(0.1))
-    with pytest.raises(clvq.NotSupportedError, match="no kind for a confidence"):
+    explainer = clvq.Explainer(two, clvq.Chebyshev(), confidence=clvq.Noise(0.1))
+    with pytest.raises(clvq.NotSupportedError, match="no kind for the largest change together"):
         clvq.save_certificate(explainer.explain([0.0]), tmp_path / "c.jsonl", explainer)
 
 

@@ -171,10 +171,24 @@ def test_what_cannot_be_is_said(tmp_path: Path) -> None:
         clvq.Explainer(model, features=levels, confidence=clvq.Drift(0.1))
     for rule in RULES[1:]:
         explainer = clvq.Explainer(model, confidence=rule)
-        with pytest.raises(clvq.NotSupportedError, match="no kind for a confidence"):
-            clvq.save_certificate(explainer.explain([0.0, 1.0]), tmp_path / "a.jsonl", explainer)
+        clvq.save_certificate(explainer.explain([0.0, 1.0]), tmp_path / "a.jsonl", explainer)
+        assert clvq.verify_certificates(tmp_path / "a.jsonl")[0].verified
     none = clvq.Explainer(model, constraints=["x0 == 0.5"], confidence=clvq.Drift(3.0))
     assert none.explain([0.5, 0.0]).status == "infeasible"
+
+
+def test_a_rival_that_drifts_over_the_prototype_leaves_nothing() -> None:
+    # |y - w_k| is at most |y - w_i| + 1 everywhere, by the triangle inequality.
+    model = clvq.PrototypeModel([[0.0, 0.0], [1.0, 0.0], [9.0, 0.0]], ["a", "b", "b"])
+    explainer = clvq.Explainer(model, confidence=clvq.Drift(0.51))
+    none = explainer.explain([0.0, 0.0], target="a")
+    assert none.status == "infeasible"
+    assert explainer.verify(none) == np.inf
+    one = explainer.explain([0.0, 0.0], target="b")
+    assert one.status == "optimal"
+    assert one.x == pytest.approx([5.01 + 4e-8, 0.0], abs=1e-6)  # |x| = |x - 9| + 1.02
+    room = clvq.Explainer(model, confidence=clvq.Drift(0.5)).explain([0.5, 0.0], target="a")
+    assert room.cost == pytest.approx(0.5, abs=1e-6)  # on the ray behind the prototype
 
 
 def test_the_shell_asks_for_both(tmp_path: Path) -> None:

@@ -253,3 +253,22 @@ def test_shell_tells_ranges(tmp_path: Path) -> None:
     told = json.loads(called(*asked, "json", cwd=tmp_path).stdout)
     assert told[0]["ranges"]["a"]["upper"] == 5.0
     assert called(*asked, "csv", cwd=tmp_path).returncode == 2
+
+
+def test_ranges_hold_an_answer_that_keeps_its_margin_but_for_rounding() -> None:
+    rng = np.random.default_rng(99)
+    for _ in range(12):
+        points, labels = rng.normal(size=(6, 3)) * 2.0, ["a", "b"] * 3
+        model = clvq.PrototypeModel(points, labels, rng.normal(size=(3, 3)))
+        explainer = clvq.Explainer(model, margin=float(rng.uniform(0.1, 1.0)))
+        cf = explainer.explain(rng.normal(size=3), target="b")
+        for name, (low, high) in explainer.ranges(cf).items():
+            assert low <= cf.x[model.features.position(name)] <= high
+
+
+def test_an_end_that_was_typed_in_is_told_as_it_was() -> None:
+    # The double next to 4.6 lies below it, and typed in again 4.6 is that double.
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    explainer = clvq.Explainer(model, constraints=["income <= 4.6"])
+    ranges = explainer.ranges(explainer.explain([0.5], target="yes"))
+    assert ranges.text().endswith(" to 4.6.")

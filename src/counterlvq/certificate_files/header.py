@@ -10,14 +10,17 @@ import numpy as np
 from counterlvq.certificates.files import Numbering
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.numeric.quadratic_forms import QuadraticForm
 from counterlvq.pipelines import LevelsPart, NumericPart, TableMap
 from counterlvq.prepared import Prepared
 from counterlvq.problem.at_most import AtMost
+from counterlvq.problem.confidence import Confidence, Noise
 from counterlvq.problem.constraints import Condition, Constraint
 from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import as_constraint
+from counterlvq.problem.plausibility import Plausible
+from counterlvq.problem.similarity import Drift, RelativeSimilarity
 from counterlvq.programs.conditions import (
     Conditional,
     Implication,
@@ -97,15 +100,16 @@ def _map(table_map: TableMap) -> Values:
     return {"offset": table_map.offset.tolist(), "parts": parts}
 
 
-def question_values(view: Prepared) -> Values:
-    """Say what was asked: columns and their grids, cost, constraints, margin and tolerance."""
+def question_values(
+    view: Prepared, confidence: Confidence | None = None, tolerance: float | None = None
+) -> Values:
+    """Say what was asked: columns and their grids, cost, constraints, margin and tolerance.
+
+    That of a confidence is the gap of its parts, where these are searched in another way.
+    """
     asked = view.asked
-    if asked.is_sure:
-        raise NotSupportedError(
-            "certificate files have no kind for a confidence. Verify such answers with "
-            "`explainer.verify`."
-        )
     prices, features = asked.prices, asked.features
+    lead = float(asked.margin or 0.0)
     return {
         "columns": [_column(feature, view.source.fills) for feature in features],
         "cost": {
@@ -118,11 +122,25 @@ def question_values(view: Prepared) -> Values:
         "constraints": [
             part
             for item in asked.constraints
-            for part in _constraint(as_constraint(item), features)
+            for part in _constraint(as_constraint(item), features, view.model.classes.tolist())
         ],
-        "margin": float(asked.margin or 0.0),
-        "tolerance": float(view.answers.closing_gap),
+        "margin": lead if confidence is None else 0.0,
+        "tolerance": float(view.answers.closing_gap if tolerance is None else tolerance),
+        **({} if confidence is None else {"confidence": _sure(confidence, lead, len(features))}),
     }
+
+
+def _sure(confidence: Confidence, lead: float, width: int) -> Values:
+    """State a confidence as a rule about scores; a probability is a lead, rounded down."""
+    if isinstance(confidence, RelativeSimilarity):
+        return {"kind": "similarity", "theta": float(confidence.theta)}
+    if isinstance(confidence, Drift):
+        return {"kind": "drift", "radius": float(confidence.radius)}
+    if isinstance(confidence, Noise):
+        weights = np.ones(width) if confidence.weights is None else confidence.weights
+        told = {"norm": confidence.norm, "weights": weights.tolist()}
+        return {"kind": "noise", "radius": float(confidence.radius), **told}
+    return {"kind": "lead", "value": lead}
 
 
 def _weights(ways: Floats) -> Values:
@@ -161,7 +179,7 @@ def _form(form: QuadraticForm) -> Values:
     return {"kind": "factor", "values": form.root.tolist()}
 
 
-def _constraint(item: Constraint, features: Features) -> list[Values]:
+def _constraint(item: Constraint, features: Features, classes: list[Any]) -> list[Values]:
     """State a constraint; ranges as seen in the data stretch to the inputs outside of them."""
     if isinstance(item, AsSeen):
         at = features.number(item.feature, "AsSeen")
@@ -169,6 +187,8 @@ def _constraint(item: Constraint, features: Features) -> list[Values]:
     if isinstance(item, AtMost):
         limit = item.limit(features)
         return [{"kind": "at most", "count": limit.most, "columns": sorted(limit.columns)}]
+    if isinstance(item, Plausible):
+        return [_plausible(item, features, classes)]
     if not item.is_stated:
         raise NotSupportedError(
             f"certificate files have no kind for {item!r}. Verify such answers with "
@@ -176,6 +196,29 @@ def _constraint(item: Constraint, features: Features) -> list[Values]:
         )
     parts = item.conditions(features)
     return [stated for part in parts for stated in _conditions(part, features)]
+
+
+def _plausible(item: Plausible, features: Features, classes: list[Any]) -> Values:
+    """State ellipsoids of labels of the model, each with the directions in which it is flat."""
+    places = {key_of(plain(label)): c for c, label in enumerate(classes)}
+    known = [each for each in item.ellipsoids if key_of(plain(each.label)) in places]
+    return {
+        "kind": "plausible",
+        "columns": [features.number(key, "Plausible") for key in item.features],
+        "ellipsoids": [
+            {
+                "class": places[key_of(plain(each.label))],
+                "square": {"kind": "factor", "values": each.factor.tolist()},
+                "center": each.center.tolist(),
+                "value": float(each.value),
+                "flat": [
+                    [row, float(level)]
+                    for row, level in zip(each.flat.tolist(), each.level.tolist(), strict=True)
+                ],
+            }
+            for each in known
+        ],
+    }
 
 
 def _conditions(condition: Condition, features: Features) -> list[Values]:

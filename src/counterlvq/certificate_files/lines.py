@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Protocol, final
@@ -11,6 +12,7 @@ import numpy as np
 
 from counterlvq.certificate_files.checker_walk import TROUBLE, AimedCertificate
 from counterlvq.certificate_files.header import model_values, numbering_of, question_values
+from counterlvq.certificate_files.parted import parted_values
 from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certificates.at_most import CountedQuestion
 from counterlvq.certificates.box_questions import BoxQuestion
@@ -18,11 +20,13 @@ from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.certificates.file_bounds import Told
 from counterlvq.certificates.files import Numbering, proof_values
 from counterlvq.certificates.questions import Question
+from counterlvq.certificates.unions import StatedPart
 from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.prepared import Prepared
+from counterlvq.problem.confidence import Confidence
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
@@ -46,6 +50,21 @@ class Explains(Protocol):
 
     def for_files(self) -> Explains:
         """Return the explainer whose question a file can state."""
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """How sure the model has to be of an answer."""
+
+    @property
+    def is_union(self) -> bool:
+        """Whether answers may lie in any of several parts."""
+
+    @property
+    def closing_gap(self) -> float:
+        """Gap at which an answer counts as the closest."""
+
+    def filed_parts(self, cf: Counterfactual) -> Iterable[StatedPart]:
+        """State the parts of a union that an answer has certificates of."""
 
     def as_filed(self, cf: Counterfactual) -> Counterfactual:
         """Return an answer as an answer to that question."""
@@ -82,7 +101,8 @@ class Writer:
     @cached_property
     def question(self) -> Values:
         """What was asked."""
-        return question_values(self.explainer.prepared_for())
+        view, explainer = self.explainer.prepared_for(), self.explainer
+        return question_values(view, explainer.confidence, explainer.closing_gap)
 
     @cached_property
     def hashes(self) -> Values:
@@ -126,6 +146,10 @@ class Writer:
         """Write one answer."""
         self._refuse_gaps(cf)
         view = self.explainer.prepared_for(cf.original_values)
+        if self.explainer.is_union:
+            out = self._claimed_in_parts(cf, view)
+            self._written += 1
+            return self._proved(out, view, None)
         out = self._claimed(cf, view)
         self._written += 1
         cells = out["proof"].get("cells", [{"kind": "tree"}])
@@ -205,12 +229,19 @@ class Writer:
                 f"were answered. Leave it out."
             )
 
+    def _claimed_in_parts(self, cf: Counterfactual, view: Prepared) -> Values:
+        self.explainer.for_files()  # refuses what has no kind, for those who have not asked it
+        cap = cf.cost if cf.status.has_answer else np.inf
+        goal = np.inf if cf.status is Status.INFEASIBLE else cf.lower_bound
+        proof: Values = {"parts": []}
+        if goal > 0.0:
+            parts, row = self.explainer.filed_parts(cf), cf.original_values
+            proof = parted_values(parts, view.model.classes.tolist(), row, cap, goal)
+        return self._line(cf, view, goal, proof)
+
     def _claimed(self, cf: Counterfactual, view: Prepared) -> Values:
-        has_answer = cf.status.has_answer
-        targets = {key_of(plain(label)) for label in cf.target}
-        classes = view.model.classes.tolist()
         question = self.explainer.question_for(cf.original_values, cf.target)
-        margin, cap = view.asked.margin or 0.0, cf.cost if has_answer else np.inf
+        margin, cap = view.asked.margin or 0.0, cf.cost if cf.status.has_answer else np.inf
         goal = np.inf if cf.status is Status.INFEASIBLE else cf.lower_bound
         if goal == 0.0 < cap:
             # A search that ran out of time has no time to add its proof up; a file has.
@@ -219,6 +250,13 @@ class Writer:
         if goal > 0.0:
             numbering = self._numbering(view)
             proof = proof_values(cf.certificate, question, numbering, cap, goal, margin)
+        return self._line(cf, view, goal, proof)
+
+    def _line(self, cf: Counterfactual, view: Prepared, goal: float, proof: Values) -> Values:
+        """Write an answer with a proof of a bound."""
+        has_answer = cf.status.has_answer
+        targets = {key_of(plain(label)) for label in cf.target}
+        classes = view.model.classes.tolist()
         return {
             "input": self._row(cf.original_values, view),
             "target": [c for c, label in enumerate(classes) if key_of(plain(label)) in targets],
@@ -244,10 +282,11 @@ class Writer:
         pairs = zip(row.tolist(), view.asked.features, strict=True)
         return [value if feature.is_number else int(value) for value, feature in pairs]
 
-    def _proved(self, line: Values, view: Prepared, sums: Told) -> Values:
+    def _proved(self, line: Values, view: Prepared, sums: Told | None) -> Values:
         """Claim what exact arithmetic shows; where it shows less than was claimed, less."""
         found, answer = self._shown(line), line["answer"]
-        if found is None or found.bound < (answer["lower_bound"] or 0.0) * (1.0 - CLOSED_GAP):
+        goal = (answer["lower_bound"] or 0.0) * (1.0 - CLOSED_GAP)
+        if sums is not None and (found is None or found.bound < goal):
             line, found = self._aimed(line, found, sums)
         is_open = found is not None and answer["status"] == "optimal" and not found.is_closed
         if view.rules.says is not None and (found is None or is_open):
@@ -284,7 +323,8 @@ class Writer:
     def _less(self, line: Values) -> Values:
         """Claim an answer without a bound; or nothing, where it is none in exact arithmetic."""
         less = {**line["answer"], "status": "feasible", "lower_bound": 0.0}
-        out = {**line, "proof": {"cells": []}, "answer": less}
+        nothing = "parts" if self.explainer.is_union else "cells"
+        out = {**line, "proof": {nothing: []}, "answer": less}
         if less["row"] is None or self._shown(out) is None:
             out["answer"] = {"row": None, "cost": None, "lower_bound": 0.0, "status": "unknown"}
         return out

@@ -59,12 +59,14 @@ class _Asked:
     margin: float | None
     method: Method
     gap: float
-    is_sure: bool = False  # files have no confidences
+    is_sure: bool = False  # questions with a confidence are left to rational numbers
 
 
 def view_of(model: Values, question: Values) -> Prepared:
     """Prepare the question of a file, as an explainer prepares its own."""
     _refuse_wide(model, question)
+    if "confidence" in question:
+        raise NotSupportedError("what a confidence asks of answers is left to rational numbers")
     features = Features(_feature(column) for column in question["columns"])
     read = _model(model, features)
     source = source_of(read, features)
@@ -170,6 +172,8 @@ def _form(stated: Values, width: int) -> QuadraticForm:
 def _constraint(item: Values, features: Features) -> Constraint:
     if item["kind"] == "at most":
         raise NotSupportedError("a limit on how many columns change is checked exactly alone")
+    if item["kind"] == "plausible":
+        raise NotSupportedError("a union of ellipsoids is checked exactly alone")
     if item["kind"] == "seen":
         return AsSeen(features.names[item["column"]], *_ends(item))
     return Stated((_condition(item, features),))

@@ -150,6 +150,7 @@ _CHARGES = {
     "cross?": _PRODUCTS, "share?": Table("coordinate"), "signs?": _PRODUCTS, "from_low?": _PULLS,
     "from_high?": _PULLS, "neighbours?": [("side", "stepped coordinate", "number")],
     "pairs?": _PRODUCTS, "point?": ["number", "coordinate"], "rest?": ["number", "coordinate"],
+    "rules?": Table("rival"), "tangents?": [("rival", "number", ["number", "coordinate"])],
 }  # fmt: skip
 _CELL = {"prototype": "wished-for prototype"}
 _NODE = {"cap?": "number|inf", "charges?": _CHARGES}
@@ -171,7 +172,11 @@ SHAPES: dict[str, Any] = {
     "part": Kinds({"number": {"base": "number", "weights": Table("dimension")},
                    "levels": {"weights": [Table("dimension"), "level"]}}),
     "question": {"columns": ["table column", "column"], "cost": "any", "constraints": "any",
-                 "margin": "amount", "tolerance": "amount"},
+                 "margin": "amount", "tolerance": "amount", "confidence?": "confidence"},
+    "confidence": Kinds({"lead": {"value": "amount"}, "similarity": {"theta": "amount"},
+                         "drift": {"radius": "amount"},
+                         "noise": {"radius": "amount", "norm": "norm",
+                                   "weights": ["amount", "column"]}}),
     "table column": Kinds({"real": {"name": "text", **_ENDS}, "grid": _STEPS,
                            "steps": {**_STEPS, "whole?": "flag"},
                            "levels": {"name": "text", "levels": ["any", "level"]}}),
@@ -190,14 +195,19 @@ SHAPES: dict[str, Any] = {
         "quadratic": {"columns": ["number column", "variable"], "square": "square",
                       "center": ["number", "variable"], "linear": ["number", "variable"],
                       "value": "number"},
+        "plausible": {"columns": ["number column", "variable"], "ellipsoids": ["ellipsoid"]},
     }),
+    "ellipsoid": {"class": "class", "square": "square", "center": ["number", "variable"],
+                  "value": "number", "flat": [(["number", "variable"], "number")]},
     "interval": {**_ENDS, "above?": "flag", "below?": "flag"},
     "line": {"input": ["number", "column"], "target": ["class"], "answer": "answer", "proof": "any",
              "hashes": "any", "made_by": "text", "told?": "flag", "missing?": ["column"]},
     "answer": {"row": "row|null", "cost": "amount|null", "lower_bound": "amount|null",
                "status": "status"},
     "row": ["number", "column"],
-    "proof": {"cells?": ["cell"], "counted?": ["counted", "counted number"]},
+    "proof": {"cells?": ["cell"], "counted?": ["counted", "counted number"],
+              "parts?": [{"class": "class", "prototypes": ["wished-for prototype"],
+                          "ellipsoid?": "number of an ellipsoid", "proof": "any"}]},
     "counted": Kinds({"count": {"column": "column", "held": "counted number",
                                 "changed": "counted number"},
                       "cells": {"cells": ["cell"]}}),
@@ -208,7 +218,8 @@ SHAPES: dict[str, Any] = {
                    "open": _NODE}),
 }  # fmt: skip
 WORDS = {"sense": ("<=", "=="), "status": ("optimal", "feasible", "infeasible", "unknown"),
-         "side": ("first", "last"), "flag": (True, False)}  # fmt: skip
+         "side": ("first", "last"), "flag": (True, False),
+         "norm": ("l1", "l2", "linf")}  # fmt: skip
 LEAST = {"number": -INF, "amount": 0, "count": 1}
 ABSENT = {"null": None, "inf": INF, "-inf": -INF}
 Known = dict[str, Any]  # positions by the name of what they are of, and the clock
@@ -520,7 +531,9 @@ class Question:
         stated = read(["constraint"], told["constraints"], "constraints", self.known)
         for each in stated:
             self._check(each)
-        self.constraints = [each for each in stated if each["kind"] != "quadratic"]
+        self.constraints = [
+            each for each in stated if each["kind"] not in ("quadratic", "plausible")
+        ]
         self.forms = [
             Form(square(each["square"], len(each["columns"]), clock), each["columns"],
                  each["center"], each["linear"], each["value"])
@@ -529,8 +542,16 @@ class Question:
         self.has_grid = any(column.step for column in self.columns) or any(
             each["kind"] in ("implies", "values") for each in stated)  # fmt: skip
         self.limits = [each for each in stated if each["kind"] == "at most"]
+        self.rule: Told | None = told.get("confidence")
+        self._check_rule()
+        # Where answers lie by their label: one of some ellipsoids, or anywhere.
+        plausible = [each for each in stated if each["kind"] == "plausible"]
+        if len(plausible) > 1:
+            raise Refused("more than one constraint says what is plausible")
+        self.plausible: Told | None = plausible[0] if plausible else None
         # Where a proof is a tree, bounds are about all inputs that count as answers.
-        self.is_loosened = self.has_grid or model.is_local
+        is_curved = self._is_about("similarity") and any(model.offsets)
+        self.is_loosened = self.has_grid or model.is_local or is_curved
         self.inverse = Inverse(self.curves, len(self.at_numbers))
         self.kept: dict[Any, Any] = {}  # what depends on the levels of an input alone
 
@@ -557,8 +578,51 @@ class Question:
             raise Refused("an implication has nothing in its 'then'")
         if kind == "implies" and len({part.get("sense", "==") for part in item["then"]}) > 1:
             raise Refused("an implication mixes equalities and inequalities")
-        if kind in ("quadratic", "at most") and len(set(item["columns"])) < len(item["columns"]):
+        with_columns = ("quadratic", "at most", "plausible")
+        if kind in with_columns and len(set(item["columns"])) < len(item["columns"]):
             raise Refused("a constraint names a column twice")
+
+    def _is_about(self, kind: str) -> bool:
+        return self.rule is not None and self.rule["kind"] == kind
+
+    def _check_rule(self) -> None:
+        """Refuse a confidence that means nothing here."""
+        if self.rule is None:
+            return
+        if self.margin:
+            raise Refused("there is a margin and a confidence")
+        is_flat = self._is_about("noise") or self._is_about("drift")
+        if is_flat and (self.model.is_local or self.known["level column"]):
+            raise Refused("such a confidence is for shared metrics and columns of numbers")
+        if self._is_about("noise") and not all(self.rule["weights"]):
+            raise Refused("the weights of noise are not all positive")
+        if self._is_about("drift") and any(self.model.offsets):
+            raise Refused("a drift is about distances, and there are offsets")
+        if self._is_about("similarity") and self.rule["theta"] >= 1:
+            raise Refused("a relative similarity of 1 or more is asked for")
+        if self._is_about("similarity") and min(self.model.offsets) < 0:
+            raise Refused("a relative similarity is of distances, and an offset is negative")
+
+    def within(self, number: int, clock: Clock) -> Question:
+        """Ask the same of inputs in one ellipsoid, in which columns of levels stay."""
+        if self.plausible is None:
+            raise Refused("a part is about an ellipsoid, and there are none")
+        key = ("within", number)
+        if key not in self.kept:
+            told, at = self.plausible["ellipsoids"][number], self.plausible["columns"]
+            out = copy(self)
+            out.plausible, out.kept = None, {}
+            stays = [{"kind": "stays", "column": j} for j in sorted(self.known["level column"])]
+            flat = [{"kind": "linear", "new": dict(zip(at, row, strict=True)), "old": {},
+                     "sense": "==", "value": value} for row, value in told["flat"]]  # fmt: skip
+            out.constraints = [*self.constraints, *stays, *flat]
+            matrix = square(told["square"], len(at), clock)
+            if matrix:  # without directions in which rows vary, all of them are flat
+                form = Form(matrix, at, told["center"], [ZERO] * len(at), told["value"])
+                out.forms = [*self.forms, form]
+            self.kept[key] = out
+        found: Question = self.kept[key]
+        return found
 
     def _read_map(self, item: Any) -> None:
         """Read ``z = offset + sum of parts``: a slope times (y - base), or a vector per level."""
@@ -942,7 +1006,7 @@ class Seen:
             known[self.own, key] = made()
         return known[self.own, key]
 
-    def _drawn(self, k: int, away: Vector) -> Vector:
+    def draw(self, k: int, away: Vector) -> Vector:
         """Slope in coordinates of half the squared length of ``factor_k`` times the image."""
         v = self.model.lowered(k, self.model.lifted(k, away))
         return [sum([a * v[c] for c, a in slope.items() if v[c]], ZERO) for slope in self.slopes]
@@ -953,13 +1017,16 @@ class Seen:
         W = self.model.prototypes
         if not self.model.is_local:
             made: Vector = self.kept(
-                (i, k), lambda: [2 * a for a in self._drawn(i, less(W[k], W[i]))]
+                (i, k), lambda: [2 * a for a in self.draw(i, less(W[k], W[i]))]
             )
             return made
-        for n in (i, k):
-            if n not in self.pulls:
-                self.pulls[n] = self._drawn(n, less(self.z, W[n]))
-        return [2 * a for a in less(self.pulls[i], self.pulls[k])]
+        return [2 * a for a in less(self.pull(i), self.pull(k))]
+
+    def pull(self, k: int) -> Vector:
+        """Slope of half the distance of k, at the input."""
+        if k not in self.pulls:
+            self.pulls[k] = self.draw(k, less(self.z, self.model.prototypes[k]))
+        return self.pulls[k]
 
     def metric(self, k: int) -> Terms:
         """State the quadratic terms of the distance of prototype k, in coordinates."""
@@ -1323,6 +1390,7 @@ class Asked:
     ) -> None:
         self.question, self.model, self.clock = question, question.model, clock
         self.seen, self.margin, self.is_told = Seen(question, x, clock), question.margin, is_told
+        self.is_part = question.rule is None and question.plausible is None
         self.is_rival = [label not in target for label in self.model.labels]
         self.targets = [k for k, rival in enumerate(self.is_rival) if not rival]
         self.rivals = [k for k, rival in enumerate(self.is_rival) if rival]
@@ -1340,11 +1408,16 @@ class Asked:
             "wished-for prototype": {*self.targets},
             "coordinate": range(seen.width), "linear condition": range(len(seen.rows)),
             "quadratic condition": range(len(self.question.forms)),
+            "number of an ellipsoid": range(len((self.question.plausible or {}).get(
+                "ellipsoids", ()))),
             "stepped coordinate": {c for c, allowed in enumerate(seen.allowed) if allowed},
         }  # fmt: skip
         told: Told = read("proof", item, "proof", known)
-        if len(told) != 1:
-            raise Refused("a proof is either about cells or about what is counted")
+        if len(told) != 1 or ("parts" in told) == self.is_part:
+            raise Refused("a proof is either about cells or about what is counted, and in parts "
+                          "where there is a confidence or a plausible answer")  # fmt: skip
+        if "parts" in told:
+            return told
         nodes = told.get("counted", [{"kind": "cells", **told}])
         _check_tree(nodes, "count", ("held", "changed"))
         for cell in [each for node in nodes for each in node.get("cells", ())]:
@@ -1365,6 +1438,23 @@ class Asked:
     def check_answer(self, row: Vector, cost: Q) -> tuple[Q, Q]:
         """Return the exact cost of an answer that is one, and what rounding leaves open of it."""
         seen, delta = self.seen, self.seen.change(row)
+        self._check_conditions(row, delta)
+        exact, blur = seen.cost(delta), seen.resolution(delta)
+        if abs(exact - cost) > COST * exact + blur:
+            raise Refused(f"the answer costs {decimal(exact, False)}, not what is claimed")
+        own, other, wins = self._judged(delta)
+        if not wins and not (self.is_told and own - other <= CLOSE * own):
+            raise Refused("the answer does not have a wished-for label")
+        slack = EQUALITY * (own + self.margin)
+        if wins and self.margin and any(delta) and other - own < self.margin - slack:
+            raise Refused("the answer does not keep the margin")
+        if not self.is_part:
+            self._check_surely(row, delta)
+        return exact, blur
+
+    def _check_conditions(self, row: Vector, delta: Vector) -> None:
+        """Refuse a row that breaks a constraint."""
+        seen = self.seen
         y = [a + b for a, b in zip(seen.start, delta, strict=True)]
         sizes, point = [abs(v) for v in y], (list[End](delta), list[End](delta))
         for n, each in enumerate(seen.rows):
@@ -1383,16 +1473,117 @@ class Asked:
         for limit in self.question.limits:
             if sum(row[j] != seen.x[j] for j in limit["columns"]) > limit["count"]:
                 raise Refused("the answer is none: more columns change than may")
-        exact, blur = seen.cost(delta), seen.resolution(delta)
-        if abs(exact - cost) > COST * exact + blur:
-            raise Refused(f"the answer costs {decimal(exact, False)}, not what is claimed")
-        own, other, wins = self._judged(delta)
-        if not wins and not (self.is_told and own - other <= CLOSE * own):
-            raise Refused("the answer does not have a wished-for label")
-        slack = EQUALITY * (own + self.margin)
-        if wins and self.margin and any(delta) and other - own < self.margin - slack:
-            raise Refused("the answer does not keep the margin")
-        return exact, blur
+
+    # A confidence, and what is plausible: both depend on the label of the answer.
+
+    def _check_surely(self, row: Vector, delta: Vector) -> None:
+        """Refuse an answer whose label is not sure, or not plausible there."""
+        scores = self.model.distances(self.seen.image(delta), self.clock)
+        nearest = min(self.targets, key=lambda k: (scores[k], k))
+        label = self.model.labels[nearest]
+        same = [i for i in self.targets if self.model.labels[i] == label]
+        if not any(self._keeps(i, scores) for i in same):
+            raise Refused("the answer does not have the confidence")
+        stated = (self.question.plausible or {}).get("ellipsoids", ())
+        inside = [n for n, each in enumerate(stated) if each["class"] == label]
+        for n in inside:
+            try:
+                self.part(label, n)._check_conditions(row, delta)
+                break
+            except Refused:
+                continue
+        else:
+            if self.question.plausible is not None:
+                raise Refused("the answer is in no ellipsoid of its label")
+
+    def _keeps(self, i: int, scores: Vector) -> bool:
+        """Whether scores give prototype i the confidence over each of another label."""
+        rule, labels = self.question.rule or {}, self.model.labels
+        others = [k for k in range(self.model.count) if labels[k] != labels[i]]
+        for k in others if rule else ():
+            self.clock.look()
+            ahead = scores[k] - scores[i]
+            if rule["kind"] == "similarity":
+                theta = rule["theta"]
+                is_kept = (1 + theta) * scores[i] <= (1 - theta) * scores[k]
+            elif rule["kind"] == "drift":
+                room, r = ahead - 4 * rule["radius"] ** 2, rule["radius"]
+                is_kept = room >= 0 and room**2 >= 16 * r**2 * scores[i]
+            elif rule["kind"] == "noise" and rule["norm"] == "l2":
+                is_kept = ahead >= 0 and ahead**2 >= rule["radius"] ** 2 * self._steepness(i, k)
+            else:
+                is_kept = ahead >= self.lead(i, k)
+            if not is_kept:
+                return False
+        return True
+
+    def _is_ruled_out(self, i: int) -> bool:
+        """Whether a rival can drift over prototype i, so that no distances differ by enough."""
+        rule, W = self.question.rule or {}, self.model.prototypes
+        for k in range(self.model.count) if rule.get("kind") == "drift" else ():
+            self.clock.look()
+            if self.model.labels[k] != self.model.labels[i]:
+                entries, unit = self.model.lifted(i, less(W[k], W[i]))
+                if Q(sum([a * a for a in entries]), unit**2) < 4 * Q(rule["radius"]) ** 2:
+                    return True
+        return False
+
+    def _steepness(self, i: int, k: int) -> Q:
+        """How much a unit of noise changes the difference of scores; squared for the norm l2."""
+        rule = self.question.rule or {}
+        sizes = [abs(n) / w for n, w in zip(self.seen.slope(i, k), rule["weights"], strict=True)]
+        if rule["norm"] == "l2":
+            return sum([n * n for n in sizes], ZERO)
+        return max(sizes) if rule["norm"] == "l1" else sum(sizes, ZERO)
+
+    def lead(self, i: int, k: int) -> Q:
+        """By how much score k exceeds score i wherever the confidence is kept, or by less."""
+        rule = self.question.rule
+        if rule is None or rule["kind"] == "similarity":
+            return self.margin
+        if rule["kind"] == "lead":
+            return Q(rule["value"])
+        if rule["kind"] == "drift":
+            return 4 * Q(rule["radius"]) ** 2
+        found = self._steepness(i, k)
+        if rule["norm"] == "l2" and found:
+            found = found / root(found)  # rounded down
+        return Q(rule["radius"]) * found
+
+    def part(self, label: int, number: int | None, only: list[int] | None = None) -> Asked:
+        """Ask about one label, and one ellipsoid of it; its rivals are those of any other label."""
+        question = self.question
+        if number is not None:
+            question = question.within(number, self.clock)
+        out = type(self)(question, self.seen.x, {label}, self.is_told, self.clock)
+        out.is_part, out.targets = True, out.targets if only is None else only
+        return out
+
+    def _over_parts(self, parts: list[Told], cap: End, empty: bool) -> End:
+        """Least over what an answer may be: of a prototype, in an ellipsoid of its label."""
+        stated, labels = self.question.plausible, self.model.labels
+        best: dict[tuple[int, int | None], End] = {}
+        for i in self.targets:
+            is_bare = any(self.model.is_copy(i, k) for k in range(i)) and not self.is_told
+            if not is_bare and not self._is_ruled_out(i):
+                where: list[int | None] = [None] if stated is None else [
+                    n for n, each in enumerate(stated["ellipsoids"]) if each["class"] == labels[i]
+                ]  # fmt: skip
+                best |= {(i, n): ZERO for n in where}
+        for told in parts:
+            self.clock.look()
+            number, only = told.get("ellipsoid"), told["prototypes"]
+            if any(labels[i] != told["class"] for i in only):
+                raise Refused("a part is about prototypes of another label")
+            owner = told["class"] if stated is None or number is None else (
+                stated["ellipsoids"][number]["class"])  # fmt: skip
+            if (number is None) != (stated is None) or owner != told["class"]:
+                raise Refused("a part is about an ellipsoid of another label, or about none")
+            value = self.part(told["class"], number, only).least(told["proof"], cap, empty)
+            for i in only:
+                if (i, number) in best:
+                    best[i, number] = max(best[i, number], value)
+        return min(best.values(), default=INF)
 
     def _judged(self, delta: Vector) -> tuple[Q, End, bool]:
         """Least scores of wished-for labels and of others, and whether the first nearest is one."""
@@ -1536,11 +1727,12 @@ class Asked:
             self.clock.look()
             if y > 0:
                 out.lean(y, seen.slope(i, k))
-                out.constant += y * (seen.scores[i] - seen.scores[k] + self.margin)
+                out.constant += y * (seen.scores[i] - seen.scores[k] + self.lead(i, k))
                 if self.model.is_local:
                     out.is_convex = False
                     out.add(y, seen.metric(i))
                     out.add(-y, seen.metric(k))
+        self._add_rules(out, i, told)
         for n, y in told.get("rows", {}).items():
             row = seen.rows[n]
             self.clock.look()
@@ -1556,6 +1748,47 @@ class Asked:
             self._add_cost_products(out, told, box, cap)
             self._add_ball_products(out, told, box, cap)
         return out
+
+    def _add_rules(self, out: Sum, i: int, told: Told) -> None:
+        """Charge for the confidence where it is curved: as it is, or by its tangents."""
+        seen, rule = self.seen, self.question.rule or {"kind": ""}
+        own, other = 1 + rule.get("theta", ZERO), 1 - rule.get("theta", ZERO)
+        for k, y in told.get("rules", {}).items():
+            self.clock.look()
+            if rule["kind"] != "similarity":
+                raise Refused("rules are charged for, and none has a curve of its own")
+            if y > 0:
+                out.lean(2 * y * own, seen.pull(i))
+                out.lean(-2 * y * other, seen.pull(k))
+                out.constant += y * (own * seen.scores[i] - other * seen.scores[k])
+                out.is_convex = out.is_convex and not self.model.is_local
+                out.add(y * own, seen.metric(i))
+                out.add(-y * other, seen.metric(k))
+        for k, y, point in told.get("tangents", ()):
+            self.clock.look()
+            if rule["kind"] not in ("similarity", "drift") or self.model.is_local:
+                raise Refused("tangents are charged for, and no rule is convex")
+            if y <= 0:
+                continue
+            at, W = seen.image(point), self.model.prototypes
+            pull, image = seen.draw(i, less(at, W[i])), self.model.lifted(i, less(at, W[i]))
+            if rule["kind"] == "similarity":
+                scores = self.model.distances(at, self.clock)
+                away = seen.draw(k, less(at, W[k]))
+                slope = [2 * (own * a - other * b) for a, b in zip(pull, away, strict=True)]
+                value = own * scores[i] - other * scores[k]
+                out.constant += y * (value - dot(slope, point))
+                out.lean(y, slope)
+                continue
+            # A length is at least the product with any direction of at most unit length.
+            length = root(Q(sum([a * a for a in image[0]]), image[1] ** 2))
+            share = 4 * rule["radius"] / length if length else ZERO
+            here = self.model.lifted(i, less(seen.z, W[i]))
+            met = sum([a * b for a, b in zip(image[0], here[0], strict=True)])
+            out.lean(y, seen.slope(i, k))
+            out.lean(y * share, pull)
+            out.constant += y * (seen.scores[i] - seen.scores[k] + self.lead(i, k)
+                                 + share * Q(met, image[1] * here[1]))  # fmt: skip
 
     def _add_form(self, out: Sum, form: Form, y: Q) -> None:
         at = [self.seen.spans[j][0] for j in form.columns]
@@ -1731,9 +1964,10 @@ class Asked:
         for k in self.rivals if not self.margin and not self.model.is_local else ():
             total = Sum(self.seen.width)
             total.lean(ONE, self.seen.slope(i, k))
-            total.constant = scores[i] - scores[k]
+            total.constant = scores[i] - scores[k] + self.lead(i, k)
             least = total.least(box, [], self.clock)
-            if least > 0 or (least == 0 and k < i and not self.is_told):
+            is_plain = self.question.rule is None and not self.is_told
+            if least > 0 or (least == 0 and k < i and is_plain):
                 return True
         rows = self._rows_in(box)
         return bool(rows) and all(self._says_otherwise(delta) for delta in rows)
@@ -1759,7 +1993,11 @@ class Asked:
         """Whether the model gives a row no wished-for label, or a foreign one is said not to."""
         own, other, wins = self._judged(delta)
         told = self.is_told and isinstance(other, Q) and other - own <= CLOSE * other
-        return not wins or told or other - own < self.margin
+        if not wins or told or other - own < self.margin or self.question.rule is None:
+            return not wins or told or other - own < self.margin
+        scores = self.model.distances(self.seen.image(delta), self.clock)
+        same = [k for k, is_rival in enumerate(self.is_rival) if not is_rival]
+        return not any(self._keeps(k, scores) for k in same)
 
     # Cells and trees.
 
@@ -1772,6 +2010,8 @@ class Asked:
         """
         found: End = INF
         told, nothing = self.proof(proof), frozenset[int]()
+        if "parts" in told:
+            return self._over_parts(told["parts"], cap, empty)
         nodes, waiting = told.get("counted", [{"kind": "cells", **told}]), [(0, nothing, nothing)]
         while waiting:
             self.clock.look()
@@ -1819,8 +2059,8 @@ class Asked:
 
     def _never_wins(self, i: int) -> bool:
         """Whether an earlier prototype is as near everywhere; its own cell is looked at."""
-        if self.margin or self.is_told:
-            return False
+        if self.margin or self.is_told or self.question.rule is not None:
+            return False  # the whole question leaves them out
         return any(self.model.is_copy(i, k) for k in range(i))
 
     def _cell(self, i: int, item: Told, cap: End, empty: bool) -> End:
@@ -1839,13 +2079,14 @@ class Asked:
         value, used = self.bound(i, told, box, cap, with_cost=False)
         # Where an earlier rival is charged for, it has to be beaten, and not only tied with.
         charged = [k for k, y in used.get("rivals", {}).items() if y > 0]
-        strict = not self.margin and not self.is_told and any(k < i for k in charged)
+        is_plain = not self.margin and not self.is_told and self.question.rule is None
+        strict = is_plain and any(k < i for k in charged)
         return INF if value > 0 or (value == 0 and strict) else ZERO
 
     def _single(self, i: int, k: int) -> End:
         """Cost of overtaking one rival: what is missing over what a unit of cost can gain."""
         seen, (low, high) = self.seen, self.sides
-        behind = seen.scores[i] - seen.scores[k] + self.margin
+        behind = seen.scores[i] - seen.scores[k] + self.lead(i, k)
         n = [ZERO if low[c] == high[c] == 0 else s for c, s in enumerate(seen.slope(i, k))]
         if behind <= 0:
             return ZERO

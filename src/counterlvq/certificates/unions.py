@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import final
+from typing import Any, NamedTuple, final
 
 from counterlvq.certificates.certificate import Certificate, Stop, never
 
-__all__ = ["JoinedCertificate"]
+__all__ = ["JoinedCertificate", "StatedPart"]
 
 
 @final
@@ -32,3 +33,18 @@ class JoinedCertificate:
             return False
         pairs = zip(self.parts, question, strict=True)
         return all(part.excludes_all(asked, margin, stop=stop) for part, asked in pairs)
+
+
+class StatedPart(NamedTuple):
+    """One part of a union as a file states it: prototypes of one label, and where they are met.
+
+    `restated` turns a cell, or charges, about the model of the part into the same about the whole
+    model; into nothing where that has no words for it.
+    """
+
+    label: Any
+    prototypes: tuple[int, ...]  # of the whole model
+    ellipsoid: int | None
+    asked: Any  # the explainer of the part
+    certificate: Any
+    restated: Callable[[dict[str, Any]], dict[str, Any]]

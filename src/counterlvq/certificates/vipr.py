@@ -68,7 +68,9 @@ def _refuse_others(question: checker.Question) -> None:
         raise NotExpressible("the cost has squares")
     if question.weights != question.decrease:
         raise NotExpressible("the cost has other prices upwards than downwards")
-    if question.forms:
+    if question.rule is not None:
+        raise NotExpressible("the question asks for a confidence")
+    if question.forms or question.plausible is not None:
         raise NotExpressible("a constraint is quadratic")
     for kind, words in _PARTING.items():
         if any(item["kind"] == kind for item in question.constraints):

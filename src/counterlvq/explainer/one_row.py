@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,8 @@ from counterlvq.batch.confirmation import confirmed
 from counterlvq.certificates.at_most import CountedQuestion
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.questions import Question
+from counterlvq.certificates.unions import StatedPart
+from counterlvq.errors import NotSupportedError
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
 from counterlvq.explainer.settings import (
     at_least_zero,
@@ -52,7 +54,8 @@ from counterlvq.questions.chebyshev import (
     narrowed,
     widened,
 )
-from counterlvq.questions.confidence import confident_answer, margin_of, parts_of
+from counterlvq.questions.confidence import confident_answer, is_cut, margin_of, parts_of
+from counterlvq.questions.filed_parts import filed_parts
 from counterlvq.questions.implied_rivals import is_apart
 from counterlvq.questions.plausibility import components_of, plausible_answer, plausible_in
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
@@ -239,13 +242,37 @@ class OneRow:
     @property
     def is_ordinary(self) -> bool:
         """Whether one search answers, and no union or tree of them."""
-        is_union = self.confidence is not None or plausible_in(self.constraints) is not None
-        return not (is_union or self.limits or self.prices.takes_largest)
+        return not (self.is_union or self.limits or self.prices.takes_largest)
 
     def for_files(self) -> OneRow:
         """Return the explainer whose question a file can state."""
+        if self.prices.takes_largest and self.is_union:
+            raise NotSupportedError(
+                "certificate files have no kind for the largest change together with a confidence "
+                "or plausible answers. Verify such answers with `explainer.verify`."
+            )
         wide: OneRow = self.with_height if self.prices.takes_largest else self
         return wide
+
+    @property
+    def is_union(self) -> bool:
+        """Whether answers may lie in any of several parts: of a confidence, or plausible ones."""
+        return self.confidence is not None or plausible_in(self.constraints) is not None
+
+    @property
+    def closing_gap(self) -> float:
+        """Gap at which an answer counts as the closest: that of the parts of a confidence."""
+        whole: Any = self
+        gap = self.prepared_for().answers.closing_gap
+        if self.confidence is None or is_cut(whole, self.confidence):
+            return gap
+        parts = self.parts_for((plain(self.model.classes[0]),))
+        return max(part.asked.prepared_for().answers.closing_gap for part in parts)
+
+    def filed_parts(self, cf: Counterfactual) -> Iterable[StatedPart]:
+        """State the parts of a union that an answer has certificates of."""
+        whole: Any = self
+        return filed_parts(whole, self.confidence, cf)
 
     def as_filed(self, cf: Counterfactual) -> Counterfactual:
         """Return an answer as an answer to that question."""

@@ -121,7 +121,8 @@ class Model {
 
 class Question {
   constructor(model, told) {
-    keys(told, ["columns", "cost", "constraints", "margin", "tolerance"], "the question");
+    keys(told, ["columns", "cost", "constraints", "margin", "tolerance", "confidence?"], "the question");
+    if (told.confidence !== undefined) throw new Beyond("the question asks for a confidence");
     this.model = model;
     this.tolerance = amount(told.tolerance);
     if (sign(amount(told.margin))) throw new Beyond("the question has a margin");

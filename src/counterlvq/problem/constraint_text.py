@@ -22,6 +22,7 @@ from counterlvq.problem.constraints import (
 from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import Expression
 from counterlvq.problem.implications import If
+from counterlvq.problem.plausibility import Plausible
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import Feature, FeatureKey, Features
 from counterlvq.types import Kind
@@ -145,7 +146,16 @@ def rule_words(
         return _promise(constraint, features, write)
     if isinstance(constraint, Bounds | AsSeen | MaxChange | MinChange | OneOf):
         return _about_one(constraint, features, write)
-    return _sum(constraint, features, write) if isinstance(constraint, Linear) else str(constraint)
+    return (
+        _sum(constraint, features, write) if isinstance(constraint, Linear) else _whole(constraint)
+    )
+
+
+def _whole(constraint: Constraint) -> str:
+    """Say what is asked of a whole row; as it is written where there are no words for it."""
+    if isinstance(constraint, Plausible):
+        return f"a row like {100 * constraint.share:g} % of those of its label"
+    return str(constraint)
 
 
 def _way(constraint: Freeze | Increase | Decrease, features: Features, now: Now | None) -> str:

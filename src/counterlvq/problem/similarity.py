@@ -53,6 +53,20 @@ class KeptApart(Confidence):
     def implies(self, model: PrototypeModel, i: int, k: int, point: Floats) -> bool:
         """Whether prototype i is at least as near as a point wherever the rule is kept."""
 
+    @abstractmethod
+    def touching(
+        self, model: PrototypeModel, i: int, k: int, point: Floats
+    ) -> tuple[Floats, float] | None:
+        """Find where the plane of an implied rival touches the rule, (d,).
+
+        With how many times the tangent of the rule there, as it is stated in squared distances,
+        is the difference of the distances to prototype i and to the rival.
+        """
+
+    def rules_out(self, model: PrototypeModel, i: int, k: int) -> bool:
+        """Whether nothing keeps prototype i away from a rival, wherever an answer lies."""
+        return False
+
     def is_convex(self, model: PrototypeModel, is_plain: bool) -> bool:
         """Whether what the rule leaves of a cell is convex, in columns that are all numbers."""
         has_offsets = model.offsets is not None and bool(model.offsets.any())
@@ -198,6 +212,22 @@ class RelativeSimilarity(KeptApart):
         room = size + 2 * s * _product(away, mirror)
         return room >= 0 and 4 * square * size <= room**2
 
+    def touching(
+        self, model: PrototypeModel, i: int, k: int, point: Floats
+    ) -> tuple[Floats, float] | None:
+        """Find where the plane of an implied rival touches the ball of the rule, (d,)."""
+        own, away = model.prototypes[i], model.prototypes[k] - model.prototypes[i]
+        toward = point - own
+        length = _length(model, toward)
+        if self.theta == 0.0 or length == 0.0:
+            return None
+        s = (1.0 - self.theta) / (2.0 * self.theta)
+        radius = np.sqrt(1.0 - self.theta**2) / (2.0 * self.theta) * _length(model, away)
+        if radius == 0.0:
+            return None
+        at = own - s * away + (radius / length) * toward
+        return np.asarray(at), length / (2.0 * self.theta * radius)
+
 
 @final
 @dataclass(frozen=True)
@@ -243,6 +273,17 @@ class Drift(KeptApart):
         """Return the same rule, asking for a very little more, or for less."""
         return Drift(self.radius * (1.0 + more * RIVAL_CUSHION))
 
+    def rules_out(self, model: PrototypeModel, i: int, k: int) -> bool:
+        """Whether the rival can drift over the prototype: no distances differ by more than that.
+
+        Planes alone do not show it, for they leave the prototype itself.
+        """
+        way = model.prototypes[k] - model.prototypes[i]
+        if not _length(model, way) <= 2.0 * self.radius * (1.0 + RIVAL_CUSHION):
+            return False  # far from it: no need to be exact
+        away = _image(model, _exact(model.prototypes[i]), model.prototypes[k])
+        return _product(away, away) < 4 * Fraction(self.radius) ** 2
+
     def keeps(self, own: Fraction, other: Fraction) -> bool:
         """Whether squared distances to the prototype and to a rival are far enough apart."""
         radius = Fraction(self.radius)
@@ -265,6 +306,26 @@ class Drift(KeptApart):
         """Whether prototype i is at least as near as a point wherever the rule is kept."""
         moved = _image(model, _exact(model.prototypes[k]), point)
         return _product(moved, moved) <= 4 * Fraction(self.radius) ** 2
+
+    def touching(
+        self, model: PrototypeModel, i: int, k: int, point: Floats
+    ) -> tuple[Floats, float] | None:
+        """Find where the plane of an implied rival touches the branch of the rule, (d,).
+
+        It lies behind the drifted rival, as far from it as from prototype i.
+        """
+        own, other = model.prototypes[i], model.prototypes[k]
+        away, step = other - own, point - other
+        size, below = _dot(model, step, step), _dot(model, away, step) + _dot(model, step, step)
+        if size == 0.0 or below == 0.0:
+            return None
+        at = other + (size - _dot(model, away, away)) / (2.0 * below) * step
+        length = _length(model, at - own)
+        slope = 2.0 * away + (4.0 * self.radius / length) * (at - own) if length else 2.0 * away
+        steepness = _length(model, slope)
+        if steepness == 0.0:
+            return None
+        return np.asarray(at), 2.0 * _length(model, point - own) / steepness
 
 
 def _length(model: PrototypeModel, way: Floats) -> float:

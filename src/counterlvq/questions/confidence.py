@@ -20,12 +20,24 @@ from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.problem.confidence import Confidence, Noise, Probability, shifted
 from counterlvq.problem.similarity import KeptApart, RelativeSimilarity
-from counterlvq.questions.implied_rivals import apart_answer, apart_verified, is_apart
+from counterlvq.questions.implied_rivals import (
+    apart_answer,
+    apart_verified,
+    is_apart,
+    wished_firsts,
+)
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
 from counterlvq.results import Counterfactual
 
-__all__ = ["confident_answer", "confident_verified", "margin_of", "parts_of"]
+__all__ = [
+    "confident_answer",
+    "confident_verified",
+    "is_cut",
+    "margin_of",
+    "noise_prototypes",
+    "parts_of",
+]
 
 _SOFT = ("RSLVQ", "MRSLVQ", "LMRSLVQ")
 
@@ -46,7 +58,7 @@ def _has_numbers_only(source: ExplainedModel) -> bool:
     return not (source.coordinates.has_levels or source.coordinates.links)
 
 
-def _is_cut(asked: Asks, confidence: Confidence) -> bool:
+def is_cut(asked: Asks, confidence: Confidence) -> bool:
     """Whether answers are found by cutting, see `counterlvq.questions.implied_rivals`."""
     return isinstance(confidence, KeptApart) and confidence.is_convex(
         asked.model, _has_numbers_only(asked._source)
@@ -91,14 +103,9 @@ def parts_of(
     if not isinstance(confidence, Noise):
         return [Part(bare, label) for label in labels]
     model = asked.model
-    # A copy of another prototype adds nothing to the union.
-    firsts = np.flatnonzero(model.first_copies == np.arange(model.n_prototypes))
-    wished = {key_of(plain(label)) for label in labels}
     out = []
-    for i in firsts.tolist():
+    for i in noise_prototypes(asked, labels):
         label = plain(model.labels[i])
-        if key_of(label) not in wished:
-            continue
         rivals = np.flatnonzero(model.class_index != model.class_index[i])
         least, most = confidence.leads(model, i, rivals)
         part = shifted(model, i, rivals, most if is_strict else least)
@@ -109,6 +116,11 @@ def parts_of(
         out.append(Part(asked.asking_for(confidence=None, model=part, _source=source), label))
     # Labels of which all prototypes are copies are never said, as the ordinary question shows.
     return out or [Part(bare, label) for label in labels]
+
+
+def noise_prototypes(asked: Asks, labels: Sequence[Any]) -> list[int]:
+    """Prototypes of some labels that have a part each; a copy of another one adds nothing."""
+    return list(wished_firsts(asked.model, labels))
 
 
 def _sure_part(asked: Asks, rule: RelativeSimilarity, label: Any, is_strict: bool) -> Part:
@@ -165,7 +177,7 @@ class _Keeps:
 
 def confident_verified(asked: Asks, confidence: Confidence, cf: Counterfactual) -> float:
     """Recompute the bound of an answer from the certificates of its parts."""
-    if _is_cut(asked, confidence):
+    if is_cut(asked, confidence):
         assert isinstance(confidence, KeptApart)
         return apart_verified(asked, confidence, cf)
     return verified(asked.parts_for(cf.target), cf)
@@ -175,7 +187,7 @@ def confident_answer(
     asked: Asks, confidence: Confidence, row: Floats, target: Any
 ) -> Counterfactual:
     """Find the closest answer that the model is sure of."""
-    if _is_cut(asked, confidence):
+    if is_cut(asked, confidence):
         assert isinstance(confidence, KeptApart)
         return apart_answer(asked, confidence, row, target)
     wish = wish_of(asked, row, target)

@@ -27,7 +27,7 @@ from counterlvq.questions.unions import Part, bounded, taken_back, united, verif
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
-__all__ = ["apart_answer", "apart_verified", "is_apart"]
+__all__ = ["against", "apart_answer", "apart_verified", "is_apart", "wished_firsts"]
 
 # Ordinary questions about one prototype: several times what ten features need.
 _MOST_ROUNDS = 200
@@ -36,11 +36,13 @@ _MOST_ROUNDS = 200
 def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Counterfactual:
     """Find the closest answer that is kept apart from every rival."""
     wish, started = wish_of(asked, row, target), time.monotonic()
-    if not any(True for _ in _wished(asked.model, wish.labels)):
+    if not any(True for _ in wished_firsts(asked.model, wish.labels)):
         out = united(asked, _never_said(asked, wish.labels), row, wish)
         return replace(out, margin=0.0, confidence=rule.words)
     limit = np.inf if asked.time_limit is None else asked.time_limit
-    cells = [_Cell(asked, rule, row, i, started + limit) for i in _wished(asked.model, wish.labels)]
+    cells = [
+        _Cell(asked, rule, row, i, started + limit) for i in wished_firsts(asked.model, wish.labels)
+    ]
     for cell in cells:
         cell.ask()
     best: Counterfactual | None = None
@@ -71,7 +73,7 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
     return bounded(asked, out, apart_verified(asked, rule, out))
 
 
-def _wished(model: PrototypeModel, labels: Sequence[Any]) -> Iterator[int]:
+def wished_firsts(model: PrototypeModel, labels: Sequence[Any]) -> Iterator[int]:
     """Prototypes of wished-for labels; a copy of another one adds nothing."""
     keys = {key_of(plain(label)) for label in labels}
     for i in np.flatnonzero(model.first_copies == np.arange(model.n_prototypes)).tolist():
@@ -89,13 +91,17 @@ def _rivals(model: PrototypeModel, i: int) -> list[int]:
     return np.flatnonzero(model.class_index != model.class_index[i]).tolist()
 
 
+def _is_ruled_out(rule: KeptApart, model: PrototypeModel, i: int) -> bool:
+    return any(rule.rules_out(model, i, k) for k in _rivals(model, i))
+
+
 def is_apart(rule: KeptApart, model: PrototypeModel, i: int, y: Floats) -> bool:
     """Whether a point is kept apart from all rivals of a prototype, in rational numbers."""
     own = model.exact_distance(y, i)
     return all(rule.keeps(own, model.exact_distance(y, k)) for k in _rivals(model, i))
 
 
-def _against(asked: Asks, i: int, points: Floats, rivals: Sequence[int], left: float) -> Asks:
+def against(asked: Asks, i: int, points: Floats, rivals: Sequence[int], left: float) -> Asks:
     """Ask about one prototype against points in the place of its rivals."""
     model = asked.model
     part = PrototypeModel(
@@ -150,8 +156,12 @@ class _Cell:
     def ask(self, *, find_clash: bool = False) -> None:
         """Ask the ordinary question, against the rivals that are known."""
         left = self.deadline - time.monotonic()
-        asked = _against(self.asked, self.prototype, self.points, self.rivals, left)
-        self.found = asked.answered(self.row, self.label, find_clash=find_clash)
+        asked = against(self.asked, self.prototype, self.points, self.rivals, left)
+        found = asked.answered(self.row, self.label, find_clash=find_clash)
+        if _is_ruled_out(self.rule, self.asked.model, self.prototype):
+            found = taken_back(found, self.row, found.reason, lambda cf: np.inf)
+            found = replace(found, status=Status.INFEASIBLE, gap=0.0, conflict=())
+        self.found = found
 
     def cut(self, most: float) -> None:
         """Add implied rivals until an answer keeps the rule, but for a very little."""
@@ -224,7 +234,7 @@ def _without_answer(
 def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual) -> float:
     """Recompute the bound of an answer: that rivals are implied, and what follows from them."""
     joined, model = cf.certificate, asked.model
-    wished = list(_wished(model, cf.target))
+    wished = list(wished_firsts(model, cf.target))
     if not wished:
         return verified(_never_said(asked, cf.target), cf)
     if type(joined) is not JoinedCertificate or len(joined.parts) != len(wished):
@@ -233,10 +243,12 @@ def apart_verified(asked: Asks, rule: KeptApart, cf: Counterfactual) -> float:
     for i, part in zip(wished, joined.parts, strict=True):
         if type(part) is not ImpliedCertificate or not _is_implied(rule, model, i, part):
             return 0.0
-        against = _against(asked, i, part.points, part.rivals, np.inf)
+        if _is_ruled_out(rule, model, i):
+            continue
+        part_asked = against(asked, i, part.points, part.rivals, np.inf)
         label = plain(model.labels[i])
-        bounds.append(against.verify(replace(cf, certificate=part.inner, target=(label,))))
-    return min(bounds)
+        bounds.append(part_asked.verify(replace(cf, certificate=part.inner, target=(label,))))
+    return min(bounds, default=np.inf)
 
 
 def _is_implied(rule: KeptApart, model: PrototypeModel, i: int, part: ImpliedCertificate) -> bool:

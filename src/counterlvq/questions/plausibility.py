@@ -47,13 +47,20 @@ def plausible_answer(
     wish = wish_of(asked, row, target)
     if not parts:
         return _without_rows(asked, plausible, row, target)
-    out = united(asked, parts, row, wish)
+    out = _as_stated(asked, united(asked, parts, row, wish))
     if not out.status.has_answer:
         conflict = tuple(
             item for item in asked.constraints if item in out.conflict or item is plausible
         )
         return replace(out, conflict=conflict, conflict_is_irreducible=False)
     return bounded(asked, out, verified(parts, out))
+
+
+def _as_stated(asked: Asks, out: Counterfactual) -> Counterfactual:
+    """Name what the input breaks by constraints of the user: an ellipsoid is about answers."""
+    own = {id(item) for item in asked.constraints}
+    broken = tuple(item for item in out.broken if id(item) in own)
+    return replace(out, broken=broken, within_rules=out.within_rules if broken else None)
 
 
 def _without_rows(asked: Asks, plausible: Plausible, row: Floats, target: Any) -> Counterfactual:

@@ -57,7 +57,7 @@ def _shown_end(
         return None
     low, high = ends
     if feature.is_real and low != high:
-        number = Decimal(end)
+        number = Decimal(repr(float(end)))  # what leads back to the end, typed in again
         for digits in _DIGITS:
             place = Decimal(1).scaleb(number.adjusted() - digits + 1) if number else Decimal(1)
             rounded = float(number.quantize(place, ROUND_FLOOR if side else ROUND_CEILING))

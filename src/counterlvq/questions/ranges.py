@@ -21,7 +21,12 @@ from numpy.typing import NDArray
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, finite_scalar, told
-from counterlvq.numeric.tolerances import HELD_WITH_EQUALITY, HIGHS_TOLERANCE, NO_ROOM
+from counterlvq.numeric.tolerances import (
+    HELD_WITH_EQUALITY,
+    HIGHS_TOLERANCE,
+    MARGIN_ROUNDING,
+    NO_ROOM,
+)
 from counterlvq.presentation.wording import Wording, listed
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
@@ -163,7 +168,7 @@ def _boxes(
     The box around the answer is widened to the shown row where that can be proved.
     """
     view = asked.prepared_for(cf.original_values)
-    lead = partial(_lead, view.rules, asked.margin or 0.0)
+    lead = partial(_lead, view.rules, _kept_margin(asked, cf))
     box, low, high = _Box.around(asked, cf, side, units).closely(lead)
     shown = view.inner(cf.shown.values)
     wider = np.minimum(low, shown), np.maximum(high, shown)
@@ -176,6 +181,27 @@ def _boxes(
     far = np.where(np.isinf(box.reach), inf, 2.0 * box.reach_of(*wider))
     other, bottom, top = replace(box, y=shown, reach=far).closely(lead)
     return (low, high, box.levels(low, high)), (bottom, top, other.levels(bottom, top))
+
+
+def _kept_margin(asked: Asks, cf: Counterfactual) -> float:
+    """Margin that a box has to keep: the one asked for, or what the answer has of it.
+
+    An answer keeps a margin but for rounding, and the box lies around the answer.
+    """
+    margin, view = asked.margin or 0.0, asked.prepared_for(cf.original_values)
+    if not margin:
+        return 0.0
+    model, y = view.model, view.inner(cf.values)
+    rivals = np.flatnonzero(~wished_prototypes(model, cf.target, -1))
+    scores = model.distances(y[None, :])[0]
+    slack = 2.0 * MARGIN_ROUNDING * (float(scores[cf.prototype]) + margin)
+    near = rivals[scores[rivals] - scores[cf.prototype] <= margin + slack]
+    own = model.exact_distance(y, cf.prototype) if near.size else Fraction(0)
+    found = min((model.exact_distance(y, int(k)) - own for k in near), default=Fraction(margin))
+    if not margin - slack <= found < margin:
+        return margin
+    least = float(found)
+    return least if Fraction(least) <= found else float(np.nextafter(least, -inf))
 
 
 def _lead(rules: Acceptance, margin: float, y: Floats, reach: Floats) -> float:
@@ -307,7 +333,7 @@ class _Box:
         is_open = rules.says is None
         near = np.abs(x) + np.abs(y) + question.spread
         reach = np.where(moving, _FAR * near, 0.0)
-        lead = _lead(rules, asked.margin or 0.0, y, reach)
+        lead = _lead(rules, _kept_margin(asked, cf), y, reach)
         if not np.isfinite(lead):
             raise NotSupportedError(
                 "the rounding of the model's own predict has no limit around this answer; ranges "

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
-from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only
+from counterlvq.numeric.arrays import Floats, finite_vector, key_of, plain, read_only, told
 from counterlvq.numeric.tolerances import CLOSE_CALL, UNIT
 from counterlvq.problem.chebyshev import Chebyshev
 from counterlvq.problem.cost_terms import Prices
@@ -147,6 +147,10 @@ def robustness(
     >>> found.distance["l2"].round(4), found.hypothesis_margin["l2"].round(4)
     (array([2.5]), array([2.5]))
     """
+    if not hasattr(explainer, "asking_for"):
+        raise InvalidInputError(
+            f"explainer is {told(explainer)}; expected an Explainer, such as Explainer(model)."
+        )
     coordinates = explainer._source.coordinates
     if not coordinates.is_plain:
         raise NotSupportedError(
