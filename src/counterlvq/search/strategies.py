@@ -343,7 +343,7 @@ class BranchAndBound:
                 return find
         gap = self.gap if self._is_local else 0.5 * EXACT_GAP
         frames = self.prepared(context.target_mask).frames
-        run = self._branching(question, context, gap, None, report, frames)
+        run = self._branching(question, context, gap, None, report, frames=frames)
         if self.method is not Method.GLOBAL:
             width = 1 if run.is_separable else question.x.size
             run.most_nodes = budget_for(width) if self._is_local else _GRID_BUDGET
