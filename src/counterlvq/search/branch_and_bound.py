@@ -32,7 +32,7 @@ from counterlvq.numeric.tolerances import (
     SLIGHTLY_LESS,
     UNCHARGED,
 )
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.safe_text import shown_text
 from counterlvq.search.descents import CellSearch
 from counterlvq.search.exact import refutation
@@ -113,6 +113,7 @@ class Node:
     bound: float
     cap: float  # cost that box and multipliers reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
+    within: Box  # what cuts have left of linear forms; of no size without any
     feature: int = -1
     at: float = 0.0
     low: int = -1
@@ -126,10 +127,12 @@ class Branching(CellSearch):
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
+    most_work: float = field(default=np.inf, kw_only=True)  # of relaxations that count theirs
 
     _nodes: list[Node] = field(init=False, default_factory=list)
     _roots: dict[int, int] = field(init=False, default_factory=dict)
     _solved: int = field(init=False, default=0)
+    _work: float = field(init=False, default=0.0)
     _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
     _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
     _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
@@ -195,18 +198,33 @@ class Branching(CellSearch):
             if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
-            prices = LiftedMultipliers.none(problem)
+            prices = LiftedMultipliers.none(problem, len(self._forms))
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
-            self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
+            within = Box.whole(len(self._forms))
+            self._push(queue, Node(prototype, box, prices, bound, cap, everyone, within))
         return queue
 
-    def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
+    @property
+    def _forms(self) -> Floats:
+        """Linear forms that may be cut beside features, (k, d); none here."""
+        return np.zeros((0, 0))
+
+    def _sides(self, within: Box, box: Box, cap: float) -> FormSides | None:
+        """Sides of the linear forms in a box; None without any."""
+        if not len(self._forms) or box.is_empty:
+            return None
+        return self.question.form_sides(self._forms, within, box, cap)
+
+    def _bound(
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float,
+        sides: FormSides | None = None,
+    ) -> float:  # fmt: skip
         """Bound a cell in a box by multipliers, with the margin that the user asks for."""
-        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
+        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0, sides=sides)
 
     @property
     def _tolerance(self) -> float:
@@ -222,7 +240,7 @@ class Branching(CellSearch):
         most = np.inf if self.most_nodes is None else self.most_nodes
         if not self.question.root(self._cost).is_finite:
             most = min(most, _OPEN_NODES)
-        spent = self._solved >= most
+        spent = self._solved >= most or self._work >= self.most_work
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:
@@ -269,7 +287,9 @@ class Branching(CellSearch):
         node = self._nodes[number]
         cap = self._cost
         box = self.question.inside(node.box, cap)
-        if box.is_empty or self.question.is_ruled_out(box):
+        sides = self._sides(node.within, box, cap)
+        is_empty = box.is_empty or (sides is not None and sides.is_empty)
+        if is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
         near = self._near(box)
@@ -277,12 +297,13 @@ class Branching(CellSearch):
         self._solved += 1
         for prices in self._worth_trying(relaxed.prices, box):
             if relaxed.outcome is Outcome.INFEASIBLE:
-                if self.question.contradicts(node.prototype, prices, box, cap, self.margin or 0.0):
+                told = (node.prototype, prices, box, cap, self.margin or 0.0)
+                if self.question.contradicts(*told, sides=sides):
                     node.prices, node.bound, node.cap = prices, np.inf, cap
                     return
                 continue
             begun = time.monotonic()
-            bound = self._bound(node.prototype, prices, box, cap)
+            bound = self._bound(node.prototype, prices, box, cap, sides)
             # The box will be bounded once more by whoever checks the tree, and a part of it twice.
             self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
@@ -351,12 +372,20 @@ class Branching(CellSearch):
             return
         node.feature, node.at = where
         children = []
-        for part in self.question.split(box, *where):
+        for part, within in self._parts(box, node.within, *where):
             inner = self.question.inside(part, node.cap)
-            bound = max(node.bound, self._bound(node.prototype, node.prices, inner, node.cap))
-            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
+            told = (node.prototype, node.prices, inner, node.cap)
+            bound = max(node.bound, self._bound(*told, self._sides(within, inner, node.cap)))
+            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals, within)
             children.append(self._push(queue, child))
         node.low, node.high = children
+
+    def _parts(self, box: Box, within: Box, feature: int, at: float) -> list[tuple[Box, Box]]:
+        """Cut across a feature, or across a linear form, which count behind them."""
+        width = self.question.x.size
+        if feature < width:
+            return [(part, within) for part in self.question.split(box, feature, at)]
+        return [(box, part) for part in within.split(feature - width, at)]
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature that the relaxation gains most from missing, at 0 first."""
@@ -403,6 +432,7 @@ class Branching(CellSearch):
             np.array([where.get(node.high, -1) for node in nodes]),
             tuple(node.prices for node in nodes),
             np.array([node.cap for node in nodes]),
+            self._forms,
         )
 
 
