@@ -1,6 +1,7 @@
 """Models with local metrics: proofs, times, growth, and where the time goes.
 
-`python -m benchmarks.local`, with `--quick` on a few rows.
+`python -m benchmarks.local`, with `--quick` on a few rows; with `--columns` pipelines alone, in the
+user's own columns.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from time import perf_counter
 
 from threadpoolctl import threadpool_limits
 
-from benchmarks import local_growth, local_profile
+from benchmarks import local_columns, local_growth, local_profile
 from benchmarks.figures import environment
 from benchmarks.local_figures import FULL, QUICK, LocalResults, LocalSizes, complaints
 from benchmarks.local_methods import METHODS, Run, beside_plain_loop, run
@@ -30,7 +31,13 @@ def main() -> int:
         default=Path(__file__).parent / "results",
         help="folder for local.json, local.md and local.png",
     )
+    parser.add_argument("--columns", action="store_true", help="pipelines in the user's columns")
+    parser.add_argument("--rows", type=int, default=30, help="of each pipeline")
+    parser.add_argument("--problem", action="append", choices=[*local_columns.names()])
     options = parser.parse_args()
+    if options.columns:
+        with threadpool_limits(1):
+            return _columns(options.problem or [*local_columns.names()], options)
     with threadpool_limits(1):  # a job is one thread, for every method
         found = measure(QUICK if options.quick else FULL)
     write_all(found, options.output)
@@ -39,6 +46,18 @@ def main() -> int:
     for complaint in wrong:
         print(f"wrong: {complaint}", file=sys.stderr)
     return 1 if wrong else 0
+
+
+def _columns(chosen: list[str], options: argparse.Namespace) -> int:
+    runs = []
+    for found in local_columns.measure(chosen, options.rows):
+        share = sum(found.proved) / len(found.proved)
+        _say(
+            f"{found.problem} {found.space} {found.cost}: {share:.0%} in {sum(found.seconds):.1f} s"
+        )
+        runs.append(found)
+    print(local_columns.write(runs, options.output))
+    return 0
 
 
 def measure(sizes: LocalSizes) -> LocalResults:

@@ -17,7 +17,7 @@ from counterlvq.certificates import check_certificate as exactly
 from counterlvq.certificates.exact_duality import rounded_down
 from counterlvq.certificates.file_bounds import Told
 from counterlvq.errors import CounterlvqError
-from counterlvq.programs.nonconvex import Box
+from counterlvq.programs.nonconvex import Box, FormSides
 
 __all__ = ["TROUBLE", "AimedCertificate", "QuickCertificate"]
 
@@ -43,20 +43,22 @@ class QuickWalk(exactly.Asked):
         box: exactly.Box,
         cap: exactly.End,
         empty: bool,
+        sides: exactly.Sides | None = None,
     ) -> exactly.End:
         with_cost = kind == "bound"
         if self.sums is not None and not (with_cost and empty):
             try:
                 value = self.sums.least(
-                    i, told, outwards(box), _float(cap, up=True), with_cost=with_cost
-                )
+                    i, told, outwards(box), _float(cap, up=True), with_cost=with_cost,
+                    sides=form_sides(sides, self.seen.width),
+                )  # fmt: skip
             except TROUBLE:
                 value = -inf
             if not with_cost and value > 0.0:
                 return inf
             if with_cost and isfinite(value) and value >= self.goal:
                 return min(Fraction(value), cap)
-        return super()._leaf(i, kind, told, box, cap, empty)
+        return super()._leaf(i, kind, told, box, cap, empty, sides)
 
     def _single(self, i: int, k: int) -> exactly.End:
         value = 0.0 if self.sums is None else self.sums.single(i, k)
@@ -99,23 +101,25 @@ class AimedWalk(exactly.Asked):
         box: exactly.Box,
         cap: exactly.End,
         empty: bool,
+        sides: exactly.Sides | None = None,
     ) -> exactly.End:
         if self.sums is not None and "point" in told:
             with_cost = kind == "bound"
             found = self.sums.tangency(
-                i, told, outwards(box), _float(cap, up=True), with_cost=with_cost
-            )
+                i, told, outwards(box), _float(cap, up=True), with_cost=with_cost,
+                sides=form_sides(sides, self.seen.width),
+            )  # fmt: skip
             if found is not None:
                 told["point"] = [Fraction(v) for v in found.tolist()]
-        value = super()._leaf(i, kind, told, box, cap, empty)
+        value = super()._leaf(i, kind, told, box, cap, empty, sides)
         if "point" not in told or value >= cap:
             return value
-        total = self.summed(i, told, box, cap, kind == "bound")
+        total = self.summed(i, told, box, cap, kind == "bound", sides)
         point = least_point(total, box, told["point"], self.clock)
         if point is None:
             return value
         told["point"] = point
-        return max(value, super()._leaf(i, kind, told, box, cap, empty))
+        return max(value, super()._leaf(i, kind, told, box, cap, empty, sides))
 
 
 class AimedCertificate(exactly.Certificate):
@@ -149,6 +153,17 @@ def outwards(box: exactly.Box) -> Box:
     low = [_float(end, up=False) for end in box[0]]
     high = [_float(end, up=True) for end in box[1]]
     return Box(np.array(low), np.array(high))
+
+
+def form_sides(sides: exactly.Sides | None, width: int) -> FormSides | None:
+    """Write linear forms as floats, which they are in a file, and their sides rounded outwards."""
+    if sides is None:
+        return None
+    V = np.zeros((len(sides.forms), width))
+    for row, form in zip(V, sides.forms, strict=True):
+        for c, slope in form.items():
+            row[c] = float(slope)
+    return FormSides(V, *outwards(sides.ends))
 
 
 def _float(value: exactly.End, *, up: bool) -> float:

@@ -153,7 +153,7 @@ class Writer:
         out = self._claimed(cf, view)
         self._written += 1
         cells = out["proof"].get("cells", [{"kind": "tree"}])
-        is_tree = any(cell["kind"] == "tree" for cell in cells)
+        is_tree = any(cell["kind"] in ("tree", "form tree") for cell in cells)
         bound = out["answer"]["lower_bound"]
         is_more = (np.inf if bound is None else bound) > cf.lower_bound
         if not (is_tree or is_more or self._is_restated) and view.rules.says is None:

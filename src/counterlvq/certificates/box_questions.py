@@ -34,9 +34,9 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.box_trees import PackedTrees
 from counterlvq.programs.grids import Ticks
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Program
-from counterlvq.programs.proof_data import cost_limits
+from counterlvq.programs.proof_data import CostReach, cost_limits, form_limits, reach_of
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["BoxQuestion"]
@@ -253,15 +253,35 @@ class BoxQuestion:
         low = box.split(feature, float(below[feature]))[0]
         return low, box.split(feature, float(self.ticks.next_above(below)[feature]))[1]
 
+    def form_sides(self, V: Floats, within: Box, box: Box, cap: float) -> FormSides:
+        """Sides of linear forms ``V delta``, (k, d), at changes in a box of cost at most `cap`.
+
+        `within` are the sides that cuts left, (k,); others follow from box and cost.
+        """
+        program, size, covering = self.convex, np.abs(V), self._covering(box)
+        low, high = form_limits(V, program.both_ways, program.L, cap, self._reach)
+        for sign, out in ((-1.0, low), (1.0, high)):
+            with np.errstate(invalid="ignore"):
+                ends = np.where(sign * V > 0, covering.upper, covering.lower)
+                parts = np.where(size > 0, V * ends, 0.0)
+            reached = parts.sum(axis=1) + sign * (len(box.lower) + 4) * UNIT * np.abs(parts).sum(1)
+            out[:] = np.maximum(out, reached) if sign < 0 else np.minimum(out, reached)
+        return FormSides(V, np.maximum(within.lower, low), np.minimum(within.upper, high))
+
+    @cached_property
+    def _reach(self) -> CostReach:
+        return reach_of(self.convex.L)
+
     # --- claims ---------------------------------------------------------------------------------
 
     def bound(
         self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
-        *, as_told: bool = False,
+        *, as_told: bool = False, sides: FormSides | None = None,
     ) -> float:  # fmt: skip
         """Cost that no change of a cell undercuts within a box, at most `cap`.
 
-        `as_told`: with tangents at the point of the multipliers, and not at a better one.
+        `as_told`: with tangents at the point of the multipliers, and not at a better one. `sides`:
+        of linear forms that have been cut.
         """
         if box.is_empty:
             return cap
@@ -269,11 +289,12 @@ class BoxQuestion:
         if np.isinf(farther):
             return 0.0
         problem = self.problem(prototype, box).tightened(margin - farther)
-        return lifted_bound(problem, prices, self._covering(box), cap, as_told=as_told)
+        covering = self._covering(box)
+        return lifted_bound(problem, prices, covering, cap, as_told=as_told, sides=sides)
 
     def contradicts(
         self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
-        *, as_told: bool = False,
+        *, as_told: bool = False, sides: FormSides | None = None,
     ) -> bool:  # fmt: skip
         """Whether no change of a cell of cost at most `cap` lies within a box.
 
@@ -286,7 +307,7 @@ class BoxQuestion:
             return False
         problem, covering = self.problem(prototype, box), self._covering(box)
         asked = problem.tightened(margin - farther)
-        if lifted_contradiction(asked, prices, covering, cap, as_told=as_told):
+        if lifted_contradiction(asked, prices, covering, cap, as_told=as_told, sides=sides):
             return True
         if as_told or covering.is_finite or not isinstance(self.cells, SharedCells):
             return False
@@ -300,14 +321,15 @@ class BoxQuestion:
 
     def tangency(
         self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float, margin: float = 0.0,
-        *, with_cost: bool = True,
+        *, with_cost: bool = True, sides: FormSides | None = None,
     ) -> Floats | None:  # fmt: skip
         """Where the tangents of `bound` are, or of `contradicts`; None if they need none."""
         farther = self._farther(cap)
         problem = self.problem(prototype, box)
         if np.isfinite(farther):
             problem = problem.tightened(margin - farther)
-        return lifted_tangency(problem, prices, self._covering(box), cap, with_cost=with_cost)
+        covering = self._covering(box)
+        return lifted_tangency(problem, prices, covering, cap, with_cost=with_cost, sides=sides)
 
     def _farther(self, cap: float) -> float:
         """Say what more `predict` may overlook at changes of cost at most `cap` than around x.

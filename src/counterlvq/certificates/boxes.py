@@ -9,7 +9,7 @@ with `lifted`. No solver is imported here.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -23,7 +23,7 @@ from counterlvq.certificates.duality import Proof
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.programs.box_trees import PackedTrees, blank_trees
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["BoxCertificate", "BoxTree", "plain_copy"]
@@ -34,6 +34,11 @@ class _Part(NamedTuple):
     prices: LiftedMultipliers
     cap: float
     is_whole: bool  # or cut, in which case its parts say more
+    sides: FormSides | None  # of linear forms, if the tree cuts any
+
+
+def _no_forms() -> Floats:
+    return np.zeros((0, 0))
 
 
 @final
@@ -43,12 +48,15 @@ class BoxTree:
 
     prototype: int
     margin: float  # over every rival, that the search asked for
-    feature: NDArray[np.int64]  # (nodes,) across which a node is cut; -1 for a part left whole
+    # (nodes,) across which a node is cut; -1 for a part left whole. Linear forms count behind the
+    # features.
+    feature: NDArray[np.int64]
     at: Floats  # (nodes,) where it is cut
     low: NDArray[np.int64]  # (nodes,) the part below the cut
     high: NDArray[np.int64]  # (nodes,) the part above
     prices: tuple[LiftedMultipliers, ...]  # of each node
     caps: Floats  # (nodes,) costs that the multipliers reckon with; inf for any
+    forms: Floats = field(default_factory=_no_forms)  # (k, d) of the change, that may be cut
 
     def fits(self, question: BoxQuestion) -> bool:
         """Whether it is a tree of plain numbers, with multipliers for what the question charges."""
@@ -62,10 +70,13 @@ class BoxTree:
                 return False
         if not np.isfinite(self.at[cut]).all() or not (self.caps >= 0.0).all():
             return False
-        if not ((self.feature >= -1) & (self.feature < question.x.size)).all():
+        d, k = question.x.size, len(self.forms)
+        if self.forms.shape != ((k, d) if k else (0, 0)) or not np.isfinite(self.forms).all():
             return False
-        whole = question.root(np.inf)
-        nothing = _numbers(LiftedMultipliers.none(question.problem(self.prototype, whole)))
+        if not ((self.feature >= -1) & (self.feature < d + k)).all():
+            return False
+        problem = question.problem(self.prototype, question.root(np.inf))
+        nothing = _numbers(LiftedMultipliers.none(problem, k))
         shapes = [part.shape for part in nothing]
         return all(_is_of_shapes(prices, shapes) for prices in self.prices)
 
@@ -76,6 +87,8 @@ class BoxTree:
         count = len(self.prices)
         whole = (self.feature, self.low, self.high)
         real = (self.at, self.caps)
+        if type(self.forms) is not np.ndarray or not _is_array(self.forms, self.forms.shape, "f"):
+            return False
         return all(_is_array(part, (count,), "i") for part in whole) and all(
             _is_array(part, (count,), "f") for part in real
         )
@@ -90,14 +103,11 @@ class BoxTree:
             if question.is_ruled_out(part.box):
                 return cap
             told = (prototype, part.prices, part.box, part.cap, margin)
-            value = question.bound(*told)
-            if (
-                value < cap
-                and part.is_whole
-                and (question.contradicts(*told) or question.loses_ties(prototype, part.box))
-            ):
-                return cap
-            return value
+            value = question.bound(*told, sides=part.sides)
+            if value >= cap or not part.is_whole:
+                return value
+            empty = question.contradicts(*told, sides=part.sides)
+            return cap if empty or question.loses_ties(prototype, part.box) else value
 
         return self._least(question, cap, bound, stop)
 
@@ -106,9 +116,10 @@ class BoxTree:
         prototype = self.prototype
 
         def bound(part: _Part) -> float:
+            told = (prototype, part.prices, part.box, np.inf, margin)
             empty = (
                 question.is_ruled_out(part.box)
-                or question.contradicts(prototype, part.prices, part.box, np.inf, margin)
+                or question.contradicts(*told, sides=part.sides)
                 or question.loses_ties(prototype, part.box)
             )
             return np.inf if empty else 0.0
@@ -125,27 +136,45 @@ class BoxTree:
         more than `cap`, never less.
         """
         least = cap
-        waiting = [(0, Box.whole(question.x.size), 0.0)]
+        waiting = [(0, Box.whole(question.x.size), Box.whole(len(self.forms)), 0.0)]
         while waiting:
             if stop():
                 return 0.0
-            node, box, floor = waiting.pop()
+            node, box, within, floor = waiting.pop()
             own = max(float(self.caps[node]), cap)
             is_whole = bool(self.feature[node] < 0)
-            part = _Part(question.inside(box, own), self.prices[node], own, is_whole)
+            inner = question.inside(box, own)
+            sides = self.sides(question, within, inner, own)
+            if sides is not None and sides.is_empty:
+                continue
+            part = _Part(inner, self.prices[node], own, is_whole, sides)
             floor = max(floor, bound(part))
             if floor >= least:
                 continue
             if is_whole:
                 least = floor
                 continue
-            cut = int(self.feature[node]), float(self.at[node])
-            below, above = question.split(part.box, *cut)
-            waiting += [
-                (int(self.low[node]), below, floor),
-                (int(self.high[node]), above, floor),
-            ]
+            for child, part_box, left in self.parts(question, node, inner, within):
+                waiting.append((child, part_box, left, floor))
         return least
+
+    def sides(self, question: BoxQuestion, within: Box, box: Box, cap: float) -> FormSides | None:
+        """Sides of the linear forms where cuts have left `within`; None without any."""
+        if not len(self.forms) or box.is_empty:
+            return None
+        return question.form_sides(self.forms, within, box, cap)
+
+    def parts(
+        self, question: BoxQuestion, node: int, box: Box, within: Box
+    ) -> list[tuple[int, Box, Box]]:
+        """Both parts of a node that is cut: their number, their box, and the sides of forms."""
+        feature, at = int(self.feature[node]), float(self.at[node])
+        low, high = int(self.low[node]), int(self.high[node])
+        if feature < question.x.size:
+            below, above = question.split(box, feature, at)
+            return [(low, below, within), (high, above, within)]
+        below, above = within.split(feature - question.x.size, at)
+        return [(low, box, below), (high, box, above)]
 
 
 def _numbers(prices: LiftedMultipliers) -> list[Any]:
@@ -238,6 +267,8 @@ def _compiled_bound(
 ) -> float:
     """Bound by compiled code; 0 where it has nothing to say."""
     if question.flat is None or not trees or not isinstance(question.cells, SharedCells):
+        return 0.0
+    if any(len(tree.forms) for tree in trees):
         return 0.0
     has_tangents = bool(question.convex.L.shape[0])
     return question.packed_bound(_packed(trees, question.cells.rivals, has_tangents), cap, margin)

@@ -154,7 +154,13 @@ _CHARGES = {
 }  # fmt: skip
 _CELL = {"prototype": "wished-for prototype"}
 _NODE = {"cap?": "number|inf", "charges?": _CHARGES}
-_CUT = {"coordinate": "coordinate", "at": "number", "low": "node number", "high": "node number"}
+_PLACE = {"at": "number", "low": "node number", "high": "node number"}
+_CUT = {"coordinate": "coordinate", **_PLACE}
+_FORM_PRODUCTS = [("linear form", "linear form", "number")]
+_FORM_NODE = {"cap?": "number|inf", "charges?": {
+    **_CHARGES, "form_low?": _FORM_PRODUCTS, "form_high?": _FORM_PRODUCTS,
+    "form_cross?": _FORM_PRODUCTS,
+}}  # fmt: skip
 _ADDED = {"values": ["number", "prototype"]}
 SHAPES: dict[str, Any] = {
     "header": {"format": "text", "version": "number", "model": "any", "question": "any",
@@ -213,9 +219,15 @@ SHAPES: dict[str, Any] = {
                       "cells": {"cells": ["cell"]}}),
     "cell": Kinds({"single": {**_CELL, "rival": "rival"}, "bound": {**_CELL, **_CHARGES},
                    "empty": {**_CELL, **_CHARGES},
-                   "tree": {**_CELL, "nodes": ["node", "node number"]}}),
+                   "tree": {**_CELL, "nodes": ["node", "node number"]},
+                   "form tree": {**_CELL, "forms": [Table("coordinate"), "linear form"],
+                                 "nodes": ["form node", "node number"]}}),
     "node": Kinds({"cut": {**_CUT, **_NODE}, "bound": _NODE, "empty": _NODE, "lost": _NODE,
                    "open": _NODE}),
+    "form node": Kinds({"cut": {**_CUT, **_FORM_NODE},
+                        "form cut": {"form": "linear form", **_PLACE, **_FORM_NODE},
+                        "bound": _FORM_NODE, "empty": _FORM_NODE, "lost": _FORM_NODE,
+                        "open": _FORM_NODE}),
 }  # fmt: skip
 WORDS = {"sense": ("<=", "=="), "status": ("optimal", "feasible", "infeasible", "unknown"),
          "side": ("first", "last"), "flag": (True, False),
@@ -1382,6 +1394,13 @@ def solved(rows: list[Vector], clock: Clock) -> Vector | None:
 # --- 4. Proofs ----------------------------------------------------------------------------------
 
 
+class Sides(NamedTuple):
+    """Linear forms of the change, and the ends of each."""
+
+    forms: list[dict[int, Q]]
+    ends: Box
+
+
 class Asked:
     """One line: an input, a target, and what a proof about them may rest on."""
 
@@ -1419,10 +1438,10 @@ class Asked:
         if "parts" in told:
             return told
         nodes = told.get("counted", [{"kind": "cells", **told}])
-        _check_tree(nodes, "count", ("held", "changed"))
+        _check_tree(nodes, ("count",), ("held", "changed"))
         for cell in [each for node in nodes for each in node.get("cells", ())]:
-            if cell["kind"] == "tree":
-                _check_tree(cell["nodes"], "cut", ("low", "high"))
+            if "nodes" in cell:
+                _check_tree(cell["nodes"], ("cut", "form cut"), ("low", "high"))
             if cell["kind"] == "single" and self.model.is_local:
                 raise Refused("a cell of a local metric cannot be ruled out by one slope")
         return told
@@ -1720,7 +1739,45 @@ class Asked:
 
     # Bounds.
 
-    def charged(self, i: int, told: Told, box: Box, cap: End) -> Sum:
+    def form_sides(
+        self, forms: list[dict[int, Q]], within: Box, box: Box, cap: End
+    ) -> Sides | None:
+        """Sides of linear forms in a box, of cost at most `cap`; None if they have crossed."""
+        low, high = list(within[0]), list(within[1])
+        for n, form in enumerate(forms):
+            self.clock.look()
+            down, up = self._form_reach(form, cap)
+            ends = {c: (box[0][c], box[1][c]) if a > 0 else (box[1][c], box[0][c])
+                    for c, a in form.items() if a}  # fmt: skip
+            least = [a * ends[c][0] for c, a in form.items() if a]
+            most = [a * ends[c][1] for c, a in form.items() if a]
+            low[n] = max(low[n], -down, -INF if -INF in least else added(least, ZERO, self.clock))
+            high[n] = min(high[n], up, INF if INF in most else added(most, ZERO, self.clock))
+        return None if _filled((low, high)) is None else Sides(forms, (low, high))
+
+    def _form_reach(self, form: dict[int, Q], cap: End) -> tuple[End, End]:
+        """How far a linear form can go at a cost of at most `cap`, down and up."""
+        if not isinstance(cap, Q):
+            return INF, INF
+        seen, cap = self.seen, rounded(cap, True, 16)
+        far: End = INF
+        if seen.M and all(c in seen.at for c, a in form.items() if a):
+            slope = [form.get(c, ZERO) for c in seen.at]
+            stretch = self.question.inverse.of(slope, self.clock)
+            if isinstance(stretch, Q):
+                far = rounded(root(cap * stretch), True)
+        ways: list[End] = []
+        for sign in (-1, 1):
+            gains = [(abs(a), seen.w[c] + (seen.tilt[c] if sign * a > 0 else -seen.tilt[c]))
+                     for c, a in form.items() if a]  # fmt: skip
+            if all(price for _, price in gains):
+                most = max([ZERO, *(a / price for a, price in gains)])
+                ways.append(min(far, rounded(cap * most, True)))
+            else:
+                ways.append(far)
+        return ways[0], ways[1]
+
+    def charged(self, i: int, told: Told, box: Box, cap: End, sides: Sides | None = None) -> Sum:
         """Sum what is charged for: each part is at most 0 for every change of the cell."""
         seen, out = self.seen, Sum(self.seen.width)
         for k, y in told.get("rivals", {}).items():
@@ -1744,6 +1801,8 @@ class Asked:
             if y > 0:
                 self._add_form(out, self.question.forms[n], y)
         self._add_products(out, told, box)
+        if sides is not None:
+            self._add_form_products(out, told, sides)
         if isinstance(cap, Q):
             self._add_cost_products(out, told, box, cap)
             self._add_ball_products(out, told, box, cap)
@@ -1822,6 +1881,38 @@ class Asked:
             if y > 0 and i != j and self.seen.column_of[i] == self.seen.column_of[j]:
                 out.product(i, ZERO, j, ZERO, y)
 
+    def _add_form_products(self, out: Sum, told: Told, sides: Sides) -> None:
+        """Take off products of distances to the sides of linear forms."""
+        low, high = sides.ends
+        weights: dict[int, dict[int, Q]] = {}
+        for key, first, second, sign in (
+            ("form_low", low, low, -1), ("form_high", high, high, -1), ("form_cross", low, high, 1),
+        ):  # fmt: skip
+            for i, j, y in told.get(key, ()):
+                self.clock.look()
+                a, b = first[i], second[j]
+                if y > 0 and isinstance(a, Q) and isinstance(b, Q):
+                    share = sign * y
+                    row = weights.setdefault(i, {})
+                    row[j] = row.get(j, ZERO) + share
+                    for c, slope in sides.forms[i].items():
+                        out.h[c] -= share * b * slope
+                    for c, slope in sides.forms[j].items():
+                        out.h[c] -= share * a * slope
+                    out.constant += share * a * b
+        for i, row in weights.items():
+            out.is_convex = False
+            # The second factors of one form are added up first: they are long sums.
+            drawn: dict[int, Q] = {}
+            for j, share in row.items():
+                self.clock.look()
+                for c, slope in sides.forms[j].items():
+                    drawn[c] = drawn.get(c, ZERO) + share * slope
+            for c, slope in sides.forms[i].items():
+                self.clock.look()
+                for e, other in drawn.items():
+                    out.add(slope * other, {(min(c, e), max(c, e)): ONE})
+
     def _neighbours(self, c: int, first: bool, low: End, high: End) -> tuple[End, End]:
         """Find two allowed changes with none between them: around none, or at an end of a box."""
         allowed, here = self.seen.allowed[c], low if first else high
@@ -1875,23 +1966,27 @@ class Asked:
                 out.h[c] -= sign * r
                 out.constant += sign * r * end
 
-    def summed(self, i: int, told: Told, box: Box, cap: End, with_cost: bool) -> Sum:
+    def summed(
+        self, i: int, told: Told, box: Box, cap: End, with_cost: bool, sides: Sides | None = None
+    ) -> Sum:
         """Sum what is charged for, and the cost."""
-        total, seen = self.charged(i, told, box, cap), self.seen
+        total, seen = self.charged(i, told, box, cap, sides), self.seen
         if with_cost:
             total.add(ONE, seen.M)
             total.w = [a + b for a, b in zip(total.w, seen.w, strict=True)]
             total.lean(ONE, seen.tilt)
         return total
 
-    def bound(self, i: int, told: Told, box: Box, cap: End, with_cost: bool) -> tuple[End, Told]:
+    def bound(
+        self, i: int, told: Told, box: Box, cap: End, with_cost: bool, sides: Sides | None = None
+    ) -> tuple[End, Told]:
         """Least of what is charged, with the cost or without, over a box; and the multipliers.
 
         Where the box has no end, these are corrected: four times at most.
         """
         loose, origin = set[int](), [ZERO] * self.seen.width
         for _ in range(5):
-            total = self.summed(i, told, box, cap, with_cost)
+            total = self.summed(i, told, box, cap, with_cost, sides)
             parts = zip(told.get("point", origin), told.get("rest", origin), strict=True)
             point = [a + b for a, b in parts]
             least = total.least(box, point, self.clock)
@@ -2067,16 +2162,19 @@ class Asked:
         if item["kind"] == "single":
             value = self._single(i, item["rival"])
             return ZERO if empty and value < INF else value
-        if item["kind"] == "tree":
-            return self._tree(i, item["nodes"], cap, empty)
+        if "nodes" in item:
+            return self._tree(i, item, cap, empty)
         box = self.root_box(cap)
         return INF if box is None else self._leaf(i, item["kind"], item, box, cap, empty)
 
-    def _leaf(self, i: int, kind: str, told: Told, box: Box, cap: End, empty: bool) -> End:
+    def _leaf(
+        self, i: int, kind: str, told: Told, box: Box, cap: End, empty: bool,
+        sides: Sides | None = None,
+    ) -> End:  # fmt: skip
         if kind == "bound":
-            value = ZERO if empty else max(ZERO, self.bound(i, told, box, cap, with_cost=True)[0])
+            value = ZERO if empty else max(ZERO, self.bound(i, told, box, cap, True, sides)[0])
             return INF if value > cap else value
-        value, used = self.bound(i, told, box, cap, with_cost=False)
+        value, used = self.bound(i, told, box, cap, False, sides)
         # Where an earlier rival is charged for, it has to be beaten, and not only tied with.
         charged = [k for k, y in used.get("rivals", {}).items() if y > 0]
         is_plain = not self.margin and not self.is_told and self.question.rule is None
@@ -2103,33 +2201,47 @@ class Asked:
         prices = seen.prices([-s for s in n])
         return behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
 
-    def _tree(self, i: int, nodes: list[Told], cap: End, empty: bool) -> End:
+    def _tree(self, i: int, item: Told, cap: End, empty: bool) -> End:
         """Least bound over the parts that are left whole: they hold all cheaper changes."""
         least: End = cap
+        nodes, forms = item["nodes"], item.get("forms", [])
         everything: Box = ([-INF] * self.seen.width, [INF] * self.seen.width)
-        waiting: list[tuple[int, Box, Q]] = [(0, everything, ZERO)]
+        whole: Box = ([-INF] * len(forms), [INF] * len(forms))
+        waiting: list[tuple[int, Box, Box, Q]] = [(0, everything, whole, ZERO)]
         while waiting:
             self.clock.look()
-            at, outer, floor = waiting.pop()
+            at, outer, within, floor = waiting.pop()
             node = nodes[at]
             own = max(cap, node.get("cap", cap))  # what a node reckons with: that cost, or more
             box = self._inside(outer, own)
             kind, told = node["kind"], node.get("charges", {})
             if box is None or (kind == "lost" and self.is_lost(i, box)):
                 continue
+            sides = self.form_sides(forms, within, box, own) if forms else None
+            if forms and sides is None:
+                continue
             if kind in ("bound", "empty") or told:
                 shows = "empty" if kind == "empty" else "bound"
-                value = self._leaf(i, shows, told, box, own, empty)
+                value = self._leaf(i, shows, told, box, own, empty, sides)
                 if not isinstance(value, Q) or value >= cap:
                     continue
                 floor = max(floor, value)
             if floor >= least:
                 continue
-            if kind != "cut":
+            if kind not in ("cut", "form cut"):
                 least = floor
                 continue
+            if kind == "form cut":
+                least_of, most_of = map(list, within)
+                n, place = node["form"], node["at"]
+                least_of[n], most_of[n] = max(least_of[n], place), min(most_of[n], place)
+                waiting += [(node["low"], box, (within[0], most_of), floor),
+                            (node["high"], box, (least_of, within[1]), floor)]  # fmt: skip
+                continue
             below, above = self.cut(box, node["coordinate"], node["at"])
-            waiting += [(node["low"], below, floor), (node["high"], above, floor)]
+            waiting += [
+                (node["low"], below, within, floor), (node["high"], above, within, floor),
+            ]  # fmt: skip
         return least
 
     def _inside(self, outer: Box, cap: End) -> Box | None:
@@ -2149,11 +2261,11 @@ def _by_prototype(cells: list[Told]) -> dict[int, list[Told]]:
     return out
 
 
-def _check_tree(nodes: list[Told], parted: str, keys: tuple[str, str]) -> None:
+def _check_tree(nodes: list[Told], parted: tuple[str, ...], keys: tuple[str, str]) -> None:
     """Refuse what is no tree: children stand behind their parents, and have one each."""
     children: set[int] = set()
     for at, node in enumerate(nodes):
-        for key in keys if node["kind"] == parted else ():
+        for key in keys if node["kind"] in parted else ():
             if node[key] <= at or node[key] in children:
                 raise Refused("the nodes are no tree: a part stands before what it is of")
             children.add(node[key])

@@ -20,7 +20,7 @@ from counterlvq.certificates.files import Numbering
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP, EQUALITY_ROUNDING, HUGE, NO_ROOM, UNIT
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["Told"]
@@ -46,13 +46,14 @@ class Told:
         return float(Singles(*pair).lower_bounds(self.question, self.margin)[0])
 
     def least(
-        self, prototype: int, charges: Charges, box: Box, cap: float, *, with_cost: bool
-    ) -> float:
+        self, prototype: int, charges: Charges, box: Box, cap: float,
+        *, with_cost: bool, sides: FormSides | None = None,
+    ) -> float:  # fmt: skip
         """Least of what is charged for, with the cost or without; -inf where that is not known.
 
         Without the cost it is any number above 0 that says so.
         """
-        if not self._is_known(charges):
+        if not self._is_known(charges) or (isinstance(self.question, Question) and sides):
             return -np.inf
         if isinstance(self.question, Question):
             proof = self._proof(prototype, charges)
@@ -60,13 +61,14 @@ class Told:
             return grounds.value(proof, self.margin, cap, with_cost=with_cost).least
         if not box.is_finite:
             return -np.inf
-        prices = self.prices(prototype, charges, box)
+        prices = self.prices(prototype, charges, box, sides)
         if prices is None or self._is_off(prices.point, box):
             return -np.inf
         told = (prototype, prices, box, cap, self.margin)
         if with_cost:
-            return self.question.bound(*told, as_told=True)
-        return 1.0 if self.question.contradicts(*told, as_told=True) else -np.inf
+            return self.question.bound(*told, as_told=True, sides=sides)
+        is_shown = self.question.contradicts(*told, as_told=True, sides=sides)
+        return 1.0 if is_shown else -np.inf
 
     def least_by_matrix(self, prototype: int, charges: Charges, cap: float) -> float:
         """Least of cost and charges where the cost is replaced by the tangent of its matrix.
@@ -99,16 +101,17 @@ class Told:
         return float(least - 1.01 * (2.0 * drawn @ most + drawn @ p))
 
     def tangency(
-        self, prototype: int, charges: Charges, box: Box, cap: float, *, with_cost: bool
-    ) -> Floats | None:
+        self, prototype: int, charges: Charges, box: Box, cap: float,
+        *, with_cost: bool, sides: FormSides | None = None,
+    ) -> Floats | None:  # fmt: skip
         """Where the tangents serve a box best; None where there are none, or it is not known."""
         if not isinstance(self.question, BoxQuestion) or not self._is_known(charges):
             return None
-        prices = self.prices(prototype, charges, box)
+        prices = self.prices(prototype, charges, box, sides)
         if prices is None:
             return None
         told = (prototype, prices, box, cap, self.margin)
-        return self.question.tangency(*told, with_cost=with_cost)
+        return self.question.tangency(*told, with_cost=with_cost, sides=sides)
 
     def _is_known(self, charges: Charges) -> bool:
         """Whether floats hold all multipliers, and the sums of the question know them."""
@@ -155,7 +158,9 @@ class Told:
             nu[n] = price
         return Multipliers(y, z, nu)
 
-    def prices(self, prototype: int, charges: Charges, box: Box) -> LiftedMultipliers | None:
+    def prices(
+        self, prototype: int, charges: Charges, box: Box, sides: FormSides | None = None
+    ) -> LiftedMultipliers | None:
         """Multipliers of a box; None where floats do not stand for those of the file."""
         question = self.question
         assert isinstance(question, BoxQuestion)
@@ -170,8 +175,11 @@ class Told:
         if not _put_grid(forms[problem.rivals :], charges, question):
             return None
         squares, pulls = {}, {}
-        for name in ("low", "high", "cross", "signs"):
-            squares[name] = np.zeros((d, d))
+        k = 0 if sides is None else len(sides.V)
+        named = {"low": d, "high": d, "cross": d, "signs": d}
+        named |= {"form_low": k, "form_high": k, "form_cross": k}
+        for name, size in named.items():
+            squares[name] = np.zeros((size, size))
             for i, j, y in charges.get(name, []):
                 squares[name][i, j] += float(y)
         share = np.zeros(d)
@@ -187,6 +195,7 @@ class Told:
         return LiftedMultipliers(
             forms, self._multipliers(charges), squares["low"], squares["high"], squares["cross"],
             share, squares["signs"], pulls["from_low"], pulls["from_high"], self._point(charges),
+            squares["form_low"], squares["form_high"], squares["form_cross"],
         )  # fmt: skip
 
 

@@ -23,7 +23,7 @@ from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HUGE
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["Numbering", "proof_values"]
@@ -61,8 +61,20 @@ def proof_values(
     elif isinstance(certificate, BoxCertificate) and isinstance(question, BoxQuestion):
         for tree in certificate.trees:
             nodes = _Nodes(tree, question, numbering, cap, goal, margin).values()
-            cells.append({"prototype": int(tree.prototype), "kind": "tree", "nodes": nodes})
+            cell: Values = {"prototype": int(tree.prototype), "kind": "tree"}
+            if _uses_forms(nodes):
+                forms = [_listed(np.arange(form.size), form) for form in tree.forms]
+                cell |= {"kind": "form tree", "forms": forms}
+            cells.append({**cell, "nodes": nodes})
     return {"cells": cells}
+
+
+def _uses_forms(nodes: list[Values]) -> bool:
+    """Whether linear forms are cut or charged for: other trees are written without them."""
+    charged = {key for node in nodes for key in node.get("charges", ())}
+    return any(node["kind"] == "form cut" for node in nodes) or any(
+        key.startswith("form_") for key in charged
+    )
 
 
 def _counted(
@@ -188,43 +200,41 @@ class _Nodes:
 
     def values(self) -> list[Values]:
         nodes: list[Values] = []
-        waiting: list[tuple[int, Box, Values | None, str]]
-        waiting = [(0, Box.whole(self.question.x.size), None, "")]
+        waiting: list[tuple[int, Box, Box, Values | None, str]]
+        everything = Box.whole(self.question.x.size), Box.whole(len(self.tree.forms))
+        waiting = [(0, *everything, None, "")]
         while waiting:
-            at, outer, parent, side = waiting.pop()
+            at, outer, within, parent, side = waiting.pop()
             if parent is not None:
                 parent[side] = len(nodes)
             own = max(float(self.tree.caps[at]), self.cap)
             box = self.question.inside(outer, own)
-            node = self._node(at, box, own)
+            node = self._node(at, box, own, self.tree.sides(self.question, within, box, own))
             nodes.append(node)
             if np.isfinite(self.cap) and own > self.cap:
                 node["cap"] = own if np.isfinite(own) else None
-            if node["kind"] == "cut":
-                below, above = self.question.split(box, node["coordinate"], node["at"])
-                waiting.append((int(self.tree.high[at]), above, node, "high"))
-                waiting.append((int(self.tree.low[at]), below, node, "low"))
+            if node["kind"] in ("cut", "form cut"):
+                below, above = self.tree.parts(self.question, at, box, within)
+                waiting += [(*above, node, "high"), (*below, node, "low")]
         return nodes
 
-    def _node(self, at: int, box: Box, own: float) -> Values:
+    def _node(self, at: int, box: Box, own: float, sides: FormSides | None) -> Values:
         question, i, prices = self.question, self.tree.prototype, self.tree.prices[at]
-        if box.is_empty:
-            return {"kind": "open"}
-        if question.is_ruled_out(box) or question.loses_ties(i, box):
-            return {"kind": "lost"}
+        is_open = box.is_empty or (sides is not None and sides.is_empty)
+        if is_open or question.is_ruled_out(box) or question.loses_ties(i, box):
+            return {"kind": "open" if is_open else "lost"}
         told = (i, prices, box, own, self.margin)
         is_whole = bool(self.tree.feature[at] < 0)
-        if np.isfinite(self.goal) and question.bound(*told) >= self.goal:
-            return {"kind": "bound", "charges": self._charges(told, with_cost=True)}
-        if (is_whole or not np.isfinite(self.goal)) and question.contradicts(*told):
-            return {"kind": "empty", "charges": self._charges(told, with_cost=False)}
+        if np.isfinite(self.goal) and question.bound(*told, sides=sides) >= self.goal:
+            return {"kind": "bound", "charges": self._charges(told, sides, with_cost=True)}
+        if (is_whole or not np.isfinite(self.goal)) and question.contradicts(*told, sides=sides):
+            return {"kind": "empty", "charges": self._charges(told, sides, with_cost=False)}
         if is_whole:
-            return {"kind": "bound", "charges": self._charges(told, with_cost=True)}
-        return {
-            "kind": "cut",
-            "coordinate": int(self.tree.feature[at]),
-            "at": self._place(int(self.tree.feature[at]), float(self.tree.at[at])),
-        }
+            return {"kind": "bound", "charges": self._charges(told, sides, with_cost=True)}
+        feature, place = int(self.tree.feature[at]), float(self.tree.at[at])
+        if feature >= question.x.size:
+            return {"kind": "form cut", "form": feature - question.x.size, "at": place}
+        return {"kind": "cut", "coordinate": feature, "at": self._place(feature, place)}
 
     def _place(self, feature: int, at: float) -> float:
         """Where a cut is; on a grid half way between the values that it parts, without a doubt."""
@@ -236,8 +246,9 @@ class _Nodes:
         return middle if np.isfinite(middle) else at
 
     def _charges(
-        self, told: tuple[int, LiftedMultipliers, Box, float, float], *, with_cost: bool
-    ) -> Values:
+        self, told: tuple[int, LiftedMultipliers, Box, float, float], sides: FormSides | None,
+        *, with_cost: bool,
+    ) -> Values:  # fmt: skip
         """Write what is charged for in one box."""
         i, prices, box, own, _ = told
         problem = self.question.problem(i, box)
@@ -246,7 +257,8 @@ class _Nodes:
         out["rivals"] = _listed(self.question.cells.rivals, forms[: problem.rivals])
         out |= _linear(prices.linear, self.numbering)
         out |= self._on_grid(forms[problem.rivals :])
-        for name in ("low", "high", "cross", "signs"):
+        named = ("low", "high", "cross", "signs", "form_low", "form_high", "form_cross")
+        for name in named:
             values = _usable(getattr(prices, name))
             values = values if name == "signs" else np.maximum(values, 0.0)
             if values.any() and (name != "signs" or prices.share.any()):
@@ -260,7 +272,7 @@ class _Nodes:
             if vectors.any() and np.isfinite(own):
                 pulls = (vectors @ problem.convex.L)[:, self.numbering.numbers]
                 out[name] = [[int(j), pulls[j].tolist()] for j in np.flatnonzero(pulls.any(axis=1))]
-        point = self.question.tangency(*told, with_cost=with_cost)
+        point = self.question.tangency(*told, with_cost=with_cost, sides=sides)
         if point is not None:
             out["point"] = point.tolist()
         return {key: value for key, value in out.items() if value}

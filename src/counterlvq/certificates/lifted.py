@@ -6,7 +6,8 @@ more hold by themselves: products of distances to the sides of the box are not n
 are those of what is left of the cost, ``cap - sum_l w_l |delta_l|``, with how far
 ``|delta_j|`` is above the least that it can be (where up and down have prices of their own, w is
 the one that the box leaves open, or the lesser); and for quadratic costs no vector g makes
-``(|g| sqrt(cap) + g'L delta)`` times the distance to a side negative.
+``(|g| sqrt(cap) + g'L delta)`` times the distance to a side negative. Linear forms of the change
+that have been cut have sides too, and products of distances to these.
 
 Charge non-negative multipliers for any of these and add them to the cost: the sum lies below the
 cost of every change of the cell. It is one quadratic function; if its matrix is positive
@@ -26,7 +27,7 @@ import numpy as np
 from counterlvq.certificates.quadratic_bounds import Sum, least_over_box, point_of_tangency
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import HUGE, NO_ROOM, UNIT
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.programs.program import Multipliers, Program
 
 __all__ = ["lifted_bound", "lifted_contradiction", "lifted_tangency"]
@@ -34,14 +35,15 @@ __all__ = ["lifted_bound", "lifted_contradiction", "lifted_tangency"]
 
 def lifted_bound(
     problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float,
-    *, as_told: bool = False,
+    *, as_told: bool = False, sides: FormSides | None = None,
 ) -> float:  # fmt: skip
     """Cost that no change of the cell undercuts within the box, at most `cap`.
 
     `cap` is the cost of a known answer (or inf): only cheaper changes are of interest. `as_told`:
-    with tangents at the point of the multipliers, where whoever checks a file puts them.
+    with tangents at the point of the multipliers, where whoever checks a file puts them. `sides`
+    are those of linear forms that have been cut.
     """
-    if box.is_empty:
+    if box.is_empty or (sides is not None and sides.is_empty):
         return cap
     program = problem.convex
     with np.errstate(all="ignore"):
@@ -51,7 +53,7 @@ def lifted_bound(
             least = float(_prices_in(program, box) @ box.least)
             least *= 1.0 - (program.width + 4) * UNIT
             return min(cap, least) if np.isfinite(least) else 0.0
-        total = _charged(problem, prices, box, cap)
+        total = _charged(problem, prices, box, cap, sides)
         _add_cost(total, program)
         value = _value(total, problem, prices, box, with_cost=True, as_told=as_told)
     # Costs are never negative, so 0 is the bound of last resort.
@@ -60,24 +62,25 @@ def lifted_bound(
 
 def lifted_contradiction(
     problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float,
-    *, as_told: bool = False,
+    *, as_told: bool = False, sides: FormSides | None = None,
 ) -> bool:  # fmt: skip
     """Whether multipliers show that no change in the box of cost at most `cap` is in the cell."""
-    if box.is_empty:
+    if box.is_empty or (sides is not None and sides.is_empty):
         return True
     with np.errstate(all="ignore"):
-        total = _charged(problem, prices, box, cap)
+        total = _charged(problem, prices, box, cap, sides)
         value = _value(total, problem, prices, box, with_cost=False, as_told=as_told)
     return bool(np.isfinite(value) and value > 0)
 
 
 def lifted_tangency(
-    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float, *, with_cost: bool
-) -> Floats | None:
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float,
+    *, with_cost: bool, sides: FormSides | None = None,
+) -> Floats | None:  # fmt: skip
     """Where the tangents of a bound, or of a contradiction, are; None if there are none."""
     program = problem.convex
     with np.errstate(all="ignore"):
-        total = _charged(problem, prices, box, cap)
+        total = _charged(problem, prices, box, cap, sides)
         if with_cost:
             _add_cost(total, program)
     return point_of_tangency(total, _usable(prices.point), box)
@@ -91,7 +94,10 @@ def _value(
     return least_over_box(total, _usable(prices.point), box, exact_slope, as_told=as_told)
 
 
-def _charged(problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float) -> Sum:
+def _charged(
+    problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap: float,
+    sides: FormSides | None,
+) -> Sum:  # fmt: skip
     """Sum everything that is charged for, without the cost."""
     program, forms = problem.convex, problem.forms
     charge = _prices(prices.forms)
@@ -117,10 +123,12 @@ def _charged(problem: NonconvexProgram, prices: LiftedMultipliers, box: Box, cap
         ),
         # The longest sums run over features, rows, forms and the rows of L; a few more roundings
         # are those of the products in them and of adding the sums up.
-        steps=2 * (d + program.L.shape[0]) + rows + charge.size + 24,
+        steps=2 * (d + program.L.shape[0]) + rows + charge.size + 4 * len(prices.form_low) + 24,
     )
     _add_conditions(total, program, prices.linear)
     _add_products(total, prices, box)
+    if sides is not None:
+        _add_form_products(total, prices, sides)
     _add_cost_products(total, prices, _prices_in(program, box), cap, box)
     _add_ball_products(total, prices, program, cap, box)
     return total
@@ -180,23 +188,46 @@ def _add_conditions(total: Sum, program: Program, prices: Multipliers) -> None:
 
 def _add_products(total: Sum, prices: LiftedMultipliers, box: Box) -> None:
     """Take off the products of distances to the sides of the box; an infinite side has none."""
-    has_low, has_high = np.isfinite(box.lower), np.isfinite(box.upper)
-    low = _prices(prices.low) * np.outer(has_low, has_low)
-    high = _prices(prices.high) * np.outer(has_high, has_high)
-    cross = _prices(prices.cross) * np.outer(has_low, has_high)
-    if not (low.any() or high.any() or cross.any()):
+    found = _products(prices.low, prices.high, prices.cross, box.lower, box.upper)
+    if found is not None:
+        total.add(*found)
+
+
+def _add_form_products(total: Sum, prices: LiftedMultipliers, sides: FormSides) -> None:
+    """Take off the same products of the sides of linear forms: ``V delta`` stands for a change."""
+    told = prices.form_low, prices.form_high, prices.form_cross
+    found = _products(*told, sides.lower, sides.upper)
+    if found is None:
         return
-    lower, upper = np.where(has_low, box.lower, 0.0), np.where(has_high, box.upper, 0.0)
+    H, h, constant = found
+    V, size = sides.V, np.abs(sides.V)
+    total.add((V.T @ H[0] @ V, size.T @ H[1] @ size), (h[0] @ V, h[1] @ size), constant)
+
+
+_Products = tuple[tuple[Floats, Floats], tuple[Floats, Floats], tuple[float, float]]
+
+
+def _products(
+    low: Floats, high: Floats, cross: Floats, lower: Floats, upper: Floats
+) -> _Products | None:
+    """Add up products of distances to sides as H, h and constant, each with its size."""
+    has_low, has_high = np.isfinite(lower), np.isfinite(upper)
+    low = _prices(low) * np.outer(has_low, has_low)
+    high = _prices(high) * np.outer(has_high, has_high)
+    cross = _prices(cross) * np.outer(has_low, has_high)
+    if not (low.any() or high.any() or cross.any()):
+        return None
+    lower, upper = np.where(has_low, lower, 0.0), np.where(has_high, upper, 0.0)
     H, size = cross - low - high, cross + low + high
     far_low, far_high = np.abs(lower), np.abs(upper)
     both_low, both_high = low + low.T, high + high.T
-    total.add(
-        H=(0.5 * (H + H.T), 0.5 * (size + size.T)),
-        h=(
+    return (
+        (0.5 * (H + H.T), 0.5 * (size + size.T)),
+        (
             both_low @ lower + both_high @ upper - cross @ upper - cross.T @ lower,
             both_low @ far_low + both_high @ far_high + cross @ far_high + cross.T @ far_low,
         ),
-        constant=(
+        (
             float(lower @ cross @ upper - lower @ low @ lower - upper @ high @ upper),
             float(
                 far_low @ cross @ far_high + far_low @ low @ far_low + far_high @ high @ far_high

@@ -10,7 +10,7 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats
 
-__all__ = ["eigenvectors", "least_squares"]
+__all__ = ["eigenvectors", "least_squares", "singular_vectors"]
 
 
 def least_squares(A: Floats, b: Floats, rcond: float | None) -> Floats | None:
@@ -48,3 +48,22 @@ def eigenvectors(Q: Floats) -> Floats | None:
         return np.asarray(np.linalg.eigh(Q)[1], dtype=np.float64)
     except np.linalg.LinAlgError:
         return None
+
+
+def singular_vectors(A: Floats) -> tuple[Floats, Floats] | None:
+    """Return singular values, and the directions that rows of A span; None as above.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> values, directions = singular_vectors(np.array([[2.0, 0.0], [2.0, 0.0]]))
+    >>> bool(values[1] < 1e-12), abs(directions[0])
+    (True, array([1., 0.]))
+    """
+    if not np.isfinite(A).all():
+        return None
+    try:
+        _, values, directions = np.linalg.svd(A, full_matrices=False)
+    except np.linalg.LinAlgError:
+        return None
+    return np.asarray(values, dtype=np.float64), np.asarray(directions, dtype=np.float64)

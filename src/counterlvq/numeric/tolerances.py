@@ -191,6 +191,18 @@ POLISH_RANK = 1e-13
 # A side that is shorter than this holds its feature in place: multipliers are divided by its
 # square.
 LEAST_HALF = 1e-100
+# Directions that metrics see less than this share of the first one are rounding of a decomposition.
+SEEN_RANK = 1e-11
+# What is added to the diagonal of normal equations, as a share, and the step that leads nowhere.
+LEAST_CURVE = 1e-13
+LEAST_STEP = 1e-4
+# Multipliers that miss an objective by more than this do not tell how far a bound can get; the
+# least share of a gap that one step aims at; one over the longest step; and a sum of sizes that
+# stands for none where one divides by it.
+MISSED_OBJECTIVE = 1e-3
+LEAST_AIM = 1e-4
+LONGEST_STEP = 2.0**-10
+NO_SIZE = 1e-9
 # Pivots of the simplex method smaller than this, as a share of the row, are none; ratios nearer
 # than that are a tie; and less than this share of the cost is left as it is.
 PIVOT = 1e-11

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, final
 
 import numpy as np
@@ -14,7 +14,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.programs.program import Multipliers, Program
 
-__all__ = ["Box", "LiftedMultipliers", "NonconvexProgram"]
+__all__ = ["Box", "FormSides", "LiftedMultipliers", "NonconvexProgram"]
 
 
 class Box(NamedTuple):
@@ -87,6 +87,23 @@ class Box(NamedTuple):
         return Box(self.lower, low), Box(high, self.upper)
 
 
+class FormSides(NamedTuple):
+    """Linear forms of the change, ``V delta``, between the least and the largest value of each."""
+
+    V: Floats  # (k, d)
+    lower: Floats  # (k,) infinite where nothing limits a form
+    upper: Floats  # (k,)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether two sides have crossed."""
+        return bool((self.lower > self.upper).any())
+
+
+def _no_products() -> Floats:
+    return np.zeros((0, 0))
+
+
 @final
 @dataclass(frozen=True, eq=False)
 class NonconvexProgram:
@@ -128,6 +145,8 @@ class LiftedMultipliers:
     charged for the products of what is left of the cost with how far each absolute change is
     above its least, and `signs` says how that charge is spread over products of changes whose
     sign the box leaves open. `from_low` and `from_high` hold the vectors for the sides.
+    `form_low`, `form_high` and `form_cross` are as `low`, `high` and `cross`, for the sides of the
+    linear forms that a tree cuts; without any they have no entries.
     """
 
     forms: Floats  # (m,)
@@ -140,15 +159,19 @@ class LiftedMultipliers:
     from_low: Floats  # (d, s)
     from_high: Floats  # (d, s)
     point: Floats  # (d,)
+    form_low: Floats = field(default_factory=_no_products)  # (k, k)
+    form_high: Floats = field(default_factory=_no_products)
+    form_cross: Floats = field(default_factory=_no_products)
 
     @classmethod
-    def none(cls, problem: NonconvexProgram) -> LiftedMultipliers:
-        """Nothing is charged for."""
+    def none(cls, problem: NonconvexProgram, forms: int = 0) -> LiftedMultipliers:
+        """Nothing is charged for, with so many linear forms."""
         d, m = problem.convex.width, problem.forms.r.size
         nothing, flat = np.zeros((d, d)), np.zeros((d, problem.convex.L.shape[0]))
+        none = np.zeros((forms, forms))
         return cls(
             np.zeros(m), Multipliers.none(problem.convex), nothing, nothing, nothing, np.zeros(d),
-            nothing, flat, flat, np.zeros(d),
+            nothing, flat, flat, np.zeros(d), none, none, none,
         )  # fmt: skip
 
     @property
@@ -157,7 +180,8 @@ class LiftedMultipliers:
         linear = self.linear
         parts = (
             self.forms, linear.y, linear.z, linear.nu, self.low, self.high, self.cross,
-            self.share, self.from_low, self.from_high,
+            self.share, self.from_low, self.from_high, self.form_low, self.form_high,
+            self.form_cross,
         )  # fmt: skip
         return any(bool(part.any()) for part in parts)
 
@@ -171,4 +195,5 @@ class LiftedMultipliers:
             forms, Multipliers(y, z, nu), nothing(self.low), nothing(self.high),
             nothing(self.cross), nothing(self.share), nothing(self.signs),
             nothing(self.from_low), nothing(self.from_high), self.point,
+            nothing(self.form_low), nothing(self.form_high), nothing(self.form_cross),
         )  # fmt: skip

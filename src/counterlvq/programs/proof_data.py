@@ -27,6 +27,7 @@ __all__ = [
     "cost_limits",
     "diagonal_of",
     "entries_of",
+    "form_limits",
     "limits_at",
     "limits_within",
     "proof_data_of",
@@ -202,6 +203,44 @@ def limits_within(w: Floats, L: Floats, cap: float, reach: CostReach | None = No
     along = np.full(stretch.size, np.inf)
     np.multiply(np.sqrt(cap), stretch, out=along, where=np.isfinite(stretch))
     return np.asarray(np.minimum(limits, along) * (1.0 + 8.0 * UNIT))
+
+
+def form_limits(
+    V: Floats, ways: Floats, L: Floats, cap: float, reach: CostReach
+) -> tuple[Floats, Floats]:
+    """Least and largest value of linear forms ``V delta`` at a cost of at most `cap`, (k,) each.
+
+    By the prices up and down, (2, d), and by ``|L delta|^2``, whose `reach` is known. Rounded
+    outwards, and the cost to 16 digits of two; infinite where the cost sets no limit.
+    """
+    if not 0.0 <= cap < np.inf:
+        far = np.full(V.shape[0], np.inf)
+        return -far, far
+    most = float(coarse(cap))
+    sides = []
+    for forms in (-V, V):
+        prices = np.where(forms > 0, ways[0], ways[1])
+        with np.errstate(divide="ignore"):
+            gains = np.divide(np.abs(forms), prices, out=np.zeros_like(forms), where=forms != 0)
+        sides.append(most * gains.max(axis=1, initial=0.0))
+    far = np.sqrt(most) * _form_stretch(V, L, reach)
+    low, high = (np.minimum(side, far) * (1.0 + 8.0 * UNIT) for side in sides)
+    return -low, high
+
+
+def _form_stretch(V: Floats, L: Floats, reach: CostReach) -> Floats:
+    """How far each form can go at a quadratic cost of one, (k,); infinite where it is flat."""
+    (s, d), size = L.shape, np.abs(V)
+    with np.errstate(invalid="ignore"):
+        parts = np.where(size > 0, size * reach.stretch, 0.0)
+    if reach.inverse.shape[0]:
+        drawn = V @ reach.inverse
+        rounding = (d + 4) * UNIT * size @ np.abs(reach.inverse)
+        length = np.sqrt((np.square(np.abs(drawn) + rounding)).sum(axis=1))
+        return np.asarray((length + reach.blur * parts.sum(axis=1)) * (1.0 + (s + d + 8) * UNIT))
+    if diagonal_of(L, entries_of(L != 0)[:2]) is None:
+        return np.full(V.shape[0], np.inf)
+    return np.asarray(np.sqrt(np.square(parts).sum(axis=1)) * (1.0 + (d + 8) * UNIT))
 
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:

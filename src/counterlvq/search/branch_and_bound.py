@@ -18,34 +18,25 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.cells import Halfspaces, LocalCells
-from counterlvq.certificates.acceptance import Accepted
-from counterlvq.certificates.box_questions import BoxQuestion
+from counterlvq.cells import LocalCells
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
 from counterlvq.numeric.arrays import Floats
-from counterlvq.numeric.finite_algebra import eigenvectors, least_squares
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import (
     BROKEN_RIVAL,
     DIVING,
     FINEST_GAP,
-    FLAT,
     HUGE,
     NARROW,
-    PULL_RANK,
     SHARE_OF_GAP,
     SLIGHTLY_LESS,
-    START_SLACK,
     UNCHARGED,
 )
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
-from counterlvq.programs.program import Program
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.safe_text import shown_text
-from counterlvq.search.exact import default_margin, refutation
-from counterlvq.search.repair import settle
-from counterlvq.search.result import DualPoint, SearchContext, SearchResult
-from counterlvq.solvers.ccp import Descent, Frames
-from counterlvq.solvers.ccp_round import Scores
+from counterlvq.search.descents import CellSearch
+from counterlvq.search.exact import refutation
+from counterlvq.search.result import DualPoint, SearchResult
 from counterlvq.solvers.semidefinite import Relaxed, relax
 from counterlvq.solvers.separable import is_separable, relax_separable
 from counterlvq.solvers.solution import Outcome
@@ -59,12 +50,6 @@ _TREE = "branch and bound over semidefinite relaxations"
 # it cuts and when it ends. They decide how good an answer and its multipliers are. `certificates`
 # recomputes what is claimed from the multipliers alone: a weak bound, never a wrong one.
 
-# A margin that rounding still defeats is multiplied by this, a few times.
-_MARGIN_GROWTH, _MARGIN_TRIES = 16.0, 8
-# Points looked at on the way from a relaxed point into the cell.
-_STATIONS = 33
-# Corrections of a relaxed point before another way is taken.
-_PULLS = 6
 # The share of `gap` at which a box counts as closed, so that the sum of roundings stays within.
 _CLOSED = 0.999
 # A rival that comes as near as this share of the distances matters to a relaxation.
@@ -73,9 +58,8 @@ _NEAR = 0.05
 _GRACE = 0.08
 # Where a box has no end: how small the whole numbers are that stand for the multipliers as well.
 _DENOMINATOR, _MOST_WHOLE = 1000, 2**40
-# How often the length of a line is doubled in the search for what lies far away, and how many
-# features without a limit are named.
-_DOUBLINGS, _NAMED = 48, 3
+# How many features without a limit are named.
+_NAMED = 3
 # Relaxations spent where nothing limits an answer: boxes without end could be cut for ever.
 _OPEN_NODES = 500
 # Seconds that a relaxation takes at the least, per third power of the products of two features.
@@ -129,6 +113,7 @@ class Node:
     bound: float
     cap: float  # cost that box and multipliers reckon with
     rivals: NDArray[np.bool_]  # (m,) that a relaxation starts with
+    within: Box  # what cuts have left of linear forms; of no size without any
     feature: int = -1
     at: float = 0.0
     low: int = -1
@@ -136,22 +121,18 @@ class Node:
 
 
 @dataclass(eq=False)
-class Branching:
+class Branching(CellSearch):
     """One run for one question, in which any number will do for each feature."""
 
-    question: BoxQuestion
-    context: SearchContext
     gap: float
     most_nodes: int | None
     report: Callable[[Progress], None] | None = None
-    frames: Frames | None = None  # of the question's cost and constraints, if they are kept
+    most_work: float = field(default=np.inf, kw_only=True)  # of relaxations that count theirs
 
-    _best: Accepted | None = field(init=False, default=None)
     _nodes: list[Node] = field(init=False, default_factory=list)
     _roots: dict[int, int] = field(init=False, default_factory=dict)
-    _descents: dict[int, Descent] = field(init=False, default_factory=dict)
-    _inside: dict[int, Floats] = field(init=False, default_factory=dict)
     _solved: int = field(init=False, default=0)
+    _work: float = field(init=False, default=0.0)
     _closed: float = field(init=False, default=np.inf)  # least bound of boxes that are done
     _checking: float = field(init=False, default=0.0)  # seconds that the proof will take to check
     _allowed: float = field(init=False, default=np.inf)  # seconds that the search has in all
@@ -182,16 +163,6 @@ class Branching:
             self._look(queue, heapq.heappop(queue)[1])
             self._tell(queue)
         return SearchResult(self._best, self._forest(), (*self._engines, *self._limits))
-
-    @property
-    def margin(self) -> float | None:
-        """The user's margin, if any."""
-        return self.context.margin
-
-    @property
-    def _cost(self) -> float:
-        """Cost of the best answer so far."""
-        return np.inf if self._best is None else self._best.cost
 
     @property
     def _limits(self) -> tuple[str, ...]:
@@ -227,18 +198,33 @@ class Branching:
             if self.context.out_of_time():
                 break  # nothing is proved where cells are left out
             problem = self._problem(prototype, box)
-            prices = LiftedMultipliers.none(problem)
+            prices = LiftedMultipliers.none(problem, len(self._forms))
             if evidence is not None:
                 prices = replace(prices, linear=evidence.multipliers, point=evidence.point)
             self._roots[prototype] = len(self._nodes)
             bound = self._bound(prototype, prices, box, cap)
             everyone = np.ones(prices.forms.size, dtype=bool)
-            self._push(queue, Node(prototype, box, prices, bound, cap, everyone))
+            within = Box.whole(len(self._forms))
+            self._push(queue, Node(prototype, box, prices, bound, cap, everyone, within))
         return queue
 
-    def _bound(self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float) -> float:
+    @property
+    def _forms(self) -> Floats:
+        """Linear forms that may be cut beside features, (k, d); none here."""
+        return np.zeros((0, 0))
+
+    def _sides(self, within: Box, box: Box, cap: float) -> FormSides | None:
+        """Sides of the linear forms in a box; None without any."""
+        if not len(self._forms) or box.is_empty:
+            return None
+        return self.question.form_sides(self._forms, within, box, cap)
+
+    def _bound(
+        self, prototype: int, prices: LiftedMultipliers, box: Box, cap: float,
+        sides: FormSides | None = None,
+    ) -> float:  # fmt: skip
         """Bound a cell in a box by multipliers, with the margin that the user asks for."""
-        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0)
+        return self.question.bound(prototype, prices, box, cap, self.margin or 0.0, sides=sides)
 
     @property
     def _tolerance(self) -> float:
@@ -250,16 +236,11 @@ class Branching:
         problem = self.question.problem(prototype, box)
         return problem.tightened(self.margin or 0.0)
 
-    @property
-    def _searched(self) -> Box:
-        """How far the search looks: as far as an answer may lie, or as the data suggest."""
-        return self.question.searched(self.question.root(self._cost))
-
     def _is_over(self, bound: float) -> bool:
         most = np.inf if self.most_nodes is None else self.most_nodes
         if not self.question.root(self._cost).is_finite:
             most = min(most, _OPEN_NODES)
-        spent = self._solved >= most
+        spent = self._solved >= most or self._work >= self.most_work
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:
@@ -306,7 +287,9 @@ class Branching:
         node = self._nodes[number]
         cap = self._cost
         box = self.question.inside(node.box, cap)
-        if box.is_empty or self.question.is_ruled_out(box):
+        sides = self._sides(node.within, box, cap)
+        is_empty = box.is_empty or (sides is not None and sides.is_empty)
+        if is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
         near = self._near(box)
@@ -314,12 +297,13 @@ class Branching:
         self._solved += 1
         for prices in self._worth_trying(relaxed.prices, box):
             if relaxed.outcome is Outcome.INFEASIBLE:
-                if self.question.contradicts(node.prototype, prices, box, cap, self.margin or 0.0):
+                told = (node.prototype, prices, box, cap, self.margin or 0.0)
+                if self.question.contradicts(*told, sides=sides):
                     node.prices, node.bound, node.cap = prices, np.inf, cap
                     return
                 continue
             begun = time.monotonic()
-            bound = self._bound(node.prototype, prices, box, cap)
+            bound = self._bound(node.prototype, prices, box, cap, sides)
             # The box will be bounded once more by whoever checks the tree, and a part of it twice.
             self._checking += 3.0 * (time.monotonic() - begun)
             if bound >= node.bound:
@@ -388,12 +372,20 @@ class Branching:
             return
         node.feature, node.at = where
         children = []
-        for part in self.question.split(box, *where):
+        for part, within in self._parts(box, node.within, *where):
             inner = self.question.inside(part, node.cap)
-            bound = max(node.bound, self._bound(node.prototype, node.prices, inner, node.cap))
-            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals)
+            told = (node.prototype, node.prices, inner, node.cap)
+            bound = max(node.bound, self._bound(*told, self._sides(within, inner, node.cap)))
+            child = Node(node.prototype, part, node.prices, bound, node.cap, node.rivals, within)
             children.append(self._push(queue, child))
         node.low, node.high = children
+
+    def _parts(self, box: Box, within: Box, feature: int, at: float) -> list[tuple[Box, Box]]:
+        """Cut across a feature, or across a linear form, which count behind them."""
+        width = self.question.x.size
+        if feature < width:
+            return [(part, within) for part in self.question.split(box, feature, at)]
+        return [(box, part) for part in within.split(feature - width, at)]
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature that the relaxation gains most from missing, at 0 first."""
@@ -440,205 +432,8 @@ class Branching:
             np.array([where.get(node.high, -1) for node in nodes]),
             tuple(node.prices for node in nodes),
             np.array([node.cap for node in nodes]),
+            self._forms,
         )
-
-    def look_around(self, point: Floats) -> Accepted | None:
-        """Search from the usual starts and from one point more."""
-        self._start(from_input=True)
-        for prototype in self.question.cells.targets.tolist():
-            if not self.context.out_of_time():
-                self._search_from(prototype, point)
-        return self._best
-
-    def _start(self, *, from_input: bool) -> None:
-        """Search from each target prototype, and from where the input's way enters its cell."""
-        x = self.question.x
-        for prototype in self.question.cells.targets.tolist():
-            if self.context.out_of_time():
-                return
-            there = self.question.cells.model.prototypes[prototype] - x
-            if self._obeys(x + there) and self._leads(prototype, there):
-                self._inside[prototype] = there
-                self._descend(prototype, there)
-            else:
-                self._enter(prototype, there)
-            if from_input and prototype in self._inside:
-                self._search_from(prototype, np.zeros_like(x))
-
-    def _look_far(self) -> None:
-        """Go out along straight lines, further than data and constraints suggest.
-
-        Where nothing limits an answer it may lie anywhere: metrics that hardly differ meet far
-        away. Each axis is tried, and the way on which each rival falls behind fastest.
-        """
-        question, model = self.question, self.question.cells.model
-        root, x = question.root(np.inf), question.x
-        free = ~(np.isfinite(root.lower) & np.isfinite(root.upper))
-        if not free.any() or root.is_empty:
-            return
-        size = float(question.spread.max()) or 1.0
-        lengths = size * 2.0 ** np.arange(_DOUBLINGS)
-        for way in self._ways(free):
-            if self._best is not None or self.context.out_of_time():
-                return
-            lines = np.clip(lengths[:, None] * way, root.lower, root.upper)
-            nearest = model.nearest(x + lines)
-            won = np.flatnonzero(np.isin(nearest, question.cells.targets))
-            if won.size:
-                self._search_from(int(nearest[won[0]]), lines[won[0]])
-
-    def _ways(self, free: NDArray[np.bool_]) -> Iterator[Floats]:
-        """Directions of length one in the features that nothing limits, both ways."""
-        at, cells = np.flatnonzero(free), self.question.cells
-        ways = [np.eye(free.size)[at]]
-        if isinstance(cells, LocalCells):
-            for prototype in cells.targets.tolist():
-                for Q in cells.differences(prototype)[0]:
-                    axes = eigenvectors(Q[np.ix_(at, at)])
-                    if axes is not None:
-                        ways.append(np.zeros((at.size, free.size)))
-                        ways[-1][:, at] = axes.T
-        for way in np.concatenate(ways):
-            yield way
-            yield -way
-
-    def _leads(self, prototype: int, delta: Floats) -> bool:
-        """Whether a change keeps the margin; even a prototype may be too near to a rival for it."""
-        return self._descent(prototype).scores.lead(delta) >= self._margin(prototype)
-
-    def _obeys(self, y: Floats) -> bool:
-        """Whether a point meets the constraints, whatever its label."""
-        program = self.question.convex
-        delta = y - self.question.x
-        if not ((delta >= program.lower).all() and (delta <= program.upper).all()):
-            return False
-        inside = bool((program.A @ delta <= program.b).all())
-        if program.e.size or not inside:
-            return False
-        return all(quadric.true_excess(delta) <= 0 for quadric in program.quadrics)
-
-    def _enter(self, prototype: int, start: Floats) -> None:
-        """Look for a point of a cell that meets the constraints."""
-        delta = self._descent(prototype).into_cell(
-            start, self._margin(prototype), DIVING, self.context.seconds_left()
-        )
-        if delta is not None:
-            self._inside.setdefault(prototype, delta)
-            self._descend(prototype, delta)
-
-    def _search_from(self, prototype: int, point: Floats) -> None:
-        """Descend from a relaxed point, once it has been brought into the cell."""
-        near = self._pulled_in(prototype, point)
-        if near is not None:
-            self._descend(prototype, near)
-            return
-        known = self._inside.get(prototype)
-        if known is None:
-            self._enter(prototype, point)
-            return
-        scores, margin = self._descent(prototype).scores, self._margin(prototype)
-        for share in np.linspace(0.0, 1.0, _STATIONS):
-            station = (1.0 - share) * point + share * known
-            if scores.lead(station) >= margin:
-                self._descend(prototype, station)
-                return
-
-    def _pulled_in(self, prototype: int, point: Floats) -> Floats | None:
-        """Take the shortest way to where the tangents of the broken conditions hold.
-
-        Features stay within their bounds: one that has reached a bound does not move on.
-        """
-        problem = self.question.problem(prototype).tightened(2.0 * self._margin(prototype))
-        program = problem.convex
-        unit, delta = self._searched.half, point
-        for _ in range(_PULLS):
-            delta = np.clip(delta, program.lower, program.upper)
-            excess, slopes, rounding = self._conditions(problem, delta)
-            broken = excess > rounding
-            off = program.e - program.E @ delta
-            if not broken.any() and (np.abs(off) <= START_SLACK * np.abs(program.E) @ unit).all():
-                return delta
-            movable = unit * ((delta > program.lower) & (delta < program.upper))
-            system = np.concatenate([slopes[broken], program.E]) * movable
-            wanted = np.concatenate([-excess[broken], off])
-            size = np.sqrt(np.einsum("ij,ij->i", system, system))
-            size = np.where(size > 0, size, 1.0)
-            step = least_squares(system / size[:, None], wanted / size, PULL_RANK)
-            if step is None:
-                return None
-            delta = delta + movable * step
-        return None
-
-    def _conditions(
-        self, problem: NonconvexProgram, delta: Floats
-    ) -> tuple[Floats, Floats, Floats]:
-        """Excess, slope and rounding of all inequalities: cell, rows and quadrics."""
-        program, quadrics = problem.convex, problem.convex.quadrics
-        excess = [problem.excess(delta), program.A @ delta - program.b]
-        slopes = [2.0 * problem.forms.Q @ delta + problem.forms.q, program.A]
-        unit = self._searched.half
-        rounding = [np.zeros(problem.forms.r.size), START_SLACK * np.abs(program.A) @ unit]
-        for quadric in quadrics:
-            excess.append(np.array([quadric.true_excess(delta)]))
-            slopes.append(quadric.gradient(delta)[None, :])
-            rounding.append(np.array([START_SLACK * quadric.magnitude(delta)]))
-        return np.concatenate(excess), np.concatenate(slopes), np.concatenate(rounding)
-
-    def _descend(self, prototype: int, start: Floats) -> None:
-        margin = self._margin(prototype)
-        descent = self._descent(prototype)
-        for _ in range(_MARGIN_TRIES):
-            delta = descent.downhill(start, margin, FLAT, self.context.seconds_left())
-            if not _is_usable(delta):
-                return
-            if self.question.convex.cost(delta) >= self._cost:
-                return
-            found = self._settled(prototype, delta, margin)
-            if found is not None:
-                if found.cost < self._cost:
-                    self._best = found
-                    self._inside[prototype] = found.y - self.question.x
-                return
-            if self.margin is not None:
-                return
-            margin *= _MARGIN_GROWTH
-
-    def _settled(self, prototype: int, delta: Floats, margin: float) -> Accepted | None:
-        """Make a point hold in floating point; the cell is replaced by its tangents there."""
-        question = self.question
-
-        def asked() -> Program:
-            problem = question.problem(prototype).tightened(margin)
-            slopes = 2.0 * problem.forms.Q @ delta + problem.forms.q
-            leads = slopes @ delta - problem.excess(delta)
-            return question.template.at(question.x, Halfspaces(slopes, leads), question.spread)
-
-        scores = question.view.scores
-        rounding = scores[question.cells.rivals] + scores[prototype]
-        return settle(question.x, delta, asked, rounding, question.limits, self.context.accepted)
-
-    def _margin(self, prototype: int) -> float:
-        if self.margin is not None:
-            return max(self.margin, self.context.least)
-        view = self.question.view
-        usual = default_margin(view.behind(prototype), view.rounding_margin)
-        return max(usual, self.context.least)
-
-    def _descent(self, prototype: int) -> Descent:
-        known = self._descents.get(prototype)
-        if known is None:
-            question, cells = self.question, self.question.cells
-            assert isinstance(cells, LocalCells)  # shared cells are convex: nothing to descend
-            scores = Scores(*question.view.distances(prototype))
-            frames = self.frames or Frames(cells.rival_metrics)
-            known = Descent.of(question.convex, scores, question.spread, frames)
-            self._descents[prototype] = known
-        return known
-
-
-def _is_usable(*claims: Floats) -> bool:
-    """Whether what a solver says consists of numbers that can be worked with."""
-    return all(bool((np.abs(values) < HUGE).all()) for values in claims)
 
 
 def _in_whole_numbers(values: Floats) -> Floats:

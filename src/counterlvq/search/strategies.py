@@ -33,6 +33,7 @@ from counterlvq.search.conflicts import Reason, Room, conflict_of
 from counterlvq.search.exact import Search, compiled_find, refutation
 from counterlvq.search.mixed_integer import MixedBranching
 from counterlvq.search.result import SearchContext, SearchResult
+from counterlvq.search.seen_space import SeenBranching, space_of
 from counterlvq.solvers.ccp import Frames, warm_up
 from counterlvq.types import Method
 
@@ -43,6 +44,9 @@ _MOST_PREPARED = 1 << 28
 # Relaxations that "auto" spends on one answer of up to ten features, and on any answer: the
 # time of a relaxation grows with the third power of the features, unless no two of them meet.
 _BUDGET, _LEAST_BUDGET, _BUDGET_FEATURES = 250, 20, 10
+# Where relaxations lift what the metrics see: the most boxes, and the products of numbers that
+# "auto" spends on one answer.
+_SEEN_BUDGET, _WORK = 400, 2e10
 # Convex programs that an answer on a grid may take under a shared metric: hundreds of times what
 # real tables need, but conditions that no whole numbers meet could go on for ever.
 _GRID_BUDGET = 5000
@@ -335,15 +339,28 @@ class BranchAndBound:
                 return find
         gap = self.gap if self._is_local else 0.5 * EXACT_GAP
         frames = self.prepared(context.target_mask).frames
-        run = self._branching(question, context, gap, None, report, frames)
+        run = self._run(question, context, gap, None, report, frames)
         if self.method is not Method.GLOBAL:
-            width = 1 if run.is_separable else question.x.size
-            run.most_nodes = budget_for(width) if self._is_local else _GRID_BUDGET
+            if isinstance(run, SeenBranching):
+                run.most_nodes, run.most_work = _SEEN_BUDGET, _WORK
+            else:
+                width = 1 if run.is_separable else question.x.size
+                run.most_nodes = budget_for(width) if self._is_local else _GRID_BUDGET
         return run.run_local() if self._is_local and self.method is Method.CCP else run.run()
 
-    @property
-    def _branching(self) -> type[Branching]:
-        return Branching if self.rules.template.is_continuous else MixedBranching
+    def _run(
+        self, question: BoxQuestion, context: SearchContext, gap: float, most_nodes: int | None,
+        report: Reporter | None = None, frames: Frames | None = None,
+    ) -> Branching:  # fmt: skip
+        """State the search that a question gets."""
+        told = (question, context, gap, most_nodes, report)
+        if not self.rules.template.is_continuous:
+            return MixedBranching(*told, frames=frames)
+        space = None if self.method is Method.CCP else space_of(question)
+        if space is None:
+            return Branching(*told, frames=frames)
+        run = SeenBranching(*told, frames=frames, space=space)
+        return Branching(*told, frames=frames) if run.is_separable else run
 
     def room(self, question: Asked, context: SearchContext, budget: int) -> SearchResult:
         """Look for any answer under the constraints of `context`, by the method of `find`.
@@ -360,7 +377,7 @@ class BranchAndBound:
             if find is not None:
                 return find
         # Any answer closes the search: there is room, whatever it costs.
-        find = self._branching(question, context, np.inf, budget).run()
+        find = self._run(question, context, np.inf, budget).run()
         return _room(question, find, context)
 
 

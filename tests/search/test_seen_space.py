@@ -1,0 +1,235 @@
+"""Relaxations of what the metrics see, with cuts across linear forms, against all that is known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+import counterlvq as clvq
+from counterlvq.certificate_files.lines import Writer, exact
+from counterlvq.certificates import check_certificate as exactly
+from counterlvq.certificates.boxes import BoxCertificate, BoxTree
+from counterlvq.search import seen_space
+from tests.search.test_local_optima import assert_solved
+from tests.support.catalogue import Price
+from tests.support.local_questions import LocalQuestion, draw
+from tests.support.quick import some
+
+GAP = 1e-4
+
+
+@pytest.fixture(autouse=True)
+def any_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lift what the metrics see also where there are few features."""
+    monkeypatch.setattr(seen_space, "_LEAST_WIDTH", 1)
+
+
+def behind_projection(cost: str, seed: int, d: int = 5, seen: int = 2) -> LocalQuestion:
+    """Metrics that see `seen` directions of `d` features."""
+    question = draw("per prototype", cost, seed, d=d)
+    rng = np.random.default_rng(seed)
+    turn = rng.normal(size=(seen, d))
+    omegas = [rng.normal(size=(seen, seen)) @ turn for _ in question.omegas]
+    return replace(question, name=f"projected, {cost}, {seed}", omegas=omegas)
+
+
+def trees(cf: clvq.Counterfactual) -> tuple[BoxTree, ...]:
+    assert isinstance(cf.certificate, BoxCertificate)
+    return cf.certificate.trees
+
+
+each_cost = pytest.mark.parametrize("cost", ["l1", "l2", "mahalanobis"])
+
+
+@each_cost
+@pytest.mark.parametrize("seed", some(range(12), 3))
+def test_scip_agrees_behind_a_projection(cost: str, seed: int) -> None:
+    question = behind_projection(cost, seed)
+    explainer = question.explainer("auto")
+    cf = explainer.explain(question.x, question.target)
+    assert_solved(question, cf)
+    assert explainer.verify(cf) == cf.lower_bound
+    assert all(tree.forms.shape == (2, 5) for tree in trees(cf))
+
+
+@each_cost
+@pytest.mark.parametrize("seed", some(range(12), 2))
+def test_scip_agrees_where_metrics_see_everything(cost: str, seed: int) -> None:
+    question = draw("per prototype", cost, seed, d=3)
+    cf = question.explain("auto")
+    assert_solved(question, cf)
+    assert all(not tree.forms.size for tree in trees(cf))
+
+
+@each_cost
+@pytest.mark.parametrize("seed", some(range(20, 40), 3))
+def test_lifting_all_features_finds_the_same(
+    cost: str, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    question = behind_projection(cost, seed, d=4)
+    seen = question.explain("auto")
+    monkeypatch.setattr(seen_space, "_LEAST_WIDTH", 100)
+    whole = question.explain("auto")
+    assert seen.status == "optimal"
+    assert seen.cost <= whole.cost * (1 + 1.01 * GAP)
+    assert max(seen.lower_bound, whole.lower_bound) <= min(seen.cost, whole.cost) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("cost", ["l1", "l2"])
+def test_no_sampled_point_beats_a_bound(cost: str) -> None:
+    question = behind_projection(cost, 3, d=6, seen=3)
+    cf = question.explain("auto")
+    rng = np.random.default_rng(0)
+    points = np.concatenate([
+        question.x + cf.cost * rng.normal(size=(4000, 6)) * rng.random((4000, 1)),
+        cf.x + 0.1 * cf.cost * rng.normal(size=(4000, 6)),
+    ])  # fmt: skip
+    good = np.isin(question.model().predict(points), list(question.targets))
+    assert good.any()
+    costs = np.array([float(question.cost(point)) for point in points[good]])
+    assert costs.min() >= cf.lower_bound * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("cost", ["l1", "l2"])
+def test_order_and_units_of_columns_do_not_matter(cost: str) -> None:
+    question = behind_projection(cost, 5)
+    cf = question.explain("auto")
+    order, unit = np.array([3, 0, 4, 1, 2]), 2.0 ** np.array([10, -7, 0, 3, -20])
+    changed = replace(
+        question,
+        prototypes=(question.prototypes * unit)[:, order],
+        omegas=[(omega / unit)[:, order] for omega in question.omegas],
+        x=(question.x * unit)[order],
+        price=_repriced(question, cost, unit, order),
+    )
+    other = changed.explain("auto")
+    assert other.status == cf.status == "optimal"
+    assert other.cost == pytest.approx(cf.cost, rel=1.01 * GAP)
+
+
+def _repriced(question: LocalQuestion, cost: str, unit: Any, order: Any) -> Price:
+    model, price = question.model(), question.price
+    eye = np.eye(model.n_features)
+    whole = [float(price.public.value(row)) for row in eye]
+    if cost == "l1":
+        weights = (np.array(whole) / unit)[order]
+        return replace(price, public=clvq.Manhattan(weights=weights))
+    weights = (np.array(whole) / unit**2)[order]
+    return replace(price, public=clvq.Mahalanobis(np.diag(weights)))
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()])
+def test_columns_that_nothing_sees_change_nothing(cost: Any) -> None:
+    """A constant column that no metric sees, and one that is there twice."""
+    question = behind_projection("l1", 8)
+    plain = clvq.Explainer(question.model(), cost).explain(question.x)
+    unseen = [np.column_stack([omega, np.zeros(len(omega))]) for omega in question.omegas]
+    wider = clvq.PrototypeModel(
+        np.column_stack([question.prototypes, np.full(len(question.prototypes), 7.0)]),
+        question.labels, omegas=unseen,
+    )  # fmt: skip
+    cf = clvq.Explainer(wider, cost).explain(np.append(question.x, 7.0))
+    assert cf.status == plain.status == "optimal"
+    assert cf.cost == pytest.approx(plain.cost, rel=1.01 * GAP)
+    twice = [np.column_stack([omega, omega[:, 0]]) for omega in question.omegas]
+    doubled = clvq.PrototypeModel(
+        np.column_stack([question.prototypes, question.prototypes[:, 0]]),
+        question.labels, omegas=twice,
+    )  # fmt: skip
+    frozen = clvq.Explainer(doubled, cost, [clvq.Freeze(5)])
+    cf = frozen.explain(np.append(question.x, question.x[0]), target=plain.prediction)
+    assert cf.status.has_answer
+
+
+# --- certificates -------------------------------------------------------------------------------
+
+
+def cut_across_forms() -> tuple[LocalQuestion, clvq.Explainer, clvq.Counterfactual]:
+    """Find a proof that needs cuts across forms."""
+    for seed in range(40):
+        question = behind_projection("l1", seed, d=5, seen=3)
+        explainer = question.explainer("auto")
+        cf = explainer.explain(question.x, question.target)
+        if cf.status == "optimal" and any((tree.feature >= 5).any() for tree in trees(cf)):
+            return question, explainer, cf
+    raise AssertionError("no proof cuts across a form")
+
+
+def test_the_exact_checker_confirms_cuts_across_forms() -> None:
+    _, explainer, cf = cut_across_forms()
+    writer = Writer.of(explainer)
+    line = writer.line(cf)
+    kinds = {cell["kind"] for cell in line["proof"]["cells"]}
+    nodes = [node["kind"] for cell in line["proof"]["cells"] for node in cell["nodes"]]
+    assert "form tree" in kinds
+    assert "form cut" in nodes
+    assert not writer.lowered
+    verdict = writer.checker.shown(exact(line))
+    assert verdict.is_closed
+    assert verdict.bound >= Fraction(line["answer"]["lower_bound"])
+
+
+def _mutants(tree: BoxTree, rng: np.random.Generator) -> list[BoxTree]:
+    """Other forms, other cuts, other multipliers: all of them proofs of something else."""
+    forms = tree.forms * rng.uniform(0.2, 3.0, size=tree.forms.shape)
+    moved = np.where(tree.feature >= 0, tree.at * rng.uniform(-2, 2), tree.at)
+    louder = tuple(
+        replace(
+            prices, form_low=7.0 * prices.form_low, form_cross=rng.random(prices.form_cross.shape)
+        )
+        for prices in tree.prices
+    )
+    return [
+        replace(tree, forms=forms), replace(tree, forms=-tree.forms), replace(tree, at=moved),
+        replace(tree, prices=louder), replace(tree, forms=forms, prices=louder, at=moved),
+    ]  # fmt: skip
+
+
+def test_tampered_cuts_prove_nothing_false() -> None:
+    question, explainer, cf = cut_across_forms()
+    asked = explainer.question_for(question.x, cf.target)
+    rng = np.random.default_rng(1)
+    for _ in range(6):
+        for n, tree in enumerate(trees(cf)):
+            for mutant in _mutants(tree, rng):
+                told = BoxCertificate((*trees(cf)[:n], mutant, *trees(cf)[n + 1 :]))
+                # A cost above that of the answer leaves room for claims that are false.
+                assert told.lower_bound(asked, 3.0 * cf.cost) <= cf.cost * (1 + 1e-9)
+
+
+def test_forms_that_are_none_prove_nothing() -> None:
+    question, explainer, cf = cut_across_forms()
+    asked = explainer.question_for(question.x, cf.target)
+    broken = [
+        np.full_like(trees(cf)[0].forms, np.nan), trees(cf)[0].forms[:, :2], trees(cf)[0].forms[:1],
+        trees(cf)[0].forms.tolist(),
+    ]  # fmt: skip
+    for forms in broken:
+        told = BoxCertificate(tuple(replace(tree, forms=forms) for tree in trees(cf)))
+        assert told.lower_bound(asked, cf.cost) == 0.0
+
+
+def test_a_file_with_tampered_forms_is_refuted_or_true() -> None:
+    _, explainer, cf = cut_across_forms()
+    writer = Writer.of(explainer)
+    line = writer.line(cf)
+    cell = next(cell for cell in line["proof"]["cells"] if cell["kind"] == "form tree")
+    for change in ("forms", "form", "unknown"):
+        told: Any = exact(line)
+        at = line["proof"]["cells"].index(cell)
+        mutant = told["proof"]["cells"][at]
+        node = next(each for each in mutant["nodes"] if each["kind"] == "form cut")
+        if change == "forms":
+            mutant["forms"][node["form"]] = [[0, Fraction(1)]]
+        elif change == "form":
+            node["form"] = len(mutant["forms"])
+        else:
+            mutant["kind"] = "tree"
+        # A bound that is asked for above the cost would be false.
+        told["answer"]["lower_bound"] = told["answer"]["cost"] * 2
+        with pytest.raises(exactly.Refused):
+            writer.checker.check(told)
