@@ -69,6 +69,10 @@ def test_answers_come_back_as_the_table_came(tmp_path: Path) -> None:
     assert (found["prediction"] == "groß").all()
     rest = found.drop(columns=[c for c in found if c not in ("Größe", "n")])
     rest.to_csv(tmp_path / "again.csv", index=False, **how)
+    rest.to_csv(tmp_path / "commas.csv", index=False, encoding="cp1252")
+    words = ["explain", "m.clvq", "commas.csv", "--target", "groß", *options]
+    told = called(*words, cwd=tmp_path).stderr.decode()
+    assert "if these stand between columns, read it without --delimiter." in told
     words = ["explain", "m.clvq", "again.csv", "--target", "groß", *options]
     done = called(*words, cwd=tmp_path)
     assert done.stdout.decode().count("none needed") == 3
