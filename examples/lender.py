@@ -171,6 +171,12 @@ Your application was {now}. {broken} It would have been {outcome} if {changes}.
 {missing}
 
 Your bank"""
+# For those of whom no change is told: accepted already, or not by any change.
+OTHERWISE = """Dear applicant,
+
+{text}
+
+Your bank"""
 
 
 def explained(model, count=30, rows=2000):
@@ -193,9 +199,7 @@ def explained(model, count=30, rows=2000):
 
 def letter(cf):
     """Write the letter of one applicant."""
-    if not cf.status.has_answer:
-        return cf.text(**WORDS)
-    return cf.text(template=LETTER, **WORDS)
+    return cf.text(template=LETTER, otherwise=OTHERWISE, **WORDS)
 
 
 def main():

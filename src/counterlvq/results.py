@@ -39,7 +39,7 @@ from counterlvq.presentation.values import (
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed, refuse_response
 from counterlvq.problem.constraint_text import plain_words, with_unit
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Constraint, Decrease, Freeze, Increase
 from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Feature, Features
@@ -55,6 +55,8 @@ RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]
 _SHOWN_LETTERS = 1000
 # Scales of columns that are named beside a cost.
 _SHOWN_SCALES = 3
+# What is said in the same words of several features.
+_Ways = Freeze | Increase | Decrease
 # Added to a conflict of which not every member was shown to be needed.
 _OPEN = " (a set that clashes; fewer of them may clash as well)"
 
@@ -331,6 +333,7 @@ class Counterfactual:
         rules: Mapping[Constraint | str, str] | None = None,
         ranges: Spoken | None = None,
         response: bool | None = None,
+        otherwise: str | None = None,
     ) -> str:
         """Say the answer in a sentence, with the numbers of the row that is `shown`.
 
@@ -367,6 +370,10 @@ class Counterfactual:
         response : bool, optional
             Whether to say the number behind the decision, a score or a probability in percent. By
             default where there is a threshold on it, or a confidence was asked for.
+        otherwise : str, optional
+            A text of your own for inputs that have the outcome already, that have no answer or
+            that cannot be read, of which `template` says nothing. Its places are ``{text}`` (what
+            is said of it without this one), ``{subject}`` and ``{now}``.
 
         Examples
         --------
@@ -382,12 +389,21 @@ class Counterfactual:
         """
         subject = f"The {self._noun}" if subject == "The answer" else subject
         wording = Wording(
-            subject, outcome or {}, most, numbers, template, dates, rules or {}, response
+            subject, outcome or {}, most, numbers, template, dates, rules or {}, response, otherwise
         ).checked(self.labels)
         if self.constraints is not None:
             wording = called_by(wording, self.constraints, self.features)
         if response and self.status.has_answer and self.reply is None:
             refuse_response()
+        said = self._worded(wording, ranges)
+        if self.status.has_answer and not self.has_target:
+            return said
+        now = "" if self.original_prediction is None else wording.called(self.original_prediction)
+        return wording.framed({"text": said, "subject": shown_text(subject), "now": now})
+
+    def _worded(self, wording: Wording, ranges: Spoken | None) -> str:
+        """Say what there is to say, by the template where it names changes for the outcome."""
+        subject = wording.subject
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
             said = f"{shown_text(subject)} is {label} already; nothing needs to change."
@@ -450,12 +466,19 @@ class Counterfactual:
         subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
-        is_said = self.has_target and self.status.has_answer  # by the answer itself
+        # By the answer itself: where it has the label already, and where it takes no more for that.
+        is_said = self.status.has_answer and (self.has_target or self._mends_alone)
         if self.within_rules is not None and needed and not is_said:
             mended = listed([change.text(wording) for change in needed])
             is_least = self.within_rules.status is Status.OPTIMAL
             said += f"; it would not if {mended}{'' if is_least else ', and less may do'}"
         return f"{said}. "
+
+    @property
+    def _mends_alone(self) -> bool:
+        """Whether what the constraints demand is all that the decision needs."""
+        within = self.within_rules
+        return within is not None and np.array_equal(within.shown.values, self.shown.values)
 
     def _broken_words(self, wording: Wording = PLAIN) -> str:
         return listed([self._rule(item, wording) for item in self.broken])
@@ -496,7 +519,12 @@ class Counterfactual:
             return wording.filled(places)
         if self.broken and not self._is_unnamed(wording):
             places["subject"] = "It"
-        said = "{subject} would have been {outcome} if {changes}.".format_map(places)
+        said = "{subject} would have been {outcome} if {changes}."
+        if self.broken and self._mends_alone:
+            row = "It" if self._is_unnamed(wording) else places["subject"]
+            and_so = "the {noun} would" if self._is_unnamed(wording) else "would"
+            said = f"{row} would not, and {and_so} have been {{outcome}}, if {{changes}}."
+        said = said.format_map({**places, "noun": self._noun})
         said = f"{said} {places['others']}" if others else said
         is_asked = wording.response
         if is_asked is None:
@@ -642,7 +670,7 @@ class Counterfactual:
         return f"{none} (gap {self._printed().gap}): a closer one is not ruled out"
 
     def _clash(self, wording: Wording) -> str:
-        words = [self._rule(item, wording) for item in self.conflict]
+        words = [self._rule(item, wording) for item in self._conflict_said(wording)]
         fewer = "" if self.conflict_is_irreducible else _OPEN
         if np.isfinite(self.lower_bound):  # there is one, but for the margin
             under = f" under {' and '.join(words)}{fewer}" if words else ""
@@ -658,6 +686,22 @@ class Counterfactual:
             return f"{words[0]} leaves no room for it{fewer}{off}"
         listed = f"{', '.join(words[:-1])} and {words[-1]}"
         return f"{listed} leave no room for it together{fewer}{off}"
+
+    def _conflict_said(self, wording: Wording) -> Sequence[Constraint | str]:
+        """Join what is said in the same words of several features, such as "no change of"."""
+        out: list[Constraint | str] = []
+        for item in self.conflict:
+            alike = [
+                k
+                for k, other in enumerate(out)
+                if type(other) is type(item) and wording.rule(other) is None
+            ]
+            if isinstance(item, _Ways) and alike and wording.rule(item) is None:
+                first = cast("_Ways", out[alike[0]])
+                out[alike[0]] = type(item)(*first.features, *item.features)
+            else:
+                out.append(item)
+        return out
 
     def _steps_words(self, wording: Wording, then: str) -> str:
         """Name the steps that are part of a conflict, and say what would be without them."""

@@ -193,7 +193,9 @@ def test_templates_come_from_files(desk: Path) -> None:
         ("[home]\nprices = [['rent', 'own']]", "expected a list such as"),
         ("[pay]\nprice = 1", "is a number and has a price of switches"),
         ("[home]\nlevels = ['rent']", "which is no level of it; expected one of: 'rent'. Add it"),
-        ("[pay]\nstep = 0.5", "[pay] step is 0.5; expected a whole number, or decimals = 1 for"),
+        ("[pay]\nstep = true", "[pay] step is True; expected a number such as 50 or 0.5"),
+        ("[months]\nkind = 'whole'\nstep = 0.5", "is whole and has the step 0.5"),
+        ("[home]\nkind = 'boolean'", 'Say kind = "categorical", with labels'),
         ("[pay]\nkind = 'whole'", "'pay' is to be whole and holds "),
         ("[home]\nkind = 'whole'", "'home' is to be whole and holds "),
         ("[größe]\nunit = 'm'", 'Names with such signs stand between quotes: ["größe"].'),
@@ -252,6 +254,40 @@ def test_steps_orders_defaults_and_dates_are_said_in_the_file(tmp_path: Path) ->
     assert isinstance(prices, dict)
     assert sorted(set(prices.values())) == [3.0, 5.0]
     assert len(prices) == 6
+
+
+def test_halves_are_noticed_said_kept_and_answered_in(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame(
+        {"weight": rng.integers(100, 220, 60) / 2, "smokes": rng.choice(["ja", "nein"], 60)}
+    )
+    risk = np.where(table.weight + 8 * (table.smokes == "ja") > 82, "high", "low")
+    table.assign(risk=risk).to_csv(tmp_path / "all.csv", index=False)
+    table[risk == "high"].head(3).to_csv(tmp_path / "some.csv", index=False)
+    done = called("columns", "all.csv", "--drop", "risk", cwd=tmp_path)
+    text = done.stdout.decode()
+    assert "#step = 0.5  # all values are multiples of 0.5, instead of decimals" in text
+    assert '#prices = [["ja", "nein", 1]]  # in both directions' in text
+    (tmp_path / "columns.toml").write_text(
+        '[weight]\nstep = 0.5\n[smokes]\nlabels = { ja = "of a smoker", nein = "of no smoker" }\n'
+        "phrases = true\n"
+    )
+    words = ["train", "all.csv", "--label", "risk", "--columns", "columns.toml", "-o", "m.clvq"]
+    done = called(*words, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    features = clvq.load(tmp_path / "m.clvq").features
+    assert features["weight"] == clvq.Feature("weight", step=0.5)
+    assert features["smokes"].has_phrases
+    words = ["explain", "m.clvq", "some.csv", "--target", "low"]
+    found = json.loads(called(*words, "--format", "json", cwd=tmp_path).stdout)
+    weights = [row["x"]["weight"] for row in found]
+    assert all(weight * 2 == int(weight * 2) for weight in weights)
+    done = called(
+        *words, "--bounds", "weight=80:", "--freeze", "weight", "--format", "text",
+        "--otherwise", "Dear patient: {text}", cwd=tmp_path,
+    )  # fmt: skip
+    assert all(line.startswith(("Dear patient: ", "The answer would")) or " it were of no smoker"
+               in line for line in done.stdout.decode().splitlines())  # fmt: skip
 
 
 def test_what_is_printed_of_levels_is_taken_when_it_is_typed_in(desk: Path) -> None:

@@ -80,7 +80,14 @@ def test_what_the_rules_demand_is_proved_behind_a_pipeline(target: str) -> None:
         assert demanded is not None
         assert demanded.status is clvq.Status.OPTIMAL
         assert demanded.cost == 20_000 - loan
-        assert f" as it is; it would not if loan were 20,000 instead of {loan:,}. " in cf.text()
+        told = f"if loan were 20,000 instead of {loan:,}"
+        if demanded.prediction == target:
+            assert cf.text() == (
+                f'This row breaks "loan >= 20000" as it is. It would not, and the answer would '
+                f"have been {target}, {told}."
+            )
+        else:
+            assert f" as it is; it would not {told}. " in cf.text()
 
 
 def test_what_is_not_proved_to_be_demanded_is_told_as_such() -> None:
@@ -102,6 +109,20 @@ def test_text_separates_rules_from_the_decision() -> None:
     assert both.startswith(
         'Your application breaks "debt <= 500" as it is; it would not if debt were 300 lower (500 '
         "instead of 800). It would have been good if "
+    )
+
+
+def test_a_mend_that_is_also_the_answer_is_told_once() -> None:
+    model = clvq.PrototypeModel([[0.0], [1000.0]], ["good", "bad"], feature_names=["debt"])
+    words = {"subject": "Your application", "outcome": {"good": "accepted"}}
+    cf = clvq.Explainer(model, constraints=["debt <= 400"]).explain([900.0], target="good")
+    change = "debt were 500 lower (400 instead of 900)"
+    assert cf.text(**words) == (
+        'Your application breaks "debt <= 400" as it is. It would not, and would have been '
+        f"accepted, if {change}."
+    )
+    assert cf.text(template="{broken} It would be {outcome} if {changes}.", **words) == (
+        f'Your application breaks "debt <= 400" as it is. It would be accepted if {change}.'
     )
 
 

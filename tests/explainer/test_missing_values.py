@@ -552,3 +552,11 @@ def test_what_is_written_for_a_missing_whole_number_is_what_was_checked(
     line["answer"] |= {"row": [fill + 70.0, line["input"][1]], "cost": 7.0, "status": "feasible"}
     path.write_text(f"{header}\n{json.dumps(line)}\n")
     assert "the value of coordinate 0 is not allowed" in clvq.verify_certificates(path)[0].reason
+
+
+def test_a_warning_about_gaps_stands_at_the_line_of_the_caller() -> None:
+    table = pd.DataFrame({"a": [1.0, 2.0, np.nan, 4.0], "b": [0.0, 1.0, 2.0, 3.0]})
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 3.0]], ["no", "yes"], None, ["a", "b"])
+    with pytest.warns(UserWarning, match="passes over missing values") as caught:
+        clvq.Explainer(model, features=table)
+    assert {warning.filename for warning in caught} == {__file__}

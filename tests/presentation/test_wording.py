@@ -48,6 +48,50 @@ def answer() -> clvq.Counterfactual:
     return EXPLAINER.explain(ROW, target="good")
 
 
+def test_levels_may_speak_in_phrases() -> None:
+    """A column of yes and no reads like a boolean, in changes, conditions and conflicts."""
+    said = {"no": "without a guarantor", "yes": "with a guarantor"}
+    features = clvq.Features(
+        ["pay", clvq.Feature("guar", levels=["no", "yes"], level_labels=said, phrases=True)]
+    )
+    model = clvq.PrototypeModel([[0, 0], [4, 0]], ["bad", "good"], None, ["pay", "guar"])
+    change = Change("guar", "no", "yes", is_level=True, described=features["guar"])
+    assert change.text() == "it were with a guarantor"
+    assert change.brief() == "with a guarantor"
+    told = plain_words("if pay >= 5 then guar == 'yes'", features, PLAIN.value)
+    assert told == "with pay at 5 or more, it must be with a guarantor"
+    told = plain_words("if guar != 'yes' then pay >= 5", features, PLAIN.value)
+    assert told == "if it is without a guarantor, pay must be at least 5"
+    told = plain_words(clvq.Freeze("guar"), features, PLAIN.value, lambda _: "no")
+    assert told == "still without a guarantor"
+    assert eval(repr(features["guar"]), {"Feature": clvq.Feature}) == features["guar"]
+    assert model.predict([[3, 0]]) == "good"
+
+
+def test_rows_without_changes_have_a_text_of_their_own() -> None:
+    letter, other = "If {changes}.", "Dear Ann,\n{text}\n({subject}, {now})"
+    said = {**WORDS, "template": letter, "otherwise": other}
+    assert answer().text(**said).startswith("If ")
+    right = EXPLAINER.explain({**ROW, "inc": 5000.0, "home": 2, "guar": True}, target="good")
+    assert right.text(**said) == (
+        "Dear Ann,\nYour application is accepted already; nothing needs to change.\n"
+        "(Your application, accepted)"
+    )
+    held = clvq.Explainer(
+        MODEL, constraints=[clvq.Freeze("inc"), clvq.Freeze("home", "guar"), clvq.Freeze("late")],
+        features=FEATURES,
+    ).explain(ROW, target="good")  # fmt: skip
+    assert held.text(**said) == (
+        'Dear Ann,\nYour application would not have been accepted by any change: "no change of net '
+        'monthly income and late payments" leaves no room for it.\n(Your application, declined)'
+    )
+    own = held.text(**WORDS, rules={clvq.Freeze("late"): "the past is past"})
+    assert '"the past is past"' in own
+    for wrong in ("{changes}", "{text", 3):
+        with pytest.raises(clvq.InvalidInputError, match=r"text for other rows \(otherwise\)"):
+            answer().text(otherwise=wrong)  # type: ignore[arg-type]
+
+
 def test_labels_are_read_and_names_are_kept() -> None:
     text = answer().text(**WORDS)
     assert text.startswith("Your application would have been accepted if ")
@@ -515,7 +559,7 @@ def test_a_list_of_changes_stands_by_itself_and_booleans_are_said_in_words() -> 
     ("rule", "words"),
     [
         ("inc >= original(inc)", "no decrease of your income"),
-        ("inc <= 1.5 * original(inc)", "your income of at most 1.5 times what it is"),
+        ("inc <= 1.5 * original(inc)", "your income of at most 1.5 times as much as now"),
         ("original(inc) + 200 >= inc", "an increase of your income by at most 200 EUR"),
         ("inc >= original(inc) - 200", "a decrease of your income by at most 200 EUR"),
         ("-inc >= -3500", "your income of at most 3,500 EUR"),

@@ -47,10 +47,11 @@ def read_text(text: str, features: clvq.Features) -> dict[str, Shown]:
     """
     said = re.fullmatch(
         r"(?:This row breaks .+ as it is(?:; it would not if .+?)?\. )?"
-        r"The answer would have been (.+?) if (.+)\.", text,
+        r"(?:The answer would have been .+?|It would not, and the answer would have been .+?,) "
+        r"if (?P<changes>.+)\.", text,
     )  # fmt: skip
     assert said, text
-    rest, found = said[2], {}
+    rest, found = said["changes"], {}
     while rest:
         feature = max(
             (f for f in features if rest.startswith(f"{f.name} were ")), key=lambda f: len(f.name)

@@ -31,6 +31,8 @@ def test_a_name_alone_is_a_real_number() -> None:
     ("feature", "kind", "grid"),
     [
         (clvq.Feature("f", step=5), "whole", 5.0),
+        (clvq.Feature("f", step=0.5), "real", 0.5),
+        (clvq.Feature("f", "real", step=2.50), "real", 2.5),
         (clvq.Feature("f", "whole", lower=3), "whole", 1.0),
         (clvq.Feature("f", levels=["a"]), "categorical", None),
         (clvq.Feature("f", Kind.BOOLEAN), "boolean", None),
@@ -116,8 +118,21 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"kind": "real", "step": 2, "decimals": 1},
         "feature 'f' has the step 2 and decimals=1; expected one of them.",
     ),
-    "half a step": ({"step": 0.5}, "feature 'f' has the step 0.5; expected a whole number"),
-    "no step": ({"step": 0}, "feature 'f' has the step 0; expected a whole number of at least 1."),
+    "half a whole step": (
+        {"kind": "whole", "step": 0.5},
+        "feature 'f' is whole and has the step 0.5; expected a whole number of at least 1. Steps "
+        "that are parts of 1 are for the kind 'real'.",
+    ),
+    "a third": (
+        {"step": 1 / 3},
+        "feature 'f' has the step 0.3333333333333333; expected a positive number of at most 12 "
+        "decimals, such as 0.5.",
+    ),
+    "no step": ({"step": 0}, "feature 'f' is whole and has the step 0; expected a whole number"),
+    "phrases without words": (
+        {"levels": ["no", "yes"], "level_labels": {"yes": "with one"}, "phrases": True},
+        "feature 'f' is to speak in phrases and lacks some; expected level_labels with one ",
+    ),
     "unit": ({"unit": 3}, "feature 'f' has the unit 3; expected a string."),
     "decimals of a whole": (
         {"kind": "whole", "decimals": 2},

@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from counterlvq.errors import NotSupportedError
+from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.memory import FLOAT
 from counterlvq.numeric.quadratic_forms import QuadraticForm
@@ -108,9 +108,23 @@ def _feature(column: Values) -> Feature:
         kind, step = Kind.WHOLE if column.get("whole") else Kind.REAL, int(column["step"])
         return Feature(name, kind, step=step, steps=steps, lower=lower, upper=upper)
     decimals = round(np.log10(column["parts"]))
-    if column["step"] != 1 or column["parts"] != 10.0**decimals or column.get("whole"):
+    if column["step"] == 1 and column["parts"] == 10.0**decimals and not column.get("whole"):
+        return Feature(name, decimals=decimals, steps=steps, lower=lower, upper=upper)
+    return _with_parts(column, steps)
+
+
+def _with_parts(column: Values, steps: str) -> Feature:
+    """Describe a column with steps such as 0.5, or refuse steps that are no decimals."""
+    name, (lower, upper) = column["name"], _ends(column)
+    try:
+        step = column["step"] / column["parts"]
+        found = Feature(name, Kind.REAL, step=step, steps=steps, lower=lower, upper=upper)
+    except InvalidInputError:
+        found = None
+    stated = (column["step"], column["parts"])
+    if found is None or found.lattice != stated or column.get("whole"):
         raise NotSupportedError(f"column {name!r} has steps that are neither whole nor decimals")
-    return Feature(name, decimals=decimals, steps=steps, lower=lower, upper=upper)
+    return found
 
 
 def _ends(told: Values) -> tuple[float, float]:

@@ -57,12 +57,14 @@ _HEAD = """\
 #   label    what people read instead of the name
 #   unit     what is read behind a number; thousands = false for years and the like
 #   decimals of a real number; zeros = false to show 20.5 and not 20.50
-#   step     50 for changes to multiples of 50, or of so many days
+#   step     instead of decimals: 50 for changes to multiples of 50, or of so many days; 0.5 for
+#            halves
 #   steps    "of change": from the value of a row, and not from 0
 #   range    the allowed values, [0, inf] for no upper end; without it, from the lowest to the
 #            highest value that ten rows of the training table reach
 #   change   "increase", "decrease" or "freeze", where it may not change in any way
 #   levels   in order; ordered = true if each step along the list counts
+#   labels   of levels; phrases = true if they are whole phrases, such as "with a guarantor"
 #   price    of another level, or of each step where they are ordered, in typical deviations of
 #            numbers; 2 without it; prices = [["rent", "own", 3]] for some pairs, in both
 #            directions, and default = 5 for the others
@@ -285,7 +287,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "label": ("labels", _TEXT),
     "unit": ("units", _TEXT),
     "decimals": ("decimals", _of(int, "a whole number")),
-    "step": ("steps", _of(int, "a whole number, or decimals = 1 for tenths")),
+    "step": ("steps", _of((int, float), "a number such as 50 or 0.5")),
     "range": ("ranges", _range),
     "change": ("changes", _TEXT),
     "levels": ("levels", _of(list, "a list")),
@@ -294,6 +296,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[str, Any], Any]]] = {
     "ordered": ("ordered", _ordered),
     "thousands": ("thousands", _of(bool, "true or false")),
     "zeros": ("zeros", _of(bool, "true or false")),
+    "phrases": ("phrases", _of(bool, "true or false")),
     "price": ("other_prices", _of((int, float), "a number")),
     "default": ("other_prices", _of((int, float), "a number")),
     "prices": ("prices", _prices),
@@ -367,7 +370,9 @@ def _lines_of(frame: pd.DataFrame, name: str, feature: clvq.Feature) -> list[str
     ]
     if len(feature.levels) > 1:
         before, after = (_value(level) for level in feature.levels[:2])
-        lines.append(f"#prices = [[{before}, {after}, 1]]  # and default = {price} for other pairs")
+        others = f"  # and default = {price} for other pairs"
+        others = "  # in both directions" if len(feature.levels) == 2 else others
+        lines.append(f"#prices = [[{before}, {after}, 1]]{others}")
     if len(feature.levels) > 2:
         lines.append("#ordered = true  # once the levels stand from the first to the last")
     level = feature.levels[0]
@@ -398,9 +403,10 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
         lines.append(f"decimals = {feature.decimals}  # {seen}")
         if feature.decimals:
             lines.append("zeros = false  # true to show all of these decimals")
-    step = gcd(*(int(value) for value in there)) if is_whole else 1
-    if step > _OWN_STEP:
-        lines.append(f"#step = {step}  # all values are multiples of {step}")
+    step = _common_step(there, feature.decimals or 0) if is_whole or feature.decimals else None
+    if step is not None:
+        instead = ", instead of decimals" if feature.decimals is not None else ""
+        lines.append(f"#step = {step}  # all values are multiples of {step}{instead}")
     elif feature.kind == "whole":
         lines.append("#step = 1")
     elif feature.decimals is None:
@@ -412,6 +418,14 @@ def _number_lines(frame: pd.DataFrame, feature: clvq.Feature) -> list[str]:
     low, high = feature.seen or (found[0], found[-1]) if found else (-inf, inf)
     lines.append(f"#range = [{_value(low)}, {_value(high)}]  # as seen in the table")
     return [*lines, '#change = "increase"']
+
+
+def _common_step(values: list[float], decimals: int) -> int | float | None:
+    """Find a number that all values are multiples of; None for the smallest one there is."""
+    step = gcd(*(round(value * 10**decimals) for value in values))
+    if step <= (_OWN_STEP if not decimals else 1):
+        return None
+    return step if not decimals else step / 10**decimals
 
 
 def _are_counted(values: list[float]) -> bool:

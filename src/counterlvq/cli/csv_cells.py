@@ -18,10 +18,12 @@ import counterlvq as clvq
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DECIMAL", "with_typed_cells"]
+__all__ = ["DECIMAL", "WRITTEN", "with_typed_cells"]
 
 # Where a table from CSV has the sign before its decimals.
 DECIMAL = "counterlvq.decimal"
+# And how its text is written: the sign between columns, and the encoding.
+WRITTEN = "counterlvq.written"
 _NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 

@@ -25,7 +25,13 @@ from counterlvq.cli.options import (
     targets_from,
     tell_notes,
 )
-from counterlvq.cli.outputs import bytes_of_table, check_writable, is_terminal, write_whole
+from counterlvq.cli.outputs import (
+    CsvSigns,
+    bytes_of_table,
+    check_writable,
+    is_terminal,
+    write_whole,
+)
 from counterlvq.cli.terminal import say
 from counterlvq.cli.text_table import listing
 from counterlvq.cli.wording import wording_from, wording_options
@@ -159,7 +165,9 @@ def explain(
         told = (
             listing(batch, notes, wording)
             if kind == "table"
-            else _told(batch, kind, escape, wording, explainer, with_ranges=ranges)
+            else _columns(batch, kind, escape, CsvSigns.of(rows, for_eyes=is_terminal(output)))
+            if kind in ("csv", "parquet")
+            else _told(batch, kind, wording, explainer, with_ranges=ranges)
         )
     _put(told, output)
     return 0 if _all_answered(batch, kind) else NO_ANSWER
@@ -241,15 +249,12 @@ def _kind_by_ending(output: str) -> str:
 def _told(
     batch: clvq.CounterfactualBatch,
     kind: str,
-    escape: bool,
     wording: Wording,
     explainer: clvq.Explainer,
     *,
     with_ranges: bool,
 ) -> bytes | str:
-    """Put answers into bytes for programs, or into sentences for people."""
-    if kind in ("csv", "parquet"):
-        return _columns(batch, kind, escape)
+    """Put answers into JSON for programs, or into sentences for people."""
     # Ranges are about answers with their proofs; sentences need no proof made anew.
     answers = list(batch) if with_ranges else [batch.sketch(i) for i in range(len(batch))]
     found = [
@@ -291,10 +296,10 @@ def _json(answers: list[clvq.Counterfactual], ranges: list[clvq.Ranges | None], 
     return f"{json.dumps(told, indent=1, allow_nan=False)}\n".encode()
 
 
-def _columns(batch: clvq.CounterfactualBatch, kind: str, escape: bool) -> bytes:
+def _columns(batch: clvq.CounterfactualBatch, kind: str, escape: bool, signs: CsvSigns) -> bytes:
     """Give the rows back as they came, changed where they had to be, and what is said of them."""
     told = {name: getattr(batch, name) for name in _TOLD}
     for name, cells in told.items():
         if cells.dtype.kind in "OU":  # of the model's labels, tables cannot hold all
             told[name] = encodable_cells(cells.tolist())
-    return bytes_of_table(batch.X.assign(**told), kind, escape)
+    return bytes_of_table(batch.X.assign(**told), kind, escape, signs)

@@ -211,4 +211,9 @@ def read_table(path: str) -> pd.DataFrame:
             f"Names of columns in {name} hold ; or | or tabs: if these stand between columns, read "
             f"it with --delimiter (and --decimal , if numbers are written 1,5)."
         )
+    elif context and len(table.columns) == 1 and "," in str(table.columns[0]):
+        context.find_root().obj.hint = (
+            f"The only column of {name} has commas in its name: if these stand between columns, "
+            f"read it without --delimiter."
+        )
     return table

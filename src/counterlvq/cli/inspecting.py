@@ -108,6 +108,8 @@ def _feature(feature: clvq.Feature, reference: clvq.Reference | None) -> dict[st
         told["change"] = feature.change
     if any(feature.level_labels):
         told["level_labels"] = list(feature.level_labels)
+    if feature.phrases:
+        told["phrases"] = True
     if feature.price is not None:
         told["price"] = feature.price
     if reference is not None and feature.name in reference:

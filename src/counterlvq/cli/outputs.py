@@ -9,16 +9,24 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from errno import EACCES, EISDIR, ENOENT
+from functools import partial
+from math import isfinite
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
+
+from counterlvq.cli.csv_cells import DECIMAL, WRITTEN
 from counterlvq.cli.signals import ENDING
 from counterlvq.cli.spreadsheet_formulas import harmless, holdable
 from counterlvq.cli.tables import needed
+from counterlvq.cli.terminal import say
 from counterlvq.files import whole_file
+from counterlvq.safe_text import shown_text
 
 __all__ = [
-    "STDOUT", "bytes_of_table", "check_writable", "is_terminal", "standard_output", "write_whole",
+    "STDOUT", "CsvSigns", "bytes_of_table", "check_writable", "is_terminal", "standard_output",
+    "write_whole",
 ]  # fmt: skip
 
 STDOUT = "-"
@@ -57,7 +65,28 @@ def standard_output() -> Iterator[BinaryIO]:
     ENDING.stdout_done = True
 
 
-def bytes_of_table(table: Any, kind: str, escape: bool = True) -> bytes:
+class CsvSigns(NamedTuple):
+    """How a table in CSV is written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+    encoding: str = "utf-8"
+
+    @classmethod
+    def of(cls, table: Any, *, for_eyes: bool = False) -> CsvSigns:
+        """Return how a table was written that has been read; as is usual if it was no CSV.
+
+        A terminal shows UTF-8, whatever the encoding of the table.
+        """
+        if DECIMAL not in table.attrs:
+            return cls()
+        delimiter, encoding = table.attrs[WRITTEN]
+        return cls(delimiter, table.attrs[DECIMAL], "utf-8" if for_eyes else encoding)
+
+
+def bytes_of_table(
+    table: Any, kind: str, escape: bool = True, signs: CsvSigns | None = None
+) -> bytes:
     """Turn a DataFrame into the bytes of a CSV or Parquet file.
 
     In CSV, text that a spreadsheet would run is escaped, unless it is to stay as it is. What no
@@ -65,19 +94,43 @@ def bytes_of_table(table: Any, kind: str, escape: bool = True) -> bytes:
     """
     table = holdable(table)
     if kind == "csv":
-        return _csv(harmless(table) if escape else table)
+        return _csv(harmless(table) if escape else table, signs or CsvSigns())
     needed("pyarrow")
     out = io.BytesIO()
     table.to_parquet(out, index=False)
     return out.getvalue()
 
 
-def _csv(table: Any) -> bytes:
+def _csv(table: Any, signs: CsvSigns) -> bytes:
+    if signs.decimal != ".":
+        table = _with_decimals(table, signs.decimal)
+    write = partial(table.to_csv, index=False, lineterminator="\n", sep=signs.delimiter)
+    text = str(write())
     # A line may end in a carriage return as well, for which Python before 3.13 sets no quotes.
-    text = table.to_csv(index=False, lineterminator="\n")
     if "\r" in text:
-        text = table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC)
-    return str(text).encode()
+        text = str(write(quoting=csv.QUOTE_NONNUMERIC))
+    try:
+        return text.encode(signs.encoding)
+    except UnicodeEncodeError as error:
+        sign = shown_text(text[error.start])
+        say(
+            f"counterlvq: {signs.encoding} has no {sign!r}; the result is written in UTF-8.",
+            aside=True,
+        )
+        return text.encode()
+
+
+def _with_decimals(table: Any, sign: str) -> Any:
+    """Write numbers with another sign before their decimals, wherever they stand."""
+
+    def written(cell: Any) -> Any:
+        is_float = isinstance(cell, float) and isfinite(cell)
+        return repr(float(cell)).replace(".", sign) if is_float else cell
+
+    columns = [name for name, dtype in table.dtypes.items() if dtype.kind in "fO"]
+    cells = {name: [written(cell) for cell in table[name].tolist()] for name in columns}
+    new = {name: np.array([*found, None], dtype=object)[:-1] for name, found in cells.items()}
+    return table.assign(**new) if new else table
 
 
 def is_terminal(path: str) -> bool:

@@ -20,7 +20,7 @@ from importlib import import_module
 from typing import Any
 
 import counterlvq as clvq
-from counterlvq.cli.csv_cells import DECIMAL
+from counterlvq.cli.csv_cells import DECIMAL, WRITTEN
 from counterlvq.cli.parquet_frames import frame_from
 from counterlvq.cli.spreadsheet_formulas import restored
 from counterlvq.files.csv_lines import first_lines
@@ -147,6 +147,7 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
     _check_width(pandas, table, names)
     table = restored(table) if "'" in text else table
     table.attrs[DECIMAL] = how.decimal
+    table.attrs[WRITTEN] = (delimiter, how.encoding)
     return table
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import click
 
@@ -54,7 +55,7 @@ def listing(
 def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:
     before, now = cf.original_prediction, cf.prediction
     if not cf.status.has_answer:
-        text = cf.text(**vars(wording))
+        text = cf.text(**vars(replace(wording, otherwise=None)))  # one line, and no letter
         label = "" if cf.status is clvq.Status.INVALID else shown_text(before)
         return (str(i), str(cf.status), label, "", "", "", text)
     return (
@@ -76,4 +77,10 @@ def _last_line(batch: clvq.CounterfactualBatch) -> str:
     told = ", ".join(f"{count:,} {status}" for status, count in counts.items() if count)
     right = int(batch.has_target.sum())
     already = f"; {right:,} {'has' if right == 1 else 'have'} the target already" if right else ""
-    return f"{len(batch):,} row{'s' if len(batch) != 1 else ''}: {told}{already}"
+    rules = int(batch.breaks_rules.sum())
+    verb, are = ("breaks", "it is") if rules == 1 else ("break", "they are")
+    broken = f"; {rules:,} {verb} the constraints as {are}"
+    return (
+        f"{len(batch):,} row{'s' if len(batch) != 1 else ''}: {told}{already}"
+        f"{broken if rules else ''}"
+    )

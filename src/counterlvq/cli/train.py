@@ -183,9 +183,14 @@ def _refuse_other_values(X: pd.DataFrame, features: clvq.Features, columns: str)
         clvq.Reference.of(X, features)
     except clvq.InvalidInputError as error:
         words = str(error).removeprefix("reference: ")
-        raise clvq.InvalidInputError(
-            f"{columns}: {words} Add it to the levels, or leave its rows out of the table."
-        ) from None
+        advice = "Add it to the levels, or leave its rows out of the table."
+        texts = [f.name for f in features if f.kind == "boolean" and X[f.name].dtype.kind != "b"]
+        if any(f"column {name!r}" in words for name in texts):
+            advice = (
+                'Say kind = "categorical", with labels = { ... } for the two levels, and phrases = '
+                'true if these are phrases such as "with a guarantor".'
+            )
+        raise clvq.InvalidInputError(f"{columns}: {words} {advice}") from None
     for feature in features:
         if feature.kind not in ("real", "whole"):
             continue

@@ -104,6 +104,14 @@ _LIST = (
         help="Such as 'To be {outcome}: {list}.'; @FILE for a file.",
     ),
     click.option(
+        "--otherwise",
+        type=_template,
+        metavar="TEXT",
+        callback=_keep,
+        expose_value=False,
+        help="For rows without such changes: 'Dear customer, {text}'; @FILE for a file.",
+    ),
+    click.option(
         "--rule",
         "rules",
         multiple=True,

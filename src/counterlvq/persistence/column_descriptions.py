@@ -31,7 +31,9 @@ __all__ = [
 # Python reads no whole number of more than 4,300 digits.
 _MOST_BITS = 1 << 12
 # What is said of a feature from version 3 on, where it is not the default.
-_LATER = ("label", "level_labels", "change", "price", "steps", "ordered", "thousands", "zeros")
+_LATER = (
+    "label", "level_labels", "change", "price", "steps", "ordered", "thousands", "zeros", "phrases",
+)  # fmt: skip
 _FIGURES = ("median", "mad", "deviation")
 
 
@@ -95,6 +97,8 @@ def _said(feature: Feature) -> dict[str, Any]:
         out["thousands"] = feature.thousands
     if not feature.zeros:
         out["zeros"] = False
+    if feature.phrases:
+        out["phrases"] = True
     if feature.seen == OPEN:
         out["open"] = True
     return out
@@ -164,7 +168,7 @@ def features_from(entries: list[Any], where: str, *, says_more: bool) -> Feature
 def _feature(fields: Fields, says_more: bool) -> Feature:
     said = {
         "levels": fields.levels(),
-        "step": fields.take_if_there("step", int),
+        "step": fields.take_if_there("step", int, float),
         "unit": fields.take_if_there("unit", str),
         "lower": fields.take_if_there("lower", float),
         "upper": fields.take_if_there("upper", float),
@@ -189,6 +193,7 @@ def _said_later(fields: Fields, levels: list[Any]) -> dict[str, Any]:
         "ordered": fields.take_if_there("ordered", bool),
         "thousands": fields.take_if_there("thousands", bool),
         "zeros": fields.take_if_there("zeros", bool),
+        "phrases": fields.take_if_there("phrases", bool),
         "seen": OPEN if fields.take_if_there("open", bool) else None,
     }
     if "level_labels" in fields:

@@ -148,9 +148,9 @@ class Change:
 
     @property
     def _is_phrase(self) -> bool:
-        """Whether a boolean has words for what it becomes, such as "with a guarantor"."""
+        """Whether there is a phrase for what a feature becomes, such as "with a guarantor"."""
         feature = self.described
-        if feature is None or feature.kind is not Kind.BOOLEAN:
+        if feature is None or not (feature.phrases or feature.kind is Kind.BOOLEAN):
             return False
         return feature.words(self.after) != str(self.after)
 

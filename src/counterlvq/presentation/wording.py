@@ -56,6 +56,8 @@ PLACES = (
     "subject", "outcome", "now", "changes", "list", "others", "missing", "broken", "cost",
     "response",
 )  # fmt: skip
+# And one of texts that name no change for the outcome.
+OTHER_PLACES = ("text", "subject", "now")
 
 
 @final
@@ -82,6 +84,7 @@ class Wording:
     dates: str = "2024-05-31"
     rules: Mapping[Any, str] = field(default_factory=dict)  # words for constraints
     response: bool | None = None  # whether to say the number behind the decision
+    otherwise: str | None = None  # the template of texts that name no change for the outcome
 
     def __post_init__(self) -> None:
         is_text = isinstance(self.subject, str)
@@ -115,6 +118,8 @@ class Wording:
             )
         if self.template is not None:
             self._parts()
+        if self.otherwise is not None:
+            self._other_parts()
 
     def checked(self, labels: Sequence[Any]) -> Wording:
         """Refuse words for a label that the model does not have."""
@@ -167,40 +172,61 @@ class Wording:
         >>> Wording(template="{changes}. {missing}").filled({"changes": "a", "missing": ""})
         'a.'
         """
-        out, was_empty = "", False
-        for text, name in self._parts():
-            stood_alone = was_empty and out.endswith("\n") and text.startswith("\n")
-            out += text[1:] if stood_alone else text
-            filling = places[name] if name else ""
-            was_empty = bool(name) and not filling
-            out = out.removesuffix(" ") if was_empty else out + filling
-        return out
+        return _filled(self._parts(), places)
+
+    def framed(self, places: Mapping[str, str]) -> str:
+        """Put a text that names no change for the outcome into its own template, if it has one.
+
+        Examples
+        --------
+        >>> Wording(otherwise="Dear Ann: {text}").framed({"text": "It is good already."})
+        'Dear Ann: It is good already.'
+        """
+        if self.otherwise is None:
+            return places["text"]
+        return _filled(self._other_parts(), places)
 
     def _parts(self) -> Sequence[tuple[str, str]]:
-        """Text, and the place behind it, "" for none; nothing in a template is run."""
-        template: Any = self.template
-        if not isinstance(template, str):
-            raise InvalidInputError(f"template is {told(template)}; expected a text.")
-        try:
-            parsed = list(Formatter().parse(template))
-        except ValueError as error:
-            raise InvalidInputError(
-                f"the template cannot be read ({error}); expected places such as {{changes}}, and "
-                f"{{{{ or }}}} for a brace."
-            ) from None
-        for _, name, spec, conversion in parsed:
-            if name is not None and (name not in PLACES or spec or conversion):
-                asked = (
-                    name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
-                )
-                raise InvalidInputError(
-                    f"the template has the place {told('{' + asked + '}')}; expected one of: "
-                    f"{', '.join('{' + known + '}' for known in PLACES)}."
-                )
-        return [(text, name or "") for text, name, _, _ in parsed]
+        return _parts_of("template", self.template, PLACES)
+
+    def _other_parts(self) -> Sequence[tuple[str, str]]:
+        return _parts_of("text for other rows (otherwise)", self.otherwise, OTHER_PLACES)
 
 
 PLAIN = Wording()
+
+
+def _filled(parts: Sequence[tuple[str, str]], places: Mapping[str, str]) -> str:
+    """Fill a template; what stays empty takes its space, or its line, along."""
+    out, was_empty = "", False
+    for text, name in parts:
+        stood_alone = was_empty and out.endswith("\n") and text.startswith("\n")
+        out += text[1:] if stood_alone else text
+        filling = places[name] if name else ""
+        was_empty = bool(name) and not filling
+        out = out.removesuffix(" ") if was_empty else out + filling
+    return out
+
+
+def _parts_of(called: str, template: Any, known: Sequence[str]) -> Sequence[tuple[str, str]]:
+    """Text, and the place behind it, "" for none; nothing in a template is run."""
+    if not isinstance(template, str):
+        raise InvalidInputError(f"the {called} is {told(template)}; expected a text.")
+    try:
+        parsed = list(Formatter().parse(template))
+    except ValueError as error:
+        raise InvalidInputError(
+            f"the {called} cannot be read ({error}); expected places such as {{{known[-1]}}}, and "
+            f"{{{{ or }}}} for a brace."
+        ) from None
+    for _, name, spec, conversion in parsed:
+        if name is not None and (name not in known or spec or conversion):
+            asked = name + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "")
+            raise InvalidInputError(
+                f"the {called} has the place {told('{' + asked + '}')}; expected one of: "
+                f"{', '.join('{' + place + '}' for place in known)}."
+            )
+    return [(text, name or "") for text, name, _, _ in parsed]
 
 
 class Spoken(Protocol):

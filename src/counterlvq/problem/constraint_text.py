@@ -128,7 +128,7 @@ def rule_words(
     >>> rule_words(Bounds("inc", upper=3500), features, write)
     'net monthly income of at most 3,500 EUR'
     >>> rule_words("inc <= 1.2 * original(inc)", features, write)
-    'net monthly income of at most 1.2 times what it is'
+    'net monthly income of at most 1.2 times as much as now'
     >>> rule_words("if inc < 900 then inc >= 500", features, write)
     'with net monthly income below 900 EUR, net monthly income must be at least 500 EUR'
     """
@@ -166,8 +166,9 @@ def _way(constraint: Freeze | Increase | Decrease, features: Features, now: Now 
         is_date = feature is not None and feature.kind is Kind.DATE
         if feature is not None and is_date and type(constraint) in _DATE_WAYS:
             apart.append(f"{feature.spoken} {_DATE_WAYS[type(constraint)]}")
-        elif feature is not None and _has_phrases(feature):
-            either = " or ".join(feature.words(state) for state in (True, False))
+        elif feature is not None and feature.has_phrases:
+            # Of a boolean, what is true comes first.
+            either = " or ".join(map(feature.words, sorted(feature.levels, key=_is_false)))
             apart.append(f"still {feature.words(now(feature))}" if now else f"{either}, as it is")
         else:
             named.append(_spoken(key, features))
@@ -175,10 +176,8 @@ def _way(constraint: Freeze | Increase | Decrease, features: Features, now: Now 
     return ", ".join(said + apart)
 
 
-def _has_phrases(feature: Feature) -> bool:
-    """Whether both states of a boolean have words, such as "with a guarantor"."""
-    words = feature.level_labels
-    return feature.kind is Kind.BOOLEAN and bool(words) and all(words)
+def _is_false(level: Any) -> bool:
+    return level is False
 
 
 def _sum(constraint: Linear, features: Features, write: Write) -> str:
@@ -279,7 +278,7 @@ def _noun(found: _Compared, write: Write) -> str:
         return _moved(feature, sense, value, write)
     if value or ratio < 0 or feature.kind is Kind.DATE:
         return ""
-    return f"{feature.spoken} {_SENSES[sense]} {_amount(ratio, write)} times what it is"
+    return f"{feature.spoken} {_SENSES[sense]} {_amount(ratio, write)} times as much as now"
 
 
 def _moved(feature: Feature, sense: str, by: float, write: Write) -> str:
@@ -333,17 +332,20 @@ def _demand(
     return _part(parsed, features, write)
 
 
-def _state(feature: Feature, parsed: grammar.LevelTest) -> bool | None:
-    """Which state of a boolean a test asks for; None for other features, and for both states."""
-    if feature.kind is not Kind.BOOLEAN or len(parsed.levels) != 1:
+def _state(feature: Feature, parsed: grammar.LevelTest) -> Any:
+    """Which state of a boolean, or level with a phrase, a test asks for; None where not for one."""
+    if not (feature.kind is Kind.BOOLEAN or feature.has_phrases) or len(parsed.levels) != 1:
         return None
-    return bool(feature.levels[feature.meant(parsed.levels[0])]) != parsed.negated
+    at = feature.meant(parsed.levels[0])
+    if not parsed.negated:
+        return feature.levels[at]
+    return feature.levels[1 - at] if len(feature.levels) == 2 else None
 
 
-def _is(feature: Feature, state: bool | None, verb: str = "is") -> str:
-    """Say which state a boolean has, or must have."""
+def _is(feature: Feature, state: Any, verb: str = "is") -> str:
+    """Say which state a boolean, or a feature with phrases, has or must have."""
     words = feature.words(state)
-    if words != str(state):
+    if words != str(state) or not isinstance(state, bool):
         return f"it {verb} {words}"
     return f"{feature.spoken} {verb} {'yes' if state else 'no'}"
 
@@ -352,7 +354,7 @@ def _test(feature: Feature, parsed: grammar.LevelTest, write: Write) -> str:
     state = _state(feature, parsed)
     if state is not None:
         words = feature.words(state)
-        is_said = words != str(state)
+        is_said = words != str(state) or not isinstance(state, bool)
         return words if is_said else f"{feature.spoken} as {'yes' if state else 'no'}"
     levels = _levels(feature, parsed.levels, write)
     return f"{feature.spoken} {'other than' if parsed.negated else 'as'} {levels}"

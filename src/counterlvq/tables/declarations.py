@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import inf, isfinite, isnan, nan
 from typing import Any
 
@@ -19,6 +19,7 @@ __all__ = [
     "checked_change",
     "checked_label",
     "checked_level_labels",
+    "checked_phrases",
     "checked_price",
     "checked_seen",
     "checked_thousands",
@@ -168,6 +169,21 @@ def checked_thousands(name: str, thousands: bool | None) -> bool | None:
             f"feature {name!r} has thousands={told(thousands)}; expected True, False or None."
         )
     return thousands
+
+
+def checked_phrases(name: str, kind: Kind, labels: Sequence[str], phrases: bool) -> bool:
+    """Take whether the labels of levels are whole phrases; each level has one then."""
+    if not isinstance(phrases, bool):
+        raise InvalidInputError(
+            f"feature {name!r} has phrases={told(phrases)}; expected True or False."
+        )
+    is_whole = kind is Kind.BOOLEAN or (kind is Kind.CATEGORICAL and labels and all(labels))
+    if phrases and not is_whole:
+        raise InvalidInputError(
+            f"feature {name!r} is to speak in phrases and lacks some; expected level_labels with "
+            f"one for each level, such as 'with a guarantor' and 'without a guarantor'."
+        )
+    return phrases
 
 
 def checked_zeros(name: str, zeros: bool) -> bool:

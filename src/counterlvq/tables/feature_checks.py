@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from datetime import date
+from fractions import Fraction
 from math import isnan
 from typing import Any
 
@@ -30,6 +31,8 @@ __all__ = [
     "checked_step",
     "checked_steps",
     "checked_unit",
+    "is_part",
+    "parts_of",
 ]
 
 # What the multiples of a grid are: the first by default.
@@ -84,8 +87,8 @@ def checked_levels(name: str, kind: Kind, levels: Iterable[Any] | None) -> tuple
     return listed
 
 
-def checked_step(name: str, kind: Kind, step: int | None) -> int:
-    """Read the step of numbers."""
+def checked_step(name: str, kind: Kind, step: float | None) -> int | float:
+    """Read the step of numbers; a whole one as such, whatever its type."""
     if step is None:
         return 1
     if kind not in (Kind.WHOLE, Kind.REAL, Kind.DATE):
@@ -93,12 +96,38 @@ def checked_step(name: str, kind: Kind, step: int | None) -> int:
             f"feature {name!r} is {kind} and has a step; expected one for numbers and dates only."
         )
     number = real_number(f"feature {name!r}: step", step)
-    if number < 1 or number != int(number):
+    if number >= 1 and number == int(number):
+        return int(number)
+    if kind is not Kind.REAL:
         raise InvalidInputError(
-            f"feature {name!r} has the step {told(step)}; expected a whole number of at least 1. "
-            f"Parts of 1 are said with decimals=..."
+            f"feature {name!r} is {kind} and has the step {told(step)}; expected a whole number of "
+            f"at least 1. Steps that are parts of 1 are for the kind 'real'."
         )
-    return int(number)
+    if number <= 0 or parts_of(number)[1] > 10**MOST_DECIMALS:
+        raise InvalidInputError(
+            f"feature {name!r} has the step {told(step)}; expected a positive number of at most "
+            f"{MOST_DECIMALS} decimals, such as 0.5."
+        )
+    return number
+
+
+def is_part(step: Any) -> bool:
+    """Whether a step is a number with decimals, which only real numbers have."""
+    return isinstance(step, float | np.floating) and not float(step).is_integer()
+
+
+def parts_of(step: float) -> tuple[int, int]:
+    """Return whole numbers s and p, without a common divisor, of a step that is written as s / p.
+
+    Examples
+    --------
+    >>> parts_of(0.5), parts_of(50), parts_of(0.15)
+    ((1, 2), (50, 1), (3, 20))
+    """
+    if isinstance(step, int):
+        return step, 1
+    # By its decimals: the float next to 0.1 is another number.
+    return Fraction(repr(float(step))).as_integer_ratio()
 
 
 def checked_unit(name: str, unit: str) -> str:
@@ -109,7 +138,7 @@ def checked_unit(name: str, unit: str) -> str:
 
 
 def checked_decimals(
-    name: str, kind: Kind, decimals: int | None, step: int | None = None
+    name: str, kind: Kind, decimals: int | None, step: float | None = None
 ) -> int | None:
     """Read how many decimals a real number has, None for any; a step of 1 leaves it none."""
     if decimals is None:

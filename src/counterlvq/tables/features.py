@@ -25,6 +25,7 @@ from counterlvq.tables.declarations import (
     checked_change,
     checked_label,
     checked_level_labels,
+    checked_phrases,
     checked_price,
     checked_seen,
     checked_thousands,
@@ -45,6 +46,8 @@ from counterlvq.tables.feature_checks import (
     checked_step,
     checked_steps,
     checked_unit,
+    is_part,
+    parts_of,
 )
 from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.quantiles import seen_range
@@ -70,6 +73,7 @@ _SAID: Mapping[str, tuple[str, str]] = {
     "seen": ("seen", "a pair (lowest, highest)"),
     "thousands": ("thousands", "True or False"),
     "zeros": ("zeros", "True or False"),
+    "phrases": ("phrases", "True or False"),
 }
 # What is said of truth values without labels, by the position of what it means.
 _STATES = {"no": 0, "false": 0, "yes": 1, "true": 1}
@@ -86,14 +90,16 @@ class Feature:
     ----------
     name : str
     kind : {"real", "whole", "categorical", "boolean", "date"}, optional
-        Real by default; categorical where `levels` are given and whole where `step` is. A date is
-        a whole number of days since the first of January 1970 for models, costs and constraints.
+        Real by default; categorical where `levels` are given and whole where a whole `step` is. A
+        date is a whole number of days since the first of January 1970 for models, costs and
+        constraints.
     levels : sequence, optional
         What a categorical feature may be: distinct strings, numbers or other values that hash.
         Another level costs the difference of the two times the weight where all are numbers.
-    step : int, optional
-        A number that changes becomes a multiple of this, a whole number of at least 1. What stays
-        as it is may lie anywhere; where that has decimals, say ``kind="real"`` too.
+    step : int or float, optional
+        A number that changes becomes a multiple of this: a whole number of at least 1, or of real
+        numbers a part such as 0.5. What stays as it is may lie anywhere; where that has decimals
+        and the step has none, say ``kind="real"`` too.
     unit : str, optional
         As it is to be read behind a number, such as "EUR".
     lower, upper : float or date, optional
@@ -119,7 +125,8 @@ class Feature:
         What another level costs, as in the `switches` of a cost, which go first.
     seen : pair of float or date, optional
         The range that was seen in data. A number changes to a value in it only; one that lies
-        outside may stay. Where `lower` or `upper` is given, that end is not used.
+        outside may stay, or come nearer to it. Where `lower` or `upper` is given, that end is not
+        used.
     thousands : bool, optional
         Whether thousands are set off where people read a number. By default they are, but for
         years: numbers of four digits, without a unit, of which the name or the label speaks of a
@@ -127,6 +134,10 @@ class Feature:
     zeros : bool, default True
         Whether people read the `decimals` that are zeros too: 20.50 rather than 20.5. Of decimals
         that `Features.from_frame` has seen and nobody has declared, they do not.
+
+    phrases : bool, default False
+        Whether `level_labels`, of which there is one for each level, are whole phrases such as
+        "with a guarantor": texts then say "it were with a guarantor". Those of booleans always are.
 
     Attributes
     ----------
@@ -144,7 +155,7 @@ class Feature:
     name: str
     kind: Kind
     levels: tuple[Any, ...]  # of a category; (False, True) of a boolean; () of a number
-    step: int
+    step: int | float
     unit: str
     lower: float
     upper: float
@@ -158,6 +169,7 @@ class Feature:
     seen: tuple[float, float] | None
     thousands: bool | None
     zeros: bool
+    phrases: bool
 
     def __init__(
         self,
@@ -165,7 +177,7 @@ class Feature:
         kind: Kind | str | None = None,
         *,
         levels: Iterable[Any] | None = None,
-        step: int | None = None,
+        step: float | None = None,
         unit: str = "",
         lower: float | date | str | None = None,
         upper: float | date | str | None = None,
@@ -181,6 +193,7 @@ class Feature:
         seen: tuple[Any, Any] | None = None,
         thousands: bool | None = None,
         zeros: bool = True,
+        phrases: bool = False,
     ) -> None:
         if not isinstance(name, str):
             raise InvalidInputError(
@@ -188,7 +201,7 @@ class Feature:
             )
         if kind is None:
             kind = Kind.CATEGORICAL if levels is not None else Kind.REAL
-            kind = Kind.WHOLE if step is not None else kind
+            kind = Kind.WHOLE if step is not None and not is_part(step) else kind
         known = checked_kind(name, kind)
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "kind", known)
@@ -211,6 +224,7 @@ class Feature:
         object.__setattr__(self, "seen", checked_seen(name, self.is_number, seen))
         object.__setattr__(self, "thousands", checked_thousands(name, thousands))
         object.__setattr__(self, "zeros", checked_zeros(name, zeros))
+        object.__setattr__(self, "phrases", checked_phrases(name, known, words, phrases))
 
     @property
     def spoken(self) -> str:
@@ -229,6 +243,18 @@ class Feature:
         """
         at = self.code(level) if self.level_labels else -1
         return (self.level_labels[at] if at >= 0 else "") or str(level)
+
+    @property
+    def has_phrases(self) -> bool:
+        """Whether each level has a whole phrase, such as "with a guarantor".
+
+        Examples
+        --------
+        >>> Feature("guarantor", "boolean", true="with one", false="without").has_phrases
+        True
+        """
+        is_meant = self.phrases or self.kind is Kind.BOOLEAN
+        return is_meant and bool(self.level_labels) and all(self.level_labels)
 
     def groups(self, value: float) -> bool:
         """Whether thousands of a value are set off where people read it; of years they are not.
@@ -281,7 +307,7 @@ class Feature:
         """Whole numbers s and p of a number whose values are multiples of s / p; None for any."""
         if not self.is_number or (self.kind is Kind.REAL and self.step == 1):
             return None if self.decimals is None else (1, 10**self.decimals)
-        return self.step, 1
+        return parts_of(self.step)
 
     @property
     def grid(self) -> float | None:
@@ -381,10 +407,9 @@ class Feature:
             ends_seen = (int(end) if float(end).is_integer() else end for end in self.seen)
             seen = tuple(map(self._shown_end, ends_seen))
             shown.append(f"seen={seen!r}")
-        if self.thousands is not None:
-            shown.append(f"thousands={self.thousands}")
-        if not self.zeros:
-            shown.append("zeros=False")
+        plain_one = {"thousands": None, "zeros": True, "phrases": False}
+        said = {name: getattr(self, name) for name in plain_one}
+        shown += [f"{name}={value}" for name, value in said.items() if value is not plain_one[name]]
         return f"Feature({', '.join(shown)})"
 
     def _shown_end(self, value: float) -> Any:
@@ -494,7 +519,7 @@ class Features:
         *,
         kinds: Mapping[str, Kind | str] | None = None,
         levels: Mapping[str, Iterable[Any]] | None = None,
-        steps: Mapping[str, int] | None = None,
+        steps: Mapping[str, float] | None = None,
         units: Mapping[str, str] | None = None,
         ranges: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | str | None = "seen",
         decimals: Mapping[str, int] | str | None = None,
@@ -606,7 +631,7 @@ class Features:
         *,
         kinds: Mapping[str, Kind | str] | None = None,
         levels: Mapping[str, Iterable[Any]] | None = None,
-        steps: Mapping[str, int] | None = None,
+        steps: Mapping[str, float] | None = None,
         units: Mapping[str, str] | None = None,
         ranges: Mapping[str, tuple[Any, Any]] | tuple[Any, Any] | None = None,
         decimals: Mapping[str, int] | None = None,
@@ -617,6 +642,7 @@ class Features:
         seen: Mapping[str, tuple[float, float] | None] | None = None,
         thousands: Mapping[str, bool] | None = None,
         zeros: Mapping[str, bool] | None = None,
+        phrases: Mapping[str, bool] | None = None,
         of_change: Iterable[str] = (),
         ordered: Iterable[str] = (),
     ) -> Features:
@@ -627,7 +653,7 @@ class Features:
         Parameters
         ----------
         kinds, levels, steps, units, ranges, decimals : mapping from name to value, optional
-        labels, level_labels, changes, prices, seen, thousands, zeros : mapping, optional
+        labels, level_labels, changes, prices, seen, thousands, zeros, phrases : mapping, optional
             As the arguments of `Feature`; a range is a pair (lower, upper), with None for an open
             end. One pair alone as `ranges` is the range of all columns of numbers but dates.
         of_change, ordered : iterable of names, optional
@@ -651,6 +677,7 @@ class Features:
             "seen": seen,
             "thousands": thousands,
             "zeros": zeros,
+            "phrases": phrases,
         }
         more: list[dict[str, Any]] = [{} for _ in self.columns]
         for argument, given in said.items():
@@ -848,4 +875,5 @@ def _changed(feature: Feature, change: dict[str, Any]) -> Feature:
     if known is feature.kind and not feature.is_number and "levels" not in change:
         named = zip(feature.levels, feature.level_labels, strict=False)
         kept |= {"price": feature.price, "level_labels": dict(named) or None}
+        kept["phrases"] = feature.phrases
     return Feature(feature.name, **(kept | change))

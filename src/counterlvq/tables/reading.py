@@ -143,9 +143,10 @@ def _numbers(table: TableView, feature: Feature, stand_in: _Gaps) -> _Column:
                 np.isfinite(numbers)
                 & ((np.abs(numbers) > _MOST_EXACT) | (numbers != np.rint(numbers)))
             )
-    if feature.decimals:
+    step, parts = feature.lattice or (1, 1)
+    if parts > 1:
         with np.errstate(over="ignore", invalid="ignore"):
-            steps = np.abs(numbers) * 10.0**feature.decimals / (feature.step or 1)
+            steps = np.abs(numbers) * float(parts) / step
         most = _MOST_STEPS if feature.steps == STEPS[0] else _MOST_STEPS / 4  # sums are rounded
         is_off = np.flatnonzero(np.isfinite(numbers) & (steps > most))
     if not bad.size and not is_off.size:
@@ -194,10 +195,11 @@ def _strange_words(feature: Feature, cell: object) -> str:
 
 
 def _off_words(feature: Feature, number: float, cell: object) -> str:
-    if feature.decimals:
+    if feature.decimals or feature.step < 1:
+        fewer = f"fewer decimals than {feature.decimals}, or none"
         return (
             f"is {cell!r}; expected a number of fewer steps of its grid, which floats can "
-            f"tell apart. Declare fewer decimals than {feature.decimals}, or none."
+            f"tell apart. Declare {fewer if feature.decimals else 'longer steps'}."
         )
     if abs(number) > _MOST_EXACT:
         return f"is {cell!r}; expected whole numbers of at most 2**53, which floats hold exactly."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import sys
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -151,9 +152,16 @@ def warn_of_gaps(who: str, counts: Mapping[str, int], rows: int) -> None:
         return
     shown = ", ".join(f"{count:,} of {name}" for name, count in islice(found.items(), 5))
     more = f" and of {len(found) - 5} more columns" if len(found) > 5 else ""
-    warnings.warn(
-        f"{who} passes over missing values: {shown}{more}, of {rows:,} rows.", stacklevel=3
-    )
+    words = f"{who} passes over missing values: {shown}{more}, of {rows:,} rows."
+    warnings.warn(words, stacklevel=_callers_level())
+
+
+def _callers_level() -> int:
+    """Count how far above whoever warns the first line stands that is none of this package."""
+    frame, level = sys._getframe(1), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("counterlvq."):
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def kind_of_values(values: list[Any]) -> Kind | None:
