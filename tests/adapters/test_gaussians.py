@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.naive_bayes import GaussianNB
@@ -14,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import counterlvq as clvq
-from counterlvq.adapters import as_prototype_model
+from counterlvq.adapters import arithmetic_of, as_prototype_model
 from tests.support.quick import some
 from tests.support.score_models import (
     Array,
@@ -196,3 +198,79 @@ def test_a_class_without_variance_is_refused() -> None:
     other.scalings_[0][0] = 0.0
     with pytest.raises(clvq.NotSupportedError, match="does not vary"):
         as_prototype_model(other)
+
+
+def mixture_of(means: Any, covariances: Any, weights: Any) -> GaussianMixture:
+    """A mixture with these numbers, as `fit` would have left them."""
+    fitted = GaussianMixture(len(means))
+    fitted.means_, fitted.weights_ = np.asarray(means), np.asarray(weights)
+    fitted.covariances_ = np.asarray(covariances)
+    fitted.precisions_cholesky_ = np.array(
+        [np.linalg.inv(np.linalg.cholesky(C)).T for C in covariances]
+    )
+    fitted.n_features_in_ = fitted.means_.shape[1]
+    return fitted
+
+
+def test_a_far_column_moves_answers_with_it() -> None:
+    # `predict` squares projections, which are small: it rounds by far less than by the squares of
+    # what they are differences of. 2^27 and the means have a sum without rounding.
+    means = np.array([[0.0, 0.0, 0.0], [2.0, 1.0, -1.0]])
+    covariances = [np.diag([1.0, 0.5, 2.0]) + 0.25, np.diag([0.5, 1.0, 1.0]) + 0.125]
+    far = np.array([0.0, 0.0, 2.0**27])
+    here, there = (mixture_of(means + by, covariances, [0.5, 0.5]) for by in (0.0, far))
+    x = np.array([0.25, -0.5, 0.125])
+    expected = clvq.Explainer(here, cost=clvq.Euclidean()).explain(x, target=1)
+    cf = clvq.Explainer(there, cost=clvq.Euclidean()).explain(x + far, target=1)
+    assert there.predict([cf.x])[0] == 1
+    assert cf.lower_bound <= expected.cost * (1 + 1e-9)
+    assert expected.lower_bound * (1 - 1e-9) <= cf.cost <= 1.001 * expected.cost
+    assert cf.lower_bound > 0.99 * expected.lower_bound
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_what_projections_round_is_bounded(covariance_type: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 3)) @ rng.normal(size=(3, 3)) + [0.0, 1e8, -1e4]
+    fitted = GaussianMixture(2, covariance_type=covariance_type, random_state=0).fit(X)
+    model = as_prototype_model(fitted)
+    arithmetic = arithmetic_of(fitted, model)
+    assert arithmetic is not None
+    roots = np.broadcast_to(fitted.precisions_cholesky_, (2, 3, 3))
+    for x in X[:8]:
+        exact = []
+        for root, mean in zip(roots, fitted.means_, strict=True):
+            away = [
+                Fraction(a) - Fraction(b) for a, b in zip(x.tolist(), mean.tolist(), strict=True)
+            ]
+            images = [sum(Fraction(root[i, j]) * away[i] for i in range(3)) for j in range(3)]
+            exact.append(sum(image**2 for image in images))
+        computed = [
+            float(np.sum((x[None] @ root - mean @ root) ** 2))
+            for root, mean in zip(roots, fitted.means_, strict=True)
+        ]
+        off = [abs(float(Fraction(c) - e)) for c, e in zip(computed, exact, strict=True)]
+        bound = arithmetic.errors(x[None])[0]
+        assert (off <= bound).all()
+        assert bound.max() < 1e-3 * (1.0 + max(computed))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        GaussianNB(),
+        QuadraticDiscriminantAnalysis(),
+        *(GaussianMixture(3, covariance_type=kind, random_state=0) for kind in TYPES),
+    ],
+    ids=str,
+)
+def test_tables_of_32_bits_are_explained(kind: Any) -> None:
+    X, y = table("wine")
+    X = X[:, [0, 6]]
+    fitted = clone(kind).fit(X.astype(np.float32), y)
+    explainer = clvq.Explainer(fitted, method="ccp")
+    rows = X[::60]
+    for target in getattr(fitted, "classes_", range(3)):
+        batch = explainer.explain_batch(rows, target=target)
+        assert set(batch.status.tolist()) <= {"optimal", "feasible"}
+        assert (fitted.predict(batch.X) == target).all()

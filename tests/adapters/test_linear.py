@@ -315,3 +315,44 @@ def test_passive_aggressive() -> None:
         warnings.simplefilter("ignore", FutureWarning)
         fitted = PassiveAggressiveClassifier(random_state=0).fit(IRIS, THREE)
     confirm(fitted, IRIS[:2])
+
+
+def scored(coef: Any) -> Perceptron:
+    """A classifier with these coefficients, as `fit` would have left them."""
+    fitted = Perceptron()
+    fitted.classes_, fitted.coef_ = np.arange(len(coef)), np.array(coef)
+    fitted.intercept_, fitted.n_features_in_ = np.zeros(len(coef)), len(coef[0])
+    return fitted
+
+
+# Fits to iris and one more column, unscaled: some 1e8, and seconds since 1970. The third class
+# that comes in between wins where that column is next to 0, and nowhere else at first.
+@pytest.mark.parametrize(
+    ("coef", "x", "weights", "target", "by_hand", "most"),
+    [
+        (
+            [[-300.0, 136.8, -816.6, -339.3, 1e8], [58.1, -127.6, 252.9, 68.1, 66.4],
+             [525.4, -52.8, 1239.5, 584.6, -0.29]],
+            [5.1, 3.5, 1.4, 0.2, 1e8], [1.0, 2.0, 0.5, 1.0, 1.0], 1,
+            [5.1, 3.5, -151.0, 0.2, -0.0031], 1.000002,
+        ),
+        (
+            [[-5.7e-19, 2.5e-19, -1.56e-18, -6.5e-19, 2.3e-13],
+             [6.2e-20, -2.0e-19, 3.4e-19, 8.6e-20, 2.7e-13],
+             [5.1e-19, -5.6e-20, 1.2e-18, 5.6e-19, -5.0e-13]],
+            [5.1, 3.5, 1.4, 0.2, 1.7e9], [1.0, 2.0, 0.5, 1.0, 1e-7], 0,
+            [5.1, 3.5, -2.0, 0.2, 0.0], 1.1,
+        ),
+    ],
+    ids=["1e8", "seconds"],
+)  # fmt: skip
+def test_answers_lie_where_scores_are_small(
+    coef: Any, x: Any, weights: Any, target: int, by_hand: Any, most: float
+) -> None:
+    fitted = scored(coef)
+    assert fitted.predict([x, by_hand])[1] == target != fitted.predict([x])[0]
+    cost = float(np.abs(np.subtract(by_hand, x)) @ weights)
+    cf = clvq.Explainer(fitted, cost=clvq.Manhattan(weights)).explain(x, target=target)
+    assert fitted.predict([cf.x])[0] == target
+    assert cf.lower_bound <= cost
+    assert cf.cost <= most * cost

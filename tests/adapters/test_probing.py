@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestCentroid
 
 import counterlvq as clvq
@@ -163,3 +164,19 @@ def test_rows_get_the_names_that_the_model_was_fitted_with(kind: Any) -> None:
         assert as_prototype_model(named, probe=probe).features.names == ("a", "b")
     with pytest.raises(clvq.InvalidInputError, match="feature names should match"):
         as_prototype_model(named, probe=table[["b", "a"]])
+
+
+@pytest.mark.parametrize("lead", [0.01, 1000.0])
+def test_what_scores_share_is_rounded_with_them(lead: float) -> None:
+    # Scores near 1e15 are multiples of 0.125: a lead of 0.01 is none for `predict`.
+    fitted = LogisticRegression()
+    fitted.classes_ = np.array(["a", "b", "c"])
+    fitted.coef_ = np.array([[1e15, 0.0], [1e15, 1.0], [1e15, -1.0]])
+    fitted.intercept_ = np.zeros(3)
+    fitted.predict = lambda rows: np.array(["a"])
+    row = [[1.0, lead]]
+    if lead < 1:
+        as_prototype_model(fitted, probe=row)
+        return
+    with pytest.raises(clvq.NotSupportedError, match="disagree on 1 of 1"):
+        as_prototype_model(fitted, probe=row)

@@ -44,7 +44,7 @@ from counterlvq.numeric.distances import distances
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
 
-__all__ = ["Arithmetic", "radii_of", "tangent_arithmetic", "unit_of"]
+__all__ = ["Arithmetic", "projected_arithmetic", "radii_of", "tangent_arithmetic", "unit_of"]
 
 # Roundings that no sum of d or r terms explains, see above.
 _OTHER_ROUNDINGS = 16
@@ -267,13 +267,14 @@ class Arithmetic:
 
 @final
 @dataclass(frozen=True, eq=False)
-class _TangentArithmetic(Arithmetic):
-    """Distances outside the spans of bases of s columns, by projections I - basis basis'.
+class _ProjectedArithmetic(Arithmetic):
+    """Distances as sums of squares of projections, which are computed first.
 
     Much may cancel in a projection, so that it is small beside the sizes t of what meets in it:
-    each of its entries y_j is off by ``e_j = gamma_m t_j``, m = d + s + 4, and by what the input is
-    off. The sum of squares is then off by ``sum (2 |y| + v) v`` and ``gamma_n sum (|y| + v)^2``,
-    with v the sum of both and n = d + 8 roundings of squares, sums and a root.
+    each of its entries y_j is off by ``e_j = gamma_m t_j``, m = d + s + 4 where it was summed up
+    in two steps of d and s terms, and by what the input is off. The sum of squares is then off by
+    ``sum (2 |y| + v) v`` and ``gamma_n sum (|y| + v)^2``, with v the sum of both and n = d + 8
+    roundings of squares, sums and a root.
     """
 
     columns: int = 0  # s
@@ -283,13 +284,13 @@ class _TangentArithmetic(Arithmetic):
         squares, moved = (np.empty((len(rows), self.model.n_prototypes)) for _ in range(2))
         roundings = (self.model.n_features + self.columns + 4) * self.unit
         off = roundings / (1.0 - roundings) if roundings < 0.5 else np.inf
-        for k, (factor, size) in enumerate(
-            zip(self.model.factors, self._sizes_of_factors, strict=True)
-        ):
+        factors, sizes = self._distinct_factors, self._sizes_of_factors
+        for k, prototype in enumerate(self.model.prototypes):
+            factor, size = factors[k % len(factors)], sizes[k % len(sizes)]
             t = _times(self._meeting(rows, k) + reach, size)
             v = off * t + _times(slip, size)
             # An image that is computed here has a rounding as well, which v is more than.
-            y = np.abs(_times(rows - self.model.prototypes[k], factor)) + _times(reach, size) + v
+            y = np.abs(_times(rows - prototype, factor)) + _times(reach, size) + v
             squares[:, k], moved[:, k] = ((y + v) ** 2).sum(axis=1), ((2 * y + v) * v).sum(axis=1)
         return squares, moved
 
@@ -298,12 +299,19 @@ class _TangentArithmetic(Arithmetic):
         return self.model.n_features + 8
 
 
+def projected_arithmetic(
+    model: PrototypeModel, unit: float, by_products: bool, offsets: Floats
+) -> Arithmetic:
+    """Describe distances from projections of rows and prototypes, or of their differences."""
+    return _ProjectedArithmetic(model, unit, by_products, offsets=offsets)
+
+
 def tangent_arithmetic(
     model: PrototypeModel, unit: float, bases: Floats, by_products: bool = True
 ) -> Arithmetic:
     """Describe distances outside the spans of bases (p, d, s)."""
     each = [np.abs(basis) for basis in np.asarray(bases, dtype=np.float64)]
-    return _TangentArithmetic(
+    return _ProjectedArithmetic(
         model,
         unit,
         by_products,

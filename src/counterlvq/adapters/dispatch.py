@@ -198,7 +198,8 @@ def as_prototype_model(
     model = library.read(fitted, kind)
     if probe is not None:
         name = f"{type(fitted).__name__} of {library.name}"
-        compare(fitted, name, model, probe, library.predict, library.epsilon)
+        arithmetic = library.arithmetic(fitted, kind, model)
+        compare(fitted, name, model, probe, library.predict, library.epsilon, arithmetic)
     return model
 
 

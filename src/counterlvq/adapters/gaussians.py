@@ -14,7 +14,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.adapters.arithmetic import Arithmetic
+from counterlvq.adapters.arithmetic import Arithmetic, projected_arithmetic, unit_of
 from counterlvq.adapters.attributes import feature_names, fitted_array, fitted_attribute
 from counterlvq.errors import NotSupportedError
 from counterlvq.model import PrototypeModel
@@ -68,6 +68,8 @@ class GaussianScores:
     names: Sequence[str] | None
     part: str = "class"
     by_products: bool = False  # whether `predict` multiplies rows before it takes means off
+    is_projected: bool = False  # whether it squares projections, and nothing but these
+    unit: float = EPSILON  # of rounding: a fit to floats of 32 bits keeps numbers of that kind
     response: Response | None = None
 
     def shifted(self, by: Floats, response: Response | None) -> GaussianScores:
@@ -114,8 +116,11 @@ class GaussianScores:
         """Describe how scores are computed."""
         possible = np.isfinite(self.constants)
         roundings = model.n_features + _ROUNDINGS_OF_LOGS
-        offsets = roundings * EPSILON * (self.sizes + np.abs(self.constants))[possible]
-        return Arithmetic(model, by_products=self.by_products, offsets=offsets + offsets.max())
+        offsets = roundings * self.unit * (self.sizes + np.abs(self.constants))[possible]
+        offsets = offsets + offsets.max()
+        if self.is_projected:
+            return projected_arithmetic(model, self.unit, self.by_products, offsets)
+        return Arithmetic(model, self.unit, self.by_products, offsets=offsets)
 
 
 # --- classifiers ----------------------------------------------------------------------------------
@@ -123,21 +128,27 @@ class GaussianScores:
 
 def _quadratic(fitted: Any, kind: str) -> GaussianScores:
     means = fitted_array(fitted, "means_")
-    rotations, scalings = fitted.rotations_, fitted.scalings_
-    if any((np.asarray(scaling) <= 0).any() for scaling in scalings):
+    rotations = [np.asarray(rotation) for rotation in fitted.rotations_]
+    scalings = [np.asarray(scaling) for scaling in fitted.scalings_]
+    if any((scaling <= 0).any() for scaling in scalings):
         raise NotSupportedError(
             f"this {kind} has a class that does not vary in some direction, so that its density "
             f"is none; expected reg_param above 0 there. Fit it again."
         )
-    factors = [np.asarray(R / np.sqrt(S)).T for R, S in zip(rotations, scalings, strict=True)]
-    logs = np.array([np.log(S).sum() for S in scalings])
-    sizes = np.array([np.abs(np.log(S)).sum() for S in scalings])
+    # Multiplied as `predict` does it, in the precision of `fit`.
+    pairs = zip(rotations, scalings, strict=True)
+    factors = [np.asarray((R * S**-0.5).T, dtype=np.float64) for R, S in pairs]
+    each = [np.log(np.asarray(S, dtype=np.float64)) for S in scalings]
+    logs = np.array([part.sum() for part in each])
+    sizes = np.array([np.abs(part).sum() for part in each])
     priors = fitted_array(fitted, "priors_")
-    return _classes(fitted, means, factors, logs, sizes, priors)
+    scores = _classes(fitted, means, factors, logs, sizes, priors)
+    return replace(scores, is_projected=True, unit=unit_of(means, priors, *rotations, *scalings))
 
 
 def _naive(fitted: Any, kind: str) -> GaussianScores:
-    means, variances = fitted_array(fitted, "theta_"), fitted_array(fitted, "var_")
+    means, given = fitted_array(fitted, "theta_"), fitted_array(fitted, "var_")
+    variances = np.asarray(given, dtype=np.float64)
     if not (variances > 0).all():
         raise NotSupportedError(
             f"this {kind} has a variance of 0, so that its density is none; expected "
@@ -146,7 +157,9 @@ def _naive(fitted: Any, kind: str) -> GaussianScores:
     factors = [np.diag(1.0 / np.sqrt(row)) for row in variances]
     logs = np.log(2 * np.pi * variances)
     priors = fitted_array(fitted, "class_prior_")
-    return _classes(fitted, means, factors, logs.sum(axis=1), np.abs(logs).sum(axis=1), priors)
+    sizes = np.abs(logs).sum(axis=1)
+    scores = _classes(fitted, means, factors, logs.sum(axis=1), sizes, priors)
+    return replace(scores, unit=unit_of(means, given, priors))
 
 
 def _classes(
@@ -162,7 +175,7 @@ def _classes(
         chances = -2.0 * np.log(np.asarray(priors, dtype=np.float64))
     response = _PROBABILITY if len(labels) == 2 else None
     return GaussianScores(
-        means,
+        np.asarray(means, dtype=np.float64),
         factors,
         logs + chances,
         sizes + np.abs(chances),
@@ -176,8 +189,8 @@ def _classes(
 
 
 def _mixture(fitted: Any, kind: str) -> GaussianScores:
-    means = np.asarray(fitted_array(fitted, "means_"), dtype=np.float64)
-    roots = np.asarray(fitted_array(fitted, "precisions_cholesky_"), dtype=np.float64)
+    read = fitted_array(fitted, "means_"), fitted_array(fitted, "precisions_cholesky_")
+    means, roots = (np.asarray(part, dtype=np.float64) for part in read)
     count, width = means.shape
     factors: list[Floats] | Floats
     if fitted.covariance_type == "full":
@@ -200,6 +213,8 @@ def _mixture(fitted: Any, kind: str) -> GaussianScores:
         feature_names(fitted),
         part="component",
         by_products=True,
+        is_projected=fitted.covariance_type in ("full", "tied"),
+        unit=unit_of(*read),
     )
 
 

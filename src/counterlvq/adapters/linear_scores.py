@@ -124,7 +124,8 @@ class LinearScores:
         if not np.isfinite(numbers).all():
             raise NotSupportedError(
                 f"this {what} has coefficients that are not finite; expected numbers. Its fit has "
-                f"diverged: scale the columns and fit it again."
+                f"diverged, or gives a class no prior or a column no chance: scale the columns, or "
+                f"give each class and column a chance, and fit it again."
             )
 
     def arithmetic(self, model: PrototypeModel) -> LinearArithmetic:

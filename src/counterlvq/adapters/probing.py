@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.attributes import named_rows
 from counterlvq.adapters.exclusive_calls import in_turn
 from counterlvq.errors import InvalidInputError, NotSupportedError
@@ -28,10 +29,12 @@ def compare(
     probe: ArrayLike,
     predict: Callable[[Any, Any], Any],
     epsilon: float,
+    arithmetic: Arithmetic | None = None,
 ) -> None:
     """Refuse `model` if `fitted` gives a probe row another label.
 
-    `epsilon` is the unit of rounding that the foreign library computes with.
+    `epsilon` is the unit of rounding that the foreign library computes with, and `arithmetic` how
+    it does so, where that is known.
     """
     rows = plain_rows("probe", probe, model.features)
     try:
@@ -49,11 +52,16 @@ def compare(
             f"{name} predicted {told.size} label(s) for {rows.shape[0]} probe row(s); expected "
             f"one for each."
         )
-    refuse_disagreement(name, model, rows, told.reshape(-1), epsilon)
+    refuse_disagreement(name, model, rows, told.reshape(-1), epsilon, arithmetic)
 
 
 def refuse_disagreement(
-    name: str, model: PrototypeModel, rows: Floats, told: NDArray[Any], epsilon: float
+    name: str,
+    model: PrototypeModel,
+    rows: Floats,
+    told: NDArray[Any],
+    epsilon: float,
+    arithmetic: Arithmetic | None = None,
 ) -> None:
     """Refuse `model` if it does not say what it was `told`, ties by rounding aside."""
     # Not `predict`, which decides ties exactly: they are forgiven here, and there may be many.
@@ -62,7 +70,11 @@ def refuse_disagreement(
         pairs = zip(told.tolist(), said.tolist(), strict=True)
         differing = [i for i, (theirs, ours) in enumerate(pairs) if theirs != ours]
         places = {key_of(label): c for c, label in enumerate(model.classes.tolist())}
-        wrong = [i for i in differing if not _is_tie(model, rows[i], places, told[i], epsilon)]
+        wrong = [
+            i
+            for i in differing
+            if not _is_tie(model, rows[i], places, told[i], epsilon, arithmetic)
+        ]
     if wrong:
         i = wrong[0]
         raise NotSupportedError(
@@ -80,7 +92,12 @@ def _nearest(model: PrototypeModel, rows: Floats) -> NDArray[np.intp]:
 
 
 def _is_tie(
-    model: PrototypeModel, x: Floats, places: dict[Hashable, int], label: Any, epsilon: float
+    model: PrototypeModel,
+    x: Floats,
+    places: dict[Hashable, int],
+    label: Any,
+    epsilon: float,
+    arithmetic: Arithmetic | None,
 ) -> bool:
     """Whether rounding alone can decide between a prototype of that label and the nearest one."""
     if key_of(label) not in places:
@@ -90,6 +107,9 @@ def _is_tie(
     nearest = int(distances.argmin())
     rival = int(np.flatnonzero(theirs)[distances[theirs].argmin()])
     noise = _rounding(model, x, nearest, epsilon) + _rounding(model, x, rival, epsilon)
+    if arithmetic is not None:
+        # Scores may share a large number that no distance has, and are rounded with it.
+        noise = max(noise, float(arithmetic.errors(x[None, :])[0, [nearest, rival]].sum()))
     return bool(distances[rival] - distances[nearest] <= noise)
 
 

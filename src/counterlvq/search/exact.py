@@ -56,6 +56,8 @@ COMPILED = "compiled kernel"  # what an answer of the kernel was found by
 # A margin that rounding still defeats is multiplied by this, a few times: a model that
 # computes in single precision needs a good deal more than one in double.
 _MARGIN_GROWTH = 16.0
+# Where a margin is what keeps a gap open, so many times a smaller one is tried.
+_FINER_TRIES = 3
 _MARGIN_TRIES = 8
 # A change beyond this is no answer, whatever a solver says.
 _FAR = 1e120
@@ -205,14 +207,19 @@ class Search:
             if proof is not None or self.context.out_of_time():
                 break
             margin *= _MARGIN_GROWTH
-        if proofs and not self.context.out_of_time() and self._is_worth_refining(proofs[-1]):
-            finer = self._attempt(prototype, program, FINER_MARGIN * margin)
-            proofs += [] if finer is None else [finer]
+        for _ in range(_FINER_TRIES):
+            finest = max(FINER_MARGIN * margin, self.context.least)
+            if not proofs or finest >= margin or not self._is_worth_refining(proofs[-1]):
+                break
+            margin, finer = finest, self._attempt(prototype, program, finest)
+            if finer is None:
+                break
+            proofs.append(finer)
         return proofs
 
     def _is_worth_refining(self, proof: Proof) -> bool:
         """Whether the margin, rather than the proof, is what keeps the gap open."""
-        if self._best is None or self.context.least > 0.0:
+        if self._best is None or self.context.out_of_time():
             return False
         bound = self.question.grounds.lower_bound(proof, self._cost, self._asked)
         return bound < (1.0 - CLOSED_GAP) * self._cost
