@@ -20,15 +20,18 @@ def lengths_within(model: PrototypeModel | RowModels, reach: Floats) -> Floats:
         return np.asarray(SAFE * np.sqrt(np.einsum("ij,ij->i", reach, reach)))[:, None]
     if model.diagonal is not None:
         return np.asarray(SAFE * np.linalg.norm(reach * np.abs(model.diagonal), axis=1))[:, None]
-    factors = model.factors if model.is_local else (model.shared_factor,)
-    each = [np.linalg.norm(reach @ np.abs(F).T, axis=1) for F in factors]
+    if not model.is_local:
+        return np.asarray(SAFE * np.linalg.norm(reach @ model.factor_sizes.T, axis=1))[:, None]
+    each = [np.linalg.norm(reach @ np.abs(F).T, axis=1) for F in model.factors]
     return np.asarray(SAFE * np.stack(each, axis=1))
 
 
 def score_limits(
-    model: PrototypeModel | RowModels, rows: Floats, reach: Floats
+    model: PrototypeModel | RowModels, rows: Floats, reach: Floats, scores: Floats | None = None
 ) -> tuple[Floats, Floats]:
     """Least and largest scores at rows that differ by at most `reach` from these, (n, p) each.
+
+    `scores` are those of the rows themselves, if they are known.
 
     Examples
     --------
@@ -40,21 +43,26 @@ def score_limits(
     ([[0.25, 2.25]], [[2.25, 6.25]])
     """
     constant = 0.0 if model.offsets is None else model.offsets
-    away = np.sqrt(np.maximum(model.distances_of_checked(rows) - constant, 0.0))
+    here = model.distances_of_checked(rows) if scores is None else scores
+    away = np.sqrt(np.maximum(here - constant, 0.0))
     moved = lengths_within(model, reach)
     least = np.maximum(away / SAFE - moved, 0.0) ** 2
     return least + constant, SAFE * (away + moved) ** 2 + constant
 
 
 def competing(
-    model: PrototypeModel | RowModels, rows: Floats, reach: Floats, errors: Floats
+    model: PrototypeModel | RowModels,
+    rows: Floats,
+    reach: Floats,
+    errors: Floats,
+    scores: Floats | None = None,
 ) -> Floats:
     """Largest error of a prototype that may win at a row within `reach`, (n,).
 
     `errors` (n, p) bound how far the scores by which a winner is found are from those of the
     model. What is behind by more than that at every such row never wins, nor does anybody win who
-    does not beat it, whatever its errors are.
+    does not beat it, whatever its errors are. `scores` are those of the rows, if they are known.
     """
-    least, most = score_limits(model, rows, reach)
+    least, most = score_limits(model, rows, reach, scores)
     competes = least - errors <= (most + errors).min(axis=1, keepdims=True)
     return np.asarray(np.where(competes, errors, 0.0).max(axis=1))

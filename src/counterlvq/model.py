@@ -142,6 +142,30 @@ class PrototypeModel:
         object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
 
+    def elsewhere(self, points: Floats, omega: Floats, features: Features) -> PrototypeModel:
+        """Return a model with the same labels, but other prototypes and another shared factor.
+
+        For models of which many are made: `points` (p, d) and `omega` (r, d) are known to be
+        finite.
+
+        Examples
+        --------
+        >>> model = PrototypeModel([[0.0], [3.0]], ["no", "yes"], [[1.0]])
+        >>> there = model.elsewhere(np.array([[2.0], [6.0]]), np.array([[0.5]]), model.features)
+        >>> there.distances([[2.0]]), there.labels.tolist()
+        (array([[0., 4.]]), ['no', 'yes'])
+        """
+        out = object.__new__(PrototypeModel)
+        for name in ("labels", "classes", "offsets", "meaning"):
+            object.__setattr__(out, name, getattr(self, name))
+        object.__setattr__(out, "prototypes", read_only(np.array(points, order="C")))
+        object.__setattr__(out, "omegas", read_only(np.array(omega, order="C")))
+        object.__setattr__(out, "features", features)
+        for name in ("blur", "reference", "_referee"):
+            object.__setattr__(out, name, None)
+        out.__dict__["class_index"] = self.class_index
+        return out
+
     def __repr__(self) -> str:
         kind = "local" if self.is_local else "shared"
         return (
@@ -505,6 +529,11 @@ class PrototypeModel:
         if self.diagonal is not None:
             return read_only(np.abs(self.diagonal))
         return read_only(_column_lengths(self.shared_factor))
+
+    @cached_property
+    def factor_sizes(self) -> Floats:
+        """Absolute values of the shared factor, (r, d)."""
+        return read_only(np.abs(self.shared_factor))
 
     @cached_property
     def anchor_errors(self) -> Floats:

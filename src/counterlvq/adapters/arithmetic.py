@@ -88,20 +88,29 @@ class Arithmetic:
         """Whether `predict` rounds so much more than doubles do that these count as exact."""
         return self.unit > EPSILON
 
-    def certain_lead(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
+    def certain_lead(
+        self, rows: Floats, slip: Floats | float = 0.0, scores: Floats | None = None
+    ) -> Floats:
         """Lead, computed in doubles, with which `predict` gives a label for certain, (n,)."""
-        return (SAFE if self.is_coarse else 2.0) * self.blur(rows, slip)
+        return (SAFE if self.is_coarse else 2.0) * self.blur(rows, slip, scores)
 
-    def blur(self, rows: Floats, slip: Floats | float = 0.0) -> Floats:
+    def blur(
+        self, rows: Floats, slip: Floats | float = 0.0, scores: Floats | None = None
+    ) -> Floats:
         """Bound the rounding of the difference of any two competing scores at each row, (n,).
 
         Scores compete if rounding could exchange them. If the nearest prototype leads every
         prototype of another label by more than this, in exact scores, `predict` gives its
         label, whatever other rows it is asked about. `slip` (n, d) is how far the rows that
-        the model sees may be from these.
+        the model sees may be from these, and `scores` what `scores` says of them, if it is known.
         """
-        slips = np.broadcast_to(slip, rows.shape)
-        found = [self._blur(rows[part], slips[part]) for part in self._parts(len(rows))]
+        slips = _spread(slip, rows)
+        if 0 < len(rows) <= self._rows_at_once:
+            return self._blur(rows, slips, scores)
+        found = [
+            self._blur(rows[part], slips[part], None if scores is None else scores[part])
+            for part in self._parts(len(rows))
+        ]
         return np.concatenate(found) if found else np.zeros(0)
 
     def blur_within(self, rows: Floats, reach: Floats, slip: Floats) -> Floats:
@@ -109,6 +118,8 @@ class Arithmetic:
 
         `slip` is that of the rows that are farthest off. Infinite where nothing is known.
         """
+        if 0 < len(rows) <= self._rows_at_once:
+            return self._blur_within(rows, reach, slip)
         parts = self._parts(len(rows))
         found = [self._blur_within(rows[at], reach[at], slip[at]) for at in parts]
         return np.concatenate(found) if found else np.zeros(0)
@@ -132,8 +143,8 @@ class Arithmetic:
         With `reach` (n, d), at every row that differs by at most that much.
         """
         # A slip below the least normal number is a rounding of its own kind.
-        tiny = float(np.finfo(np.float32 if self.unit == SINGLE_EPSILON else np.float64).tiny)
-        slips = np.broadcast_to(slip, rows.shape) + tiny
+        tiny = self._least_normal
+        slips = _spread(slip, rows) + tiny
         farther = np.zeros(rows.shape) if reach is None else reach
         if self.casts:
             slips = slips + self.unit * (np.abs(rows) + farther)
@@ -157,12 +168,20 @@ class Arithmetic:
         A square that overflows alone makes a score infinite, and such a prototype never wins.
         The least of the sizes that meet is at least the size of the row itself.
         """
-        largest = float(np.finfo(np.float32 if self.unit == SINGLE_EPSILON else np.float64).max)
         sizes = np.sqrt(squares)
-        return np.asarray(~(sizes * sizes.min(axis=1, keepdims=True) < largest / 64))
+        return np.asarray(~(sizes * sizes.min(axis=1, keepdims=True) < self._largest / 64))
 
-    def _blur(self, rows: Floats, slip: Floats) -> Floats:
-        scores, errors = self.scores(rows), self.errors(rows, slip)
+    @cached_property
+    def _least_normal(self) -> float:
+        return float(np.finfo(np.float32 if self.unit == SINGLE_EPSILON else np.float64).tiny)
+
+    @cached_property
+    def _largest(self) -> float:
+        return float(np.finfo(np.float32 if self.unit == SINGLE_EPSILON else np.float64).max)
+
+    def _blur(self, rows: Floats, slip: Floats, scores: Floats | None = None) -> Floats:
+        scores = self.scores(rows) if scores is None else scores
+        errors = self.errors(rows, slip)
         at = np.arange(len(rows))
         nearest = scores.argmin(axis=1)
         own = errors[at, nearest][:, None]
@@ -175,8 +194,12 @@ class Arithmetic:
         return np.asarray(own[:, 0] + np.where(competes, errors, 0.0).max(axis=1))
 
     def _parts(self, n: int) -> Iterator[slice]:
-        size = max(1, _BLOCK_ENTRIES // max(self.model.n_prototypes, self.model.n_features))
+        size = self._rows_at_once
         return (slice(at, at + size) for at in range(0, n, size))
+
+    @cached_property
+    def _rows_at_once(self) -> int:
+        return max(1, _BLOCK_ENTRIES // max(self.model.n_prototypes, self.model.n_features))
 
     @cached_property
     def _terms_count(self) -> int:
@@ -319,6 +342,13 @@ def tangent_arithmetic(
         factor_sizes=tuple(np.eye(len(basis)) + basis @ basis.T for basis in each),
         columns=each[0].shape[1],
     )
+
+
+def _spread(slip: Floats | float, rows: Floats) -> Floats:
+    """State a slip for each entry of rows."""
+    if isinstance(slip, np.ndarray) and slip.shape == rows.shape:
+        return slip
+    return np.broadcast_to(slip, rows.shape)
 
 
 def _times(rows: Floats, factor: Floats) -> Floats:

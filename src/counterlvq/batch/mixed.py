@@ -111,7 +111,7 @@ class MixedRun:
 
     rows: Floats  # (n, d)
     groups: Sequence[NDArray[np.int64]]  # rows that share a view
-    view_of: Callable[[Floats], View]
+    views_of: Callable[[Floats], Sequence[View]]  # of rows, one for each
     outer: Acceptance
     wish: Callable[[int], Any]  # of a row
     told: NDArray[Any] | None  # what the user's own `predict` says of the rows, if it is another
@@ -130,7 +130,7 @@ class MixedRun:
         return table, np.sort(np.concatenate([np.zeros(0, dtype=np.int64), *left]))
 
     def _block_size(self, jobs: int) -> int:
-        model = self.view_of(self.rows[0]).model
+        model = self.views_of(self.rows[:1])[0].model
         p, d = model.prototypes.shape
         most = _BLOCK_ENTRIES // ((p + model.anchors.shape[1]) * d)
         share = len(self.rows) if jobs == 1 else max(_LEAST_BLOCK, len(self.rows) // (4 * jobs))
@@ -156,7 +156,7 @@ class MixedRun:
             told = None if self.told is None else self.told[every]
             now = self.outer.verdict(self.rows[every], told=told)
             table.nearest[every] = now.prototype
-            seen = [self._seen(group) for group in block.groups]
+            seen = self._seen(block.groups)
             holds = _held(seen)
             units, left, start = list[_Unit](), [np.zeros(0, dtype=np.int64)], 0
             masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
@@ -180,10 +180,11 @@ class MixedRun:
             left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
             return np.concatenate(left)
 
-    def _seen(self, group: NDArray[np.int64]) -> tuple[View, Floats]:
+    def _seen(self, groups: Sequence[NDArray[np.int64]]) -> list[tuple[View, Floats]]:
         """See rows in the coordinates that their levels have."""
-        view = self.view_of(self.rows[group[0]])
-        return view, view.inner_rows(self.rows[group])
+        views = self.views_of(self.rows[[group[0] for group in groups]])
+        pairs = zip(views, groups, strict=True)
+        return [(view, view.inner_rows(self.rows[group])) for view, group in pairs]
 
     def _by_wish(
         self,

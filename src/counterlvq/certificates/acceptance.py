@@ -31,9 +31,11 @@ __all__ = [
     "Accepted",
     "Judged",
     "Leads",
+    "LeadsAt",
     "Verdict",
     "blur_around",
     "blur_within",
+    "gap_of",
 ]
 
 
@@ -57,7 +59,7 @@ _OPEN = 8.0
 
 
 class Leads(Protocol):
-    """How much of a lead makes a label certain, see `counterlvq.pipelines.source.Doubt`."""
+    """How much of a lead makes a label certain, see `counterlvq.pipelines.doubt`."""
 
     def least_margin(self, rows: Floats) -> Floats:
         """Lead over every prototype of another label with which the label is certain, (n,)."""
@@ -69,10 +71,25 @@ class Leads(Protocol):
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
 
-    def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
+    def at(self, rows: Floats) -> LeadsAt:
+        """Ask several things about the same rows."""
+
+
+class LeadsAt(Protocol):
+    """The same at some rows: what several answers need is computed once."""
+
+    @property
+    def least_margin(self) -> Floats:
+        """Lead over every prototype of another label with which the label is certain, (n,)."""
+
+    def overlooked(self, reach: Floats) -> Floats:
+        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
+
+    def leads(self, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
 
-    def leads_of_nearest(self, rows: Floats) -> Floats:
+    @property
+    def leads_of_nearest(self) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
 
 
@@ -99,6 +116,21 @@ class Judged(NamedTuple):
             return np.asarray((self.gap <= tolerance) | (self.cost - bound <= self.resolution))
 
 
+def gap_of(cost: float, bound: float) -> float:
+    """Share of a cost that is not proved; as `acceptance_kernel.relative_gap`.
+
+    Examples
+    --------
+    >>> gap_of(4.0, 3.0), gap_of(0.0, 0.0), gap_of(4.0, float("nan"))
+    (0.25, 0.0, inf)
+    """
+    unproved = cost - bound
+    if unproved <= 0.0:
+        return 0.0
+    share = unproved / cost if cost else np.inf
+    return share if share >= 0.0 else np.inf
+
+
 class Accepted(NamedTuple):
     """A point that is an answer, and what was found out when it was judged."""
 
@@ -110,9 +142,7 @@ class Accepted(NamedTuple):
 
     def gap(self, bound: float) -> float:
         """Share of the cost that a bound does not prove."""
-        from counterlvq.certificates.acceptance_kernel import relative_gap
-
-        return float(relative_gap(self.cost, bound))
+        return gap_of(self.cost, bound)
 
     def is_closed(self, bound: float, tolerance: float) -> bool:
         """Whether a bound proves it to a share of its cost, or to what its digits can tell."""
@@ -311,27 +341,18 @@ class Acceptance:
         self,
         rows: Floats,
         target_mask: NDArray[np.bool_] | None = None,
-        certain: Floats | None = None,
+        at: LeadsAt | None = None,
     ) -> NDArray[np.bool_]:
         """Whether rounding in the user's own `predict` cannot decide the label of rows, (n,).
 
         Or, if `target_mask` is given, whether it cannot decide that the label is a wished-for one.
-        `certain` is what `certain_leads` says of the rows, where it is known.
+        `at` is what `doubt` says at the rows, where it was asked already.
         """
-        doubt = self.doubt
-        if doubt is None:
+        if self.doubt is None:
             return np.ones(len(rows), dtype=bool)
-        leads = (
-            doubt.leads_of_nearest(rows) if target_mask is None else doubt.leads(rows, target_mask)
-        )
-        return np.asarray(leads >= (doubt.least_margin(rows) if certain is None else certain))
-
-    def certain_leads(self, rows: Floats) -> Floats | None:
-        """Lead with which the user's own `predict` is certain of each row, (n,).
-
-        None where rounding in it leaves nothing open.
-        """
-        return None if self.doubt is None else self.doubt.least_margin(rows)
+        there = self.doubt.at(rows) if at is None else at
+        leads = there.leads_of_nearest if target_mask is None else there.leads(target_mask)
+        return np.asarray(leads >= there.least_margin)
 
     def least_margin(self, rows: Floats, certain: Floats | None = None) -> Floats:
         """Lead to ask for so that the label is certain at rows and around them, (n,)."""
@@ -344,16 +365,19 @@ class Acceptance:
             least = np.maximum(least, margin + CONFIDENT_CUSHION * (margin + scores.max(axis=1)))
         return np.where(np.isfinite(least), least, 0.0)
 
-    def blur(self, rows: Floats, certain: Floats | None = None) -> Floats:
+    def blur(
+        self, rows: Floats, certain: Floats | None = None, scores: Floats | None = None
+    ) -> Floats:
         """Lead of a rival that the user's own `predict` may overlook at rows and around, (n,).
 
         Twice what its rounding can be at the row itself, and what restating it in the user's
         columns got wrong: the points that a bound is about lie elsewhere, usually not far away.
+        `certain` and `scores` are `least_leads` and distances at the rows, where they are known.
         """
         if self.says is None:
             return np.zeros(len(rows))
         leads = self.least_leads(rows) if certain is None else certain
-        return blur_around(self.model, rows, leads)
+        return blur_around(self.model, rows, leads, scores)
 
     def blur_within(self, rows: Floats, reach: Floats, around: Floats | None = None) -> Floats:
         """Lead of a rival that `predict` may overlook at any row within `reach` (n, d), (n,).
@@ -400,11 +424,13 @@ class Acceptance:
         return self.template.derived(_checks_of)
 
 
-def blur_around(model: PrototypeModel | RowModels, rows: Floats, leads: Floats) -> Floats:
+def blur_around(
+    model: PrototypeModel | RowModels, rows: Floats, leads: Floats, scores: Floats | None = None
+) -> Floats:
     """As `Acceptance.blur`, where `leads` (n,) make labels certain at rows."""
     own = 2.0 * leads
     if model.blur is not None:
-        scores = model.distances_of_checked(rows)
+        scores = model.distances_of_checked(rows) if scores is None else scores
         # Prototypes much farther away than the second nearest decide nothing around here.
         second = np.partition(scores, 1, axis=1)[:, 1:2]
         blur = np.where(scores <= _AROUND * second, model.blur.of_scores(rows), 0.0)
@@ -418,16 +444,21 @@ def blur_within(
     reach: Floats,
     around: Floats,
     overlooked: Floats | None,
+    scores: Floats | None = None,
 ) -> Floats:
     """As `Acceptance.blur_within`, with what is known `around` rows and `overlooked` there."""
     out = around if overlooked is None else np.maximum(around, overlooked)
     if model.blur is not None:
-        out = out + _misstated(model, model.blur, rows, reach)
+        out = out + _misstated(model, model.blur, rows, reach, scores)
     return np.where(np.isfinite(out), out, np.inf)
 
 
 def _misstated(
-    model: PrototypeModel | RowModels, blur: Blur, rows: Floats, reach: Floats
+    model: PrototypeModel | RowModels,
+    blur: Blur,
+    rows: Floats,
+    reach: Floats,
+    scores: Floats | None,
 ) -> Floats:
     """Bound what restating a model got wrong at any row within `reach`, (n,)."""
     # Columns that the model ignores may change without limit.
@@ -435,7 +466,7 @@ def _misstated(
     limited = np.asarray(np.isfinite(limits).all(axis=1))
     limits = np.where(limited[:, None], limits, 0.0)
     errors = blur.over_boxes(rows - limits, rows + limits)
-    found = 2.0 * SAFE * competing(model, rows, limits, errors)
+    found = 2.0 * SAFE * competing(model, rows, limits, errors, scores)
     return np.asarray(np.where(limited, found, np.inf))
 
 

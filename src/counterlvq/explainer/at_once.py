@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.row_doubt import RowDoubt
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
@@ -92,20 +93,20 @@ class AtOnce:
         ready = self._prepared(target, first)
         if ready is None or ready.kernel is None:
             return None
-        X = row[None, :]
-        certain, least, blur = None, 0.0, 0.0
-        if rules.says is not None:
-            certain = rules.certain_leads(X)
-            least = float(rules.least_margin(X, certain)[0])
-            blur = float(rules.blur(X, certain)[0])
-        found = ready.kernel.find(row, least, blur)
+        doubt = None if rules.says is None else RowDoubt(rules, row[None, :])
+        found = ready.kernel.find(row, doubt)
         if found is None or (self.has_rules and not found.is_input_good):
             return None
-        nearest, prototype = model.nearest_of_checked(found.pair).tolist()
+        if target is None:
+            nearest, prototype = first, int(model.nearest_of_checked(found.pair[1:])[0])
+        else:
+            nearest, prototype = model.nearest_of_checked(found.pair).tolist()
         mask = ready.target_mask
-        if mask[nearest] or not mask[prototype] or not self._is_closed(found, mask, least):
+        if mask[nearest] or not mask[prototype]:
             return None
-        if rules.says is not None and not self._confirmed(found, mask, certain, nearest, prototype):
+        if found.gap > CLOSED_GAP and not (doubt and found.gap <= doubt.open_share(mask)):
+            return None
+        if doubt is not None and not self._confirmed(found, mask, doubt, nearest, prototype):
             return None
         answer = self._stated(row, ready, found, nearest, prototype, given)
         return AnswerAtOnce(answer, nearest)
@@ -129,26 +130,17 @@ class AtOnce:
 
         return self._ready.get(key, made)
 
-    def _is_closed(self, found: RowFound, mask: NDArray[np.bool_], least: float) -> bool:
-        """Whether no second engine would do better."""
-        if found.gap <= CLOSED_GAP:
-            return True
-        share = self.view.rules.open_share(found.pair[:1], mask, np.array([least]))
-        return found.gap <= float(share[0])
-
     def _confirmed(
         self,
         found: RowFound,
         mask: NDArray[np.bool_],
-        certain: Floats | None,
+        doubt: RowDoubt,
         nearest: int,
         prototype: int,
     ) -> bool:
         """Whether the user's own `predict` says of both rows what the model says, for certain."""
         rules, pair = self.view.rules, found.pair
-        if not rules.is_assured(pair[1:], mask)[0]:
-            return False
-        if not rules.is_assured(pair[:1], None, certain)[0]:
+        if not rules.is_assured(pair[1:], mask)[0] or not doubt.is_assured:
             return False
         assert rules.says is not None
         told = np.asarray(rules.says(pair))

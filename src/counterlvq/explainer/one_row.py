@@ -406,6 +406,20 @@ class OneRow:
             lambda: (Prepared(self, source.seen_from(row), dict(outside), self._shared), 1),
         )
 
+    def prepared_for_each(self, rows: Floats) -> list[Prepared]:
+        """As `prepared_for` for each of some rows: what is not there yet is made at once."""
+        outside = [outside_of(self.constraints, self.features, row) for row in rows]
+        coordinates = (self._source.coordinates.seen_from(row) for row in rows)
+        keys = [(seen.key, out) for seen, out in zip(coordinates, outside, strict=True)]
+        fresh = [i for i, key in enumerate(keys) if key not in self._views]
+        made = dict(zip(fresh, self._source.seen_from_each(rows[fresh]), strict=True))
+
+        def view(i: int) -> Prepared:
+            source = made[i] if i in made else self._source.seen_from(rows[i])
+            return Prepared(self, source, dict(outside[i]), self._shared)
+
+        return [self._views.get(key, lambda i=i: (view(i), 1)) for i, key in enumerate(keys)]
+
     def _without_margin(
         self, row: Floats, reason: str, context: SearchContext
     ) -> tuple[float, str]:

@@ -154,7 +154,7 @@ def _answered_mixed(
     told = None if says is None else np.asarray(says(rows))
     groups = alike(_view_keys(asked, rows))
     outer = asked.prepared_for().outer_rules
-    run = MixedRun(rows, groups, asked.prepared_for, outer, asker.wish, told, breaks)
+    run = MixedRun(rows, groups, asked.prepared_for_each, outer, asker.wish, told, breaks)
     table, left = run.run(jobs, progress)
     kept = answer_rows(asker, left.tolist(), jobs, progress)
     for i, answer in kept.items():

@@ -43,6 +43,9 @@ class Kept(Generic[Key, Value]):
     most: int
     _known: dict[Key, tuple[Value, int]] = field(init=False, default_factory=dict)
 
+    def __contains__(self, key: Key) -> bool:
+        return key in self._known
+
     def get(self, key: Key, make: Callable[[], tuple[Value, int]]) -> Value:
         """Look something up, or make it; `make` says how large it is too."""
         known = self._known.get(key)

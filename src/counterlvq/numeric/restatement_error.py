@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EPSILON, SAFE, UNIT, VANISHED_ROOT
 
 __all__ = ["Blur"]
@@ -107,7 +108,7 @@ class Blur:
             for array in value if isinstance(value, tuple) else (value,):
                 read_only(array)
 
-    @property
+    @cached_property
     def ignored(self) -> NDArray[np.bool_]:
         """Columns on which no score depends, nor the error of one, (d,) or (n, d)."""
         return np.asarray(((self.lengths == 0) & (self.wobble == 0)).all(axis=-2))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from counterlvq.adapters.exclusive_calls import in_turn
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.table_map import TableMap
 from counterlvq.tables.encoding import like
@@ -47,8 +48,17 @@ class PipelineRows:
         dense = found.toarray() if hasattr(found, "toarray") else found
         return np.asarray(dense, dtype=np.float64)
 
+    @cached_property
+    def _takes_rows(self) -> bool:
+        """Whether the pipeline takes arrays of numbers, with the columns of rows."""
+        features, table_map = self.table_map.features, self.table_map
+        is_whole = features.names == table_map.columns and not table_map.named
+        return is_whole and all(feature.is_number for feature in features)
+
     def table(self, rows: Floats, gaps: NDArray[np.bool_] | None = None) -> Any:
         """Write rows as the pipeline takes them, with missing values where there are gaps."""
+        if gaps is None and self._takes_rows:
+            return np.array(rows, order="C")
         table_map, n = self.table_map, rows.shape[0]
         columns: dict[str, NDArray[Any]] = {
             name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns

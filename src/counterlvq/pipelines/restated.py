@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,11 +23,11 @@ from counterlvq.pipelines.rounding import (
     summed,
     summed_along,
 )
-from counterlvq.tables.features import Feature
+from counterlvq.tables.features import Feature, Features
 
 linalg = imported_later("scipy.linalg")
 
-__all__ = ["Affine", "restated"]
+__all__ = ["Affine", "restated", "restated_alike"]
 
 # A residual of so many roundings for each column and a few more is what solving leaves. It chooses
 # among prototypes that are nearly equally right; the blur bounds what is wrong with any of them.
@@ -103,6 +103,37 @@ def _restated(
     return _put_together(model, points, factors, each, names)
 
 
+def restated_alike(
+    model: PrototypeModel,
+    affines: Sequence[Affine],
+    names: Sequence[Sequence[str | Feature]],
+    known: Sequence[Floats],
+) -> list[PrototypeModel]:
+    """State a model with a shared metric behind maps of one shape, all at once.
+
+    The same as `restated` says of each, to the last bit.
+    """
+    with np.errstate(all="ignore"):
+        # Slices have the order of entries that each map has alone: so products round alike.
+        B, B_blur = (
+            np.stack([getattr(affine, name).T for affine in affines]).swapaxes(-1, -2)
+            for name in ("B", "B_blur")
+        )
+        base, units, offset, offset_blur = (
+            np.stack([getattr(affine, name) for affine in affines])
+            for name in ("base", "units", "offset", "offset_blur")
+        )
+        whole, points = Affine(B, base, units, offset, B_blur, offset_blur), np.stack(known)
+        q, q_blur = _images(model, whole, points)
+        parts = _Bounded.of(_own_factor(model), whole, q, q_blur, points).each()
+        first: PrototypeModel | None = None
+        found = list[PrototypeModel]()
+        for own, part, called in zip(points, parts, names, strict=True):
+            first = _put_together(model, own, part.F, [part], called, first)
+            found.append(first)
+        return found
+
+
 def _restated_along(
     model: PrototypeModel, affine: Affine, start: Floats, names: Sequence[str | Feature]
 ) -> PrototypeModel:
@@ -124,13 +155,18 @@ def _put_together(
     factors: Floats | list[Floats],
     each: list[_Part],
     names: Sequence[str | Feature],
+    like: PrototypeModel | None = None,
 ) -> PrototypeModel:
+    """Make a model of its parts; `like` is the same one in other coordinates, if there is one."""
     offsets, constant = _offsets(model, each)
     known = [] if offsets is None else [offsets]
     _refuse_beyond_floats(points, constant, *(part.F for part in each), *known)
-    out = PrototypeModel(
-        points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
-    )
+    if like is not None and offsets is None and like.offsets is None:
+        out = like.elsewhere(points, each[0].F, Features(names))
+    else:
+        out = PrototypeModel(
+            points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
+        )
     return out.blurred(
         Blur(
             out.prototypes,
@@ -172,33 +208,8 @@ class _Part(NamedTuple):
         cls, omega: Floats | None, affine: Affine, q: Doubled, q_blur: Floats, points: Floats
     ) -> _Part:
         """Bound what is wrong with ``|omega B (x - v)|^2`` for the prototypes v."""
-        if omega is None:
-            F, F_blur = affine.B, affine.B_blur
-            e, e_blur = q.high, SAFE * (q_blur + np.abs(q.low))
-        else:
-            F, F_blur = omega @ affine.B, product_blur(omega, None, affine.B, affine.B_blur)
-            zeros = np.zeros((len(q.high), len(omega)))
-            found, error = summed(omega, q, Doubled(zeros, zeros))
-            e = found.high
-            e_blur = SAFE * (error + np.abs(found.low) + q_blur @ np.abs(omega).T)
-        lengths = SAFE * np.linalg.norm(F, axis=0)
-        seen = lengths > 0
-        pulls = np.abs(e @ F) + product_blur(e, e_blur, F, None)
-        squares = (e * e).sum(axis=1)
-        rounding = 2.0 * e.shape[1] * EPSILON * squares + SUM_UNDERFLOW
-        from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=1)
-        solving = _ROUNDINGS * (len(lengths) + 4) * EPSILON * (np.abs(points) @ np.abs(F).T)
-        return cls(
-            F,
-            lengths,
-            SAFE * np.linalg.norm(F_blur, axis=0),
-            _stretch(F[:, seen] / lengths[seen]),
-            SAFE * np.linalg.norm(np.abs(e) + e_blur, axis=1),
-            SAFE * np.linalg.norm(pulls[:, seen] / lengths[seen], axis=1),
-            squares,
-            SAFE * (rounding + from_blur),
-            bool((np.abs(e) <= solving + e_blur).all()),
-        )
+        found = _Bounded.of(omega, affine, q, q_blur, points)
+        return found.part(found.lengths > 0)
 
     @classmethod
     def along(
@@ -234,6 +245,68 @@ class _Part(NamedTuple):
         )
 
 
+class _Bounded(NamedTuple):
+    """What `_Part` is made of; of many maps at once, with one axis in front for them."""
+
+    F: Floats  # (r, d)
+    lengths: Floats  # (d,)
+    wobble: Floats  # (d,)
+    pulls: Floats  # (n, d)
+    residual: Floats  # (n,)
+    squares: Floats  # (n,)
+    squares_blur: Floats  # (n,)
+    is_reached: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, omega: Floats | None, affine: Affine, q: Doubled, q_blur: Floats, points: Floats
+    ) -> _Bounded:
+        if omega is None:
+            F, F_blur = affine.B, affine.B_blur
+            e, e_blur = q.high, SAFE * (q_blur + np.abs(q.low))
+        else:
+            F, F_blur = omega @ affine.B, product_blur(omega, None, affine.B, affine.B_blur)
+            zeros = np.zeros((*q.high.shape[:-1], len(omega)))
+            found, error = summed(omega, q, Doubled(zeros, zeros))
+            e = found.high
+            e_blur = SAFE * (error + np.abs(found.low) + q_blur @ np.abs(omega).T)
+        squares = (e * e).sum(axis=-1)
+        rounding = 2.0 * e.shape[-1] * EPSILON * squares + SUM_UNDERFLOW
+        from_blur = ((2.0 * np.abs(e) + e_blur) * e_blur).sum(axis=-1)
+        sizes = np.abs(points) @ np.abs(F).swapaxes(-1, -2)
+        solving = _ROUNDINGS * (F.shape[-1] + 4) * EPSILON * sizes
+        return cls(
+            F,
+            SAFE * np.linalg.norm(F, axis=-2),
+            SAFE * np.linalg.norm(F_blur, axis=-2),
+            np.abs(e @ F) + product_blur(e, e_blur, F, None),
+            SAFE * np.linalg.norm(np.abs(e) + e_blur, axis=-1),
+            squares,
+            SAFE * (rounding + from_blur),
+            np.asarray((np.abs(e) <= solving + e_blur).all(axis=(-1, -2))),
+        )
+
+    def each(self) -> Iterator[_Part]:
+        """List the parts of many maps: the same as of each alone, to the last bit."""
+        for found in map(_Bounded._make, zip(*self, strict=True)):
+            yield found.part(found.lengths > 0)
+
+    def part(self, seen: NDArray[np.bool_]) -> _Part:
+        """Put the part of one map together; columns that are not `seen` have no length."""
+        lengths = self.lengths[seen]
+        return _Part(
+            np.array(self.F),
+            self.lengths,
+            self.wobble,
+            _stretch(self.F[:, seen] / lengths),
+            self.residual,
+            SAFE * np.linalg.norm(self.pulls[:, seen] / lengths, axis=1),
+            self.squares,
+            self.squares_blur,
+            bool(self.is_reached),
+        )
+
+
 def _stretch(U: Floats) -> float:
     """Bound the largest singular value of a matrix whose columns are no longer than 1.
 
@@ -266,9 +339,11 @@ def _own_factor(model: PrototypeModel) -> Floats | None:
 
 def _images(model: PrototypeModel, affine: Affine, points: Floats) -> tuple[Doubled, Floats]:
     """``B (v - base) + offset - w`` of every prototype in twice the precision, and its blur."""
-    away = difference(points, affine.base)
-    q, error = summed(affine.B, away, difference(affine.offset, model.prototypes))
-    blur = error + np.abs(away.high) @ affine.B_blur.T + affine.offset_blur
+    away = difference(points, affine.base[..., None, :])
+    offset = affine.offset[..., None, :]
+    q, error = summed(affine.B, away, difference(offset, model.prototypes))
+    blurred = np.abs(away.high) @ affine.B_blur.swapaxes(-1, -2)
+    blur = error + blurred + affine.offset_blur[..., None, :]
     return q, SAFE * blur
 
 

@@ -61,15 +61,17 @@ def scaled_blur(values: Floats, blur: Floats, factor: Floats) -> Floats:
 
 
 def product_blur(A: Floats, A_blur: Floats | None, B: Floats, B_blur: Floats | None) -> Floats:
-    """Bound on the error of the matrix product ``A @ B``, entry by entry.
+    """Bound on the error of the matrix product ``A @ B``, entry by entry; or of many of them.
 
     A sum of n products is off by ``n u / (1 - n u)`` of the sum of their sizes at most; products
     with 0 do not count, and one product with 1 or -1 is exact.
     """
     sizes, others = np.abs(A), np.abs(B)
     counts = (A != 0).astype(np.float64) @ (B != 0)
-    plain = (counts <= 1) & ((sizes <= 1) & (sizes == np.round(sizes))).all(axis=1)[:, None]
-    plain |= (counts <= 1) & ((others <= 1) & (others == np.round(others))).all(axis=0)
+    plain = (counts <= 1) & ((sizes <= 1) & (sizes == np.round(sizes))).all(axis=-1)[..., None]
+    plain |= (counts <= 1) & ((others <= 1) & (others == np.round(others))).all(axis=-2)[
+        ..., None, :
+    ]
     blur = np.where(plain, 0.0, 2.0 * EPSILON * counts * (sizes @ others) + SUM_UNDERFLOW)
     if B_blur is not None:
         blur += sizes @ B_blur
@@ -86,15 +88,18 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
     Products and sums are split into a float and its exact error (Dekker, Knuth), and the errors
     are summed up beside (Ogita, Rump and Oishi). What is lost is rounding of those errors: with
     n terms they come to ``3 n u`` of the sum of sizes at most and are summed with a relative error
-    of ``3 n u``; ``(4 (n + 2) u)^2`` covers both and the low parts.
+    of ``3 n u``; ``(4 (n + 2) u)^2`` covers both and the low parts. With one axis more in front,
+    many sums are taken, each as if it were alone.
     """
-    shape = (len(rows.high), len(A))
+    A = A.reshape((*(1,) * (rows.high.ndim - A.ndim), *A.shape))  # one for all, if it is one
+    shape = (*rows.high.shape[:-1], A.shape[-2])
     high, low = (np.broadcast_to(part, shape).copy() for part in start)
-    size = max(1, _PRODUCTS_AT_ONCE // max(1, shape[0] * shape[1]))
-    for first in range(0, A.shape[1], size):
-        # All products at first, (columns, n, k): then few steps are left to take in turn.
-        columns = A.T[first : first + size, None, :]
-        ahead, behind = (part.T[first : first + size, :, None] for part in rows)
+    size = max(1, _PRODUCTS_AT_ONCE // max(1, high.size))
+    for first in range(0, A.shape[-1], size):
+        # All products at first, (columns, ..., n, k): then few steps are left to take in turn.
+        part = slice(first, first + size)
+        columns = np.moveaxis(A[..., part], -1, 0)[..., None, :]
+        ahead, behind = (np.moveaxis(half[..., part], -1, 0)[..., None] for half in rows)
         products, errors = split_product(ahead, columns)
         errors += behind * columns
         if not columns.all():  # where infinity times 0 would be no number
@@ -102,8 +107,8 @@ def summed(A: Floats, rows: Doubled, start: Doubled) -> tuple[Doubled, Floats]:
         for product, error in zip(products, errors, strict=True):
             high, carried = split_sum(high, product)
             low += carried + error
-    sizes = np.abs(rows.high) @ np.abs(A).T + np.abs(start.high)
-    terms = A.shape[1] + 2
+    sizes = np.abs(rows.high) @ np.abs(A).swapaxes(-1, -2) + np.abs(start.high)
+    terms = A.shape[-1] + 2
     error = SAFE * ((4.0 * terms * EPSILON) ** 2 * sizes + SUM_UNDERFLOW)
     return Doubled(*split_sum(high, low)), error
 

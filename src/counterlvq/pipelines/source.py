@@ -6,7 +6,7 @@ with the user's own `predict` and the way to read rows of that table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, final
@@ -26,7 +26,8 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.pipelines import NumericPart, Slip, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines import NumericPart, TableMap, TableModel, read_pipeline
+from counterlvq.pipelines.doubt import Doubt
 from counterlvq.pipelines.probe_rows import PipelineRows, PredictWithGaps
 from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.pipelines.responses import Responses
@@ -62,6 +63,16 @@ class _Behind(NamedTuple):
         `like` are other coordinates, and the prototypes in them.
         """
         out = self.table_map.pulled_back(self.model, seen=coordinates, like=like)
+        return self._asked(out, coordinates)
+
+    def stated_alike(
+        self, coordinates: Sequence[Coordinates], like: tuple[Coordinates, Floats]
+    ) -> list[PrototypeModel]:
+        """As `stated`, in several coordinates at once; of a shared metric."""
+        found = self.table_map.pulled_back_alike(self.model, coordinates, like)
+        return [self._asked(out, seen) for out, seen in zip(found, coordinates, strict=True)]
+
+    def _asked(self, out: PrototypeModel, coordinates: Coordinates) -> PrototypeModel:
         if self.part is not None:
             return self.part(out)
         if coordinates.is_plain:
@@ -94,85 +105,6 @@ class RowsModel:
     def distances_of_checked(self, rows: Floats) -> Floats:
         """Squared distance of each row to each prototype, (n, p)."""
         return self.model.distances_of_checked(self.images(rows))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class Doubt:
-    """What rounding in the user's own `predict` leaves open, at rows of the user's columns.
-
-    Scores are those of the model behind any map, as its own library has them: restating it in
-    other columns has a rounding of its own, which does not enter here.
-    """
-
-    arithmetic: Arithmetic
-    table_map: TableMap | None = None
-    slip: Slip | None = None  # of the steps before the model
-    inner: Coordinates | None = None  # where rows are points in coordinates
-    columns: int | None = None  # how many columns of rows the model knows; all by default
-
-    def least_margin(self, rows: Floats) -> Floats:
-        """Lead over every prototype of another label with which the label is certain, (n,).
-
-        The lead that it is compared with is a computed one, in doubles.
-        """
-        slip = 0.0 if self.slip is None else self.slip.of(self._sizes(self._outer(rows)))
-        return self.arithmetic.certain_lead(self.images(rows), slip)
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether the lead is large enough to be seen in the cost."""
-        return self.arithmetic.is_coarse
-
-    def overlooked(self, rows: Floats, reach: Floats) -> Floats:
-        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
-        outer, farther = self._outer(rows), self._outer_reach(reach)
-        if self.table_map is None:
-            return self.arithmetic.blur_within(outer, farther, np.zeros(outer.shape))
-        slip = 0.0 if self.slip is None else self.slip.of(self._sizes(outer, farther))
-        images, apart = self.images(rows), self.table_map.image_reach(farther)
-        return self.arithmetic.blur_within(images, apart, np.broadcast_to(slip, images.shape))
-
-    def _sizes(self, outer: Floats, farther: Floats | None = None) -> Floats:
-        """Sizes of what steps round, at rows of the table and within a reach of them."""
-        if self.table_map is None:
-            return np.abs(outer) if farther is None else np.abs(outer) + farther
-        seen = self.table_map.seen(outer)
-        sizes = np.abs(seen) if farther is None else np.abs(seen) + farther
-        for j, link in enumerate(self.table_map.links):
-            if link is not None:
-                away = 0.0 if farther is None else farther[:, j]
-                ends = [link.pull(seen[:, j] + step) for step in (-away, 0.0, away)]
-                sizes[:, j] += np.max(ends, axis=0)
-        return np.asarray(sizes)
-
-    def _outer_reach(self, reach: Floats) -> Floats:
-        """How far the columns of the table may change; of levels it counts that they may."""
-        outer = reach if self.inner is None else self.inner.outer_reach(reach)
-        return outer[:, : self.columns]
-
-    def leads(self, rows: Floats, target_mask: NDArray[np.bool_]) -> Floats:
-        """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
-        scores = self.arithmetic.scores(self.images(rows))
-        rivals = scores[:, ~target_mask].min(axis=1, initial=np.inf)
-        return np.asarray(rivals - scores[:, target_mask].min(axis=1, initial=np.inf))
-
-    def leads_of_nearest(self, rows: Floats) -> Floats:
-        """By how much the nearest prototype is nearer than any of another label, (n,)."""
-        model = self.arithmetic.model
-        scores = self.arithmetic.scores(self.images(rows))
-        nearest = scores.argmin(axis=1)
-        other = model.class_index[None, :] != model.class_index[nearest][:, None]
-        return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
-
-    def _outer(self, rows: Floats) -> Floats:
-        outer = rows if self.inner is None else self.inner.outer(rows)
-        return outer[:, : self.columns]
-
-    def images(self, rows: Floats) -> Floats:
-        """Take rows to the space of the model, (n, k)."""
-        outer = self._outer(rows)
-        return outer if self.table_map is None else self.table_map.image(outer)
 
 
 @final
@@ -351,6 +283,18 @@ class ExplainedModel:
         # A part has prototypes of its own, which say nothing about those of the whole.
         like = None if self.behind.part else (self.coordinates, self.model.prototypes)
         return replace(self, model=self.behind.stated(coordinates, like), coordinates=coordinates)
+
+    def seen_from_each(self, rows: Floats) -> list[ExplainedModel]:
+        """As `seen_from` for each of some rows, at once where that is possible."""
+        behind, here = self.behind, self.coordinates
+        if behind is None or behind.part is not None or behind.model.is_local:
+            return [self.seen_from(row) for row in rows]
+        if not here.has_levels or len(rows) < 2:
+            return [self.seen_from(row) for row in rows]
+        seen = [here.seen_from(row) for row in rows]
+        found = behind.stated_alike(seen, (here, self.model.prototypes))
+        pairs = zip(found, seen, strict=True)
+        return [replace(self, model=model, coordinates=own) for model, own in pairs]
 
     @property
     def rows_model(self) -> RowsModel:

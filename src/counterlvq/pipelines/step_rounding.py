@@ -47,6 +47,8 @@ class Slip:
         """Bound the error of the row that the model sees, (n, k), for rows of the table."""
         given = np.abs(rows[:, self.numbers])
         unlimited = np.isinf(given)
+        if self.linear.ndim == 1 and not unlimited.any():
+            return np.asarray(self.gamma * (given * self.linear + self.offset))
         if self.linear.ndim == 1:
             sizes = np.where(unlimited, 0.0, given) * self.linear
             sizes = np.where(unlimited & (self.linear > 0), np.inf, sizes)

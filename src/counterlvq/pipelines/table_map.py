@@ -15,7 +15,7 @@ from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.tolerances import EPSILON, FAINT_SLOPE, SAFE, SUM_UNDERFLOW
-from counterlvq.pipelines.restated import Affine, restated
+from counterlvq.pipelines.restated import Affine, restated, restated_alike
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
 from counterlvq.tables.features import Feature, Features
@@ -61,6 +61,21 @@ class LevelsPart:
     levels: tuple[Any, ...]
     weights: Floats  # (levels, k)
     blur: Floats | None = None  # (levels, k)
+
+
+class _LevelColumns(NamedTuple):
+    """What the other levels of a column contribute beyond one of them, (levels - 1, k)."""
+
+    columns: Floats
+    blurs: Floats
+    own_blur: Floats  # (k,)
+
+
+def _level_columns(part: LevelsPart, own: int, others: list[int]) -> _LevelColumns:
+    blur = _or_zeros(part.blur, part.weights)
+    columns = part.weights[others] - part.weights[own]
+    blurs = SAFE * (blur[others] + blur[own] + EPSILON * np.abs(columns))
+    return _LevelColumns(columns, blurs, blur[own])
 
 
 class _Slopes(NamedTuple):
@@ -258,9 +273,14 @@ class TableMap:
         """The function that each part is seen through, None for most."""
         return tuple(getattr(part, "link", None) for part in self.parts)
 
+    @cached_property
+    def has_links(self) -> bool:
+        """Whether some part is seen through a function."""
+        return any(link is not None for link in self.links)
+
     def seen(self, rows: Floats) -> Floats:
         """Take each column through its function, (n, d)."""
-        if not any(link is not None for link in self.links):
+        if not self.has_links:
             return rows
         out = np.array(rows)
         for j, link in enumerate(self.links):
@@ -270,7 +290,7 @@ class TableMap:
 
     def given(self, rows: Floats) -> Floats:
         """Undo `seen`, up to rounding, (n, d)."""
-        if not any(link is not None for link in self.links):
+        if not self.has_links:
             return rows
         out = np.array(rows)
         for j, link in enumerate(self.links):
@@ -375,6 +395,17 @@ class TableMap:
         known = None if like is None else coordinates.carried(*like)
         return restated(model, affine, start, coordinates.columns, known)
 
+    def pulled_back_alike(
+        self,
+        model: PrototypeModel,
+        seen: Sequence[Coordinates],
+        like: tuple[Coordinates, Floats],
+    ) -> list[PrototypeModel]:
+        """As `pulled_back` for several coordinates of one shape, for a shared metric: at once."""
+        affines = [self._affine(model, coordinates) for coordinates in seen]
+        known = [coordinates.carried(*like) for coordinates in seen]
+        return restated_alike(model, affines, [each.columns for each in seen], known)
+
     def _affine(self, model: PrototypeModel, seen: Coordinates) -> Affine:
         """State the map for coordinates."""
         if not self.parts:
@@ -395,19 +426,26 @@ class TableMap:
         if along is not None:
             return Affine(along.slopes, along.base, usual, offset, along.blur, offset_blur)
         for j, part in enumerate(self.parts):
-            blur = _or_zeros(part.blur, part.weights)
             if isinstance(part, NumericPart):
                 columns.append(part.weights[None, :])
-                blurs.append(blur[None, :])
+                blurs.append(_or_zeros(part.blur, part.weights)[None, :])
                 base[seen.spans[j].start], units[seen.spans[j].start] = part.base, usual[j]
                 continue
-            own, others = int(seen.levels[j]), seen.others(j)
-            columns.append(part.weights[others] - part.weights[own])
-            blurs.append(SAFE * (blur[others] + blur[own] + EPSILON * np.abs(columns[-1])))
+            own = int(seen.levels[j])
+            known = self._levels_seen.get((j, own))
+            if known is None:
+                known = self._levels_seen[j, own] = _level_columns(part, own, seen.others(j))
+            columns.append(known.columns)
+            blurs.append(known.blurs)
             offset += part.weights[own]
-            offset_blur = SAFE * (offset_blur + blur[own] + EPSILON * np.abs(offset))
+            offset_blur = SAFE * (offset_blur + known.own_blur + EPSILON * np.abs(offset))
         B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
         return Affine(B, base, units, offset, B_blur, offset_blur)
+
+    @cached_property
+    def _levels_seen(self) -> dict[tuple[int, int], _LevelColumns]:
+        """What parts with levels contribute seen from each of them, as far as it was asked for."""
+        return {}
 
     @cached_property
     def _units(self) -> Floats:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.quadratic_forms import Factor
 from counterlvq.numeric.records import Record
 from counterlvq.numeric.tolerances import UNIT
@@ -88,6 +89,11 @@ class ProofData(Record):
     single_value: Floats
     single_equality: NDArray[np.bool_]
     single_column: NDArray[np.int64]
+
+    @cached_property
+    def least_way(self) -> Floats:
+        """What one unit of change makes the whole cost at the least, (d,)."""
+        return np.asarray(self.least_ways.min(axis=0))
 
     @property
     def has_gains(self) -> bool:
@@ -245,7 +251,7 @@ def _form_stretch(V: Floats, L: Floats, reach: CostReach) -> Floats:
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:
     """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
-    w, stretch = stated.least_ways.min(axis=0), stated.stretch
+    w, stretch = stated.least_way, stated.stretch
     out = np.full((caps.size, w.size), np.inf)
     known = (caps >= 0.0) & (caps < np.inf)
     most = coarse(caps[known])[:, None]

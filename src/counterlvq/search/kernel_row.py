@@ -14,8 +14,9 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.certificates.acceptance import Acceptance
+from counterlvq.certificates.acceptance import Acceptance, gap_of
 from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.row_doubt import RowDoubt
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData, limits_at
@@ -52,6 +53,10 @@ class RowFound(NamedTuple):
     resolution: float
     trace: compiled.Trace
 
+    def is_at(self, y: Floats) -> bool:
+        """Whether the answer is this point, to the last bit."""
+        return self.pair[1].tobytes() == y.tobytes()
+
     @property
     def y(self) -> Floats:
         """The answer, (d,)."""
@@ -79,26 +84,27 @@ class KernelRow:
         d, targets = self.family.center.size, self.family.targets.size
         return 8 * (4 * d * d + 4 * targets * (d + 2) + 2 * self.family.rivals.size)
 
-    def find(self, x: Floats, least: float, blur: float) -> RowFound | None:
+    def find(self, x: Floats, doubt: RowDoubt | None) -> RowFound | None:
         """Answer a row; None where there is no answer, or none that meets the constraints.
 
-        `least` and `blur` are as for `compiled.run`. Where the user's own `predict` may overlook
-        more at changes as large as the answer than around the row, the bound allows for it.
+        `doubt` is what the user's own `predict` may overlook, if it is another than the model's.
+        Where that is more at changes as large as the answer than around the row, the bound
+        allows for it.
         """
         try:
             memory = self._spare.pop()
         except IndexError:
             memory = self._new_memory()
         memory.X[:] = x
-        memory.least[0], memory.blur[0] = least, blur
+        memory.least[0], memory.blur[0] = (0.0, 0.0) if doubt is None else (doubt.least, doubt.blur)
         found = self._asked(memory)
-        if found is not None and self.rules.says is not None:
-            there = self._overlooked(memory.X[:1], found.cost, blur)
+        if found is not None and doubt is not None:
+            there = doubt.blur_within(limits_at(self.stated, np.array([found.cost])))
             if np.isinf(there):
                 found = None
-            elif there > blur:
+            elif there > doubt.blur:
                 memory.blur[0] = there
-                found = self._asked(memory)
+                found = self._asked(memory, found)
         self._spare.append(memory)
         return found
 
@@ -123,7 +129,8 @@ class KernelRow:
             code=np.zeros(1, dtype=np.int64),
         )
 
-    def _asked(self, memory: _Memory) -> RowFound | None:
+    def _asked(self, memory: _Memory, known: RowFound | None = None) -> RowFound | None:
+        """Run the kernel and judge what it finds; a point that is `known` was judged before."""
         scratch, X, Y, least, blur, cost, bounds, code = memory
         compiled.kernel_for(self.family)(
             self.family, self.stated, X[:1], np.nan, least, blur, scratch, Y[1:], cost, bounds[1:],
@@ -131,6 +138,13 @@ class KernelRow:
         )  # fmt: skip
         if code[0] != _SOLVED:
             return None
+        if known is not None and known.is_at(Y[1]):
+            bound = float(bounds[1])
+            return known._replace(
+                bound=min(bound, known.cost),
+                gap=gap_of(known.cost, bound),
+                trace=compiled.trace_of(scratch),
+            )
         Y[0] = X[0]
         judged = self.rules.judged(Y, X, bounds)
         is_input_good, is_good = judged.good.tolist()
@@ -146,8 +160,3 @@ class KernelRow:
             float(judged.resolution[1]),
             compiled.trace_of(scratch),
         )
-
-    def _overlooked(self, X: Floats, cost: float, around: float) -> float:
-        """Lead that `predict` may overlook at changes up to a cost; inf where nothing is known."""
-        limits = limits_at(self.stated, np.array([cost]))
-        return float(self.rules.blur_within(X, limits, np.array([around]))[0])
