@@ -12,7 +12,8 @@ from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import plain
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import FrameView, TableView, as_frame
+from counterlvq.tables.frames import as_frame
+from counterlvq.tables.views import FrameView, TableView
 
 __all__ = ["names_in_frame", "row_names"]
 
