@@ -91,8 +91,9 @@ class Answering:
             told["name"]: told["levels"][0] if "levels" in told else told.get("typical", 0.0)
             for told in self.describe()["features"]
         }
-        # Squared costs have kernels of their own.
-        for cost, seconds in ((None, _PASS), ("euclidean", _PASS / 10)):
+        # Squared costs have kernels of their own. Where workers answer, these have their limits.
+        squared = (("euclidean", _PASS / 10),) if self._is_plain else ()
+        for cost, seconds in ((None, _PASS), *squared):
             asked = {"rows": [row], "text": True, "certificate": True, "cost": cost}
             for _ in range(_PASSES):
                 begun = monotonic()
