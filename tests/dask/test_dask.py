@@ -5,8 +5,11 @@ Workers are threads here, and processes, which take seconds to start, where they
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -26,6 +29,9 @@ distributed = pytest.importorskip("distributed")
 import counterlvq.dask  # noqa: E402 - behind what it needs
 
 pytestmark = pytest.mark.filterwarnings("default")  # those of a cluster that starts and ends
+
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -129,6 +135,25 @@ def test_folder_is_that_of_one_process_if_a_worker_is_killed(
         source, plain_explainer(), "c", destination=tmp_path / "one", part_rows=50
     )
     assert again.resumed == again.parts
+
+
+def kill(kills: int, seed: int, rows: int) -> dict[str, int]:
+    script = ROOT / "tests" / "support" / "dask_killing.py"
+    done = subprocess.run(
+        [sys.executable, str(script), str(kills), str(seed), str(rows)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="processes are forked")
+def test_a_hundred_killed_workers_leave_no_trace() -> None:
+    assert kill(100, seed=1, rows=4500)["kills"] >= 100
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from html import unescape
+from importlib.resources import files
 
 import numpy as np
 import pytest
@@ -60,6 +61,12 @@ def browser():
     assert [url for url in found.requests if not url.startswith(inside)] == []
 
 
+def linked(browser) -> str:
+    """The address that restores what is on the page, which is written a moment later."""
+    browser.run("new Promise((done) => setTimeout(done, 400))")
+    return browser.run("location.href")
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):
     pytest.importorskip("fastapi")
@@ -67,9 +74,8 @@ def service(tmp_path_factory):
     table = np.array([[1000.0, 0.0, 20.0], [3500.0, 4000.0, 70.0]] * 20)
     clvq.save(loan_model(), folder / "loans.clvq", reference=table)
     (folder / "rows.json").write_text(json.dumps(ROWS))
-    with serving(
-        folder / "loans.clvq", "--rows", str(folder / "rows.json"), "--target", "yes"
-    ) as s:
+    offered = ("--rows", str(folder / "rows.json"), "--target", "yes")
+    with serving(folder / "loans.clvq", *offered, "--suggest", "savings <= income") as s:
         yield s
 
 
@@ -116,6 +122,28 @@ def test_one_file_holds_all_modules_once() -> None:
     digest = re.search(r"script-src '(sha256-[^']+)'", unescape(page))[1]
     assert len(base64.b64decode(digest.removeprefix("sha256-"))) == 32
     assert "connect-src" not in page
+
+
+def test_modules_can_be_put_into_one_file() -> None:
+    """What stands at the top of a module has a name of its own among all of them."""
+    names = re.findall(
+        r"^(?:async )?(?:const|let|function|class) (\w+)",
+        re.search(r'<script type="module">(.*?)</script>', offline(), re.DOTALL)[1],
+        re.MULTILINE,
+    )
+    assert len(names) > 50
+    assert len(set(names)) == len(names)
+
+
+def test_every_text_is_used_and_every_used_text_is_there() -> None:
+    scripts = [path for path in files("counterlvq.page").iterdir() if path.name.endswith(".js")]
+    texts = {path.name: path.read_text(encoding="utf-8") for path in scripts}
+    known = set(re.findall(r"^  (\w+): \"", texts.pop("texts.js"), re.MULTILINE))
+    used = {word for text in texts.values() for word in re.findall(r"\"(\w+)\"", text)}
+    statuses = {str(status) for status in clvq.Status} | {"verified", "refuted", "beyond"}
+    assert known - used - statuses - {"language"} == set()
+    said = {w for text in texts.values() for w in re.findall(r"say\(\"(\w+)\"", text)}
+    assert said | statuses <= known
 
 
 # --- offline --------------------------------------------------------------------------------------
@@ -197,6 +225,57 @@ def test_nothing_of_a_hostile_model_runs(browser, tmp_path) -> None:
     assert EVIL.split("'", maxsplit=1)[0] in browser.text("#now")
 
 
+def plane_page(tmp_path, change=lambda certificate: certificate):
+    model = clvq.PrototypeModel(
+        [[2400, 3], [1500, 1], [4200, 2], [3900, 1]], ["no", "no", "yes", "yes"],
+        omegas=[[0.001, 0], [0, 1]], feature_names=["income", "cards"],
+    )  # fmt: skip
+    page = offline(model, [{"income": 2400.0, "cards": 3.0}], constraints=["cards >= 1"])
+    config = told(page)
+    config["answers"][0]["certificate"] = change(config["answers"][0]["certificate"])
+    path = tmp_path / "page.html"
+    path.write_text(put(page, config), encoding="utf-8")
+    return path, config["answers"][0]
+
+
+@needs_browser
+def test_two_numbers_make_a_picture_of_the_proof(browser, tmp_path) -> None:
+    """The shape of what is ruled out ends at the answer, and no green lies inside it."""
+    path, answer = plane_page(tmp_path)
+    browser.open(path.as_uri())
+    dots = browser.run("""['before', 'after'].map((kind) => {
+        const at = document.querySelector(`.plane circle.${kind}`);
+        return [Number(at.getAttribute('cx')), Number(at.getAttribute('cy'))]; })""")
+    delta = [answer["x"][name] - answer["original"][name] for name in ("income", "cards")]
+    moved = [dots[1][0] - dots[0][0], dots[0][1] - dots[1][1]]
+    assert [np.sign(a) for a in moved] == [np.sign(a) for a in delta]
+    inside = browser.run("""(() => {
+        const svg = document.querySelector('.plane svg'), ball = svg.querySelector('.ball');
+        const at = (x, y) => Object.assign(svg.createSVGPoint(), {x, y});
+        const greens = [...svg.querySelectorAll('rect.wished:not(.barred)')];
+        const middles = greens.map((one) => one.getBBox()).flatMap((box) =>
+            [0.1, 0.5, 0.9].map((part) => at(box.x + part * box.width, box.y + box.height / 2)));
+        return [greens.length, middles.filter((p) => ball.isPointInFill(p)).length,
+                svg.querySelectorAll('rect.barred').length];
+    })()""")
+    assert inside[0] > 0
+    assert inside[1] == 0
+    assert inside[2] > 0
+    assert browser.findings() == []
+
+
+@needs_browser
+@pytest.mark.parametrize("text", ["", "{}\n{}\n", "no json\nat all", '{"model": 1}\n{}'])
+def test_certificate_that_cannot_be_drawn_is_refused_all_the_same(browser, tmp_path, text) -> None:
+    path, answer = plane_page(tmp_path, lambda _: text)
+    browser.open(path.as_uri())
+    assert browser.text("#answer .sentence") == answer["text"]
+    assert browser.run("document.querySelectorAll('.plane').length") == 0
+    if text:
+        browser.click(".check")
+        browser.until("document.querySelector('.verdict.refuted')")
+
+
 # --- reports --------------------------------------------------------------------------------------
 
 
@@ -262,7 +341,8 @@ def test_person_types_drags_locks_and_lifts(browser, service) -> None:
         ):
             browser.click(f"[data-feature={name}] .lock")
     browser.until("document.querySelectorAll('.stuck .lift').length === 3")
-    link = browser.run("location.href")
+    assert browser.text(".stuck .lift") == "Unlock"
+    link = linked(browser)
     browser.click(".stuck .lift")
     browser.until("!document.querySelector('.stuck')")
     browser.open(link)
@@ -346,6 +426,42 @@ def test_rules_are_put_together_from_lists(browser, service) -> None:
 
 
 @needs_browser
+def test_rules_that_are_suggested_are_one_click_away(browser, service) -> None:
+    browser.open(service.address)
+    browser.click(".suggested button")
+    browser.until("document.querySelector('.rulelist code')")
+    assert browser.text(".rulelist code") == "savings <= income"
+    assert browser.run("document.querySelectorAll('.suggested').length") == 0
+    browser.click(".rulelist button")
+    browser.until("document.querySelector('.suggested button')")
+
+
+@needs_browser
+def test_page_comes_back_to_a_busy_service_by_itself(browser, service) -> None:
+    browser.open(service.address)
+    first = browser.text("#answer .sentence")
+    browser.run("""(() => { const asked = window.fetch; let times = 0;
+        window.fetch = (...all) => (times += 1) > 2 ? asked(...all) : Promise.resolve(new Response(
+            '{"detail": "busy"}', {status: 503, headers: {"retry-after": "1"}})); })()""")
+    browser.enter("[data-feature=income] .box", "1500")
+    browser.until("document.querySelector('#problem').innerText.includes('trying again')")
+    browser.until(f"document.querySelector('#answer .sentence').innerText !== {json.dumps(first)}")
+    assert browser.text("#problem") == ""
+
+
+@needs_browser
+def test_many_drags_leave_the_address_in_peace(browser, service) -> None:
+    """Browsers stop pages that write their address more than about 100 times in 30 seconds."""
+    browser.open(service.address)
+    browser.run("""(() => { const write = history.replaceState.bind(history); window.written = 0;
+        history.replaceState = (...all) => { window.written += 1; write(...all); }; })()""")
+    for k in range(30):
+        browser.enter("[data-feature=income] .box", str(1100 + k))
+    assert "s=" in linked(browser)
+    assert 1 <= browser.run("window.written") <= 10
+
+
+@needs_browser
 def test_limits_are_dragged_and_the_link_brings_all_back(browser, service) -> None:
     browser.open(service.address)
     browser.click("[data-feature=income] .limits summary")
@@ -357,7 +473,7 @@ def test_limits_are_dragged_and_the_link_brings_all_back(browser, service) -> No
     assert browser.run("document.querySelector('#rows-list').value") == "-1"
     browser.until("document.querySelector('#answer').ariaBusy === 'false'")
     told = browser.text("#answer .sentence")
-    browser.open(browser.run("location.href"))
+    browser.open(linked(browser))
     assert browser.text("#answer .sentence") == told
     assert "1,400" in browser.text("[data-feature=income] summary")
     assert browser.run("document.querySelector('[data-feature=age] .box').value") == "44"
@@ -389,6 +505,10 @@ def test_every_control_has_a_name_and_a_phone_is_wide_enough(service) -> None:
         assert nameless == 0
         assert phone.run("document.querySelectorAll('h1').length") == 1
         assert "See the answer" in phone.text("#jump")
+        first = phone.text("#answer .sentence")
+        assert first in phone.text("#jump")  # seen while one drags
+        phone.enter("[data-feature=income] .box", "1500")
+        phone.until(f"!document.querySelector('#jump').innerText.includes({json.dumps(first)})")
         assert phone.findings() == []
         assert phone.console == []
     finally:

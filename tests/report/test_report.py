@@ -26,6 +26,7 @@ from counterlvq.markup.tags import Safe, tag
 from counterlvq.presentation.bounds import proved
 from counterlvq.report import report_html, write_report
 from counterlvq.report.content import read_answer
+from counterlvq.report.row_names import names_in_frame
 from tests.support.markup import Elements
 
 EVIL = "<script>alert(1)</script>\" onload='x' & <b>"
@@ -447,3 +448,10 @@ def test_scripts_in_names_do_not_run(tmp_path: Path) -> None:
     dom, asked, complaints = visit(page, tmp_path)
     assert (asked, complaints) == ([], [])
     assert "<title>taken" not in dom
+
+
+def test_rows_of_a_table_are_called_by_the_column_that_names_them() -> None:
+    frame = pd.DataFrame({"income": [1, 2], "customer_id": ["Ada", "Ben"], "city": ["B", "B"]})
+    assert names_in_frame(frame, ["income"]) == ["Ada", "Ben"]
+    assert names_in_frame(frame.drop(columns="customer_id"), ["income"]) is None
+    assert names_in_frame(frame, ["income", "customer_id"]) is None

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import pytest
 
+import counterlvq as clvq
 from counterlvq.certificate_files import lines
-from counterlvq.service.answering import Answering, answered
+from counterlvq.service.answering import Answering, Effort, answered
 from tests.service.test_service import ROW, loan_model
 
 RULES = [f"income + {k} * savings <= 1000000" for k in range(1, 1_001)]
 
 
 def test_only_little_questions_are_answered_between_others() -> None:
-    answering = Answering(loan_model())
+    effort = Answering(loan_model()).effort
     few, many = {"rows": [ROW], "certificate": True}, {"rows": [ROW] * 1_000}
-    assert answering.is_quick(few)
-    assert answering.is_quick({**few, "constraints": RULES[:5], "freeze": ["age"]})
-    assert not answering.is_quick(many)
-    assert not answering.is_quick({"rows": [ROW] * 20, "constraints": RULES})
-    assert not answering.is_quick({"rows": [ROW] * 20, "freeze": ["age"] * 1_000})
-    assert not answering.is_quick({**few, "constraints": ["income\t<= 1\tif\tage >= 3"]})
+    assert effort({"rows": [ROW], "freeze": ["age"]}) is Effort.PROMPT
+    assert effort(few) is Effort.QUICK
+    assert effort({**few, "constraints": RULES[:5], "freeze": ["age"]}) is Effort.QUICK
+    for asked in (
+        many,
+        {"rows": [ROW] * 20, "constraints": RULES},
+        {"rows": [ROW] * 20, "freeze": ["age"] * 1_000},
+        {**few, "constraints": ["income\t<= 1\tif\tage >= 3"]},
+        {"rows": [ROW], "alternatives": 1},
+    ):
+        assert effort(asked) is Effort.SEARCH
 
 
 def test_certificates_of_many_rows_read_the_rules_once(monkeypatch) -> None:
@@ -39,6 +45,23 @@ def test_too_many_certificates_are_refused(monkeypatch) -> None:
     asked = {"rows": [ROW] * 3, "target": "accepted", "certificate": True}
     problem = answered(Answering(loan_model()), "explain", asked, 60.0)["problem"]
     assert (problem["status"], problem["field"]) == (413, "certificate")
+
+
+def test_all_that_questions_need_is_loaded_before_the_first(monkeypatch) -> None:
+    """Kernels of a cost compile for a minute, once: beyond any limit of a request."""
+    asked = []
+    monkeypatch.setattr(Answering, "explain", lambda _, request, *__: asked.append(request["cost"]))
+    Answering(loan_model()).warm_up()
+    assert asked == [None, "euclidean"]
+
+
+def test_rules_are_written_as_in_python() -> None:
+    asked = {"rows": [ROW], "target": "accepted", "bounds": {"income": [1200.0, 4000.5]}}
+    (answer,) = Answering(loan_model()).explain(asked, 60.0)["answers"]
+    rule = clvq.Bounds("income", 1200, 4000.5)
+    cf = clvq.Explainer(loan_model(), constraints=[rule]).explain(ROW, "accepted")
+    assert cf.broken
+    assert answer == cf.to_dict()
 
 
 @pytest.mark.parametrize("seconds", [1e308, 0.0])

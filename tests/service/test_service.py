@@ -77,7 +77,7 @@ def test_answers_are_those_of_python_in_the_order_of_the_rows(plain) -> None:
     asked = {"rows": rows, "target": "accepted", "freeze": ["age"], "bounds": {"income": [0, 2000]}}
     status, told, _ = plain.ask("/explain", {**asked, "constraints": ["savings <= 9000"]})
     assert status == 200
-    rules = [clvq.Freeze("age"), clvq.Bounds("income", 0.0, 2000.0), "savings <= 9000"]
+    rules = [clvq.Freeze("age"), clvq.Bounds("income", 0, 2000), "savings <= 9000"]
     explainer = clvq.Explainer(loan_model(), constraints=rules)
     assert told == {"answers": [explainer.explain(row, "accepted").to_dict() for row in rows]}
 
@@ -182,6 +182,8 @@ def _csv(table: pd.DataFrame, folder: Path) -> Path:
         ({"rows": [ROW], "cost": "mad"}, 422, "cost", "summary"),
         ({"rows": [ROW, {"income": 1.0}]}, 422, "rows[1]", "savings"),
         ({"rows": [{**ROW, "age": "old"}]}, 422, "rows[0]", "text"),
+        ({"rows": [ROW], "reasons": True}, 422, "reasons", "no range"),
+        ({"rows": [ROW, {**ROW, "age": True}]}, 422, "rows[1]", "'age' is true; expected a number"),
         ({"rows": []}, 422, "rows", ""),
         ({"row": [ROW]}, 422, "rows", ""),
         ({"rows": [ROW], "surprise": 1}, 422, "surprise", ""),
@@ -261,6 +263,7 @@ def test_strangers_are_kept_out(plain, tmp_path) -> None:
     for name in ("[::1]:8000", "[::1]", "LOCALHOST:80"):
         assert plain.ask("/explain", asked, headers={"Host": name})[0] == 200
     assert plain.ask("/nowhere")[0] == 404
+    assert plain.ask("/explain/", asked)[0] == 404  # and no redirection
     assert plain.ask("/page/..%2f__init__.py")[0] == 404
     clvq.save(loan_model(), tmp_path / "m.clvq")
     with serving(tmp_path / "m.clvq", environment={"COUNTERLVQ_TOKEN": "s3cret"}) as service:
@@ -276,6 +279,14 @@ def test_other_addresses_need_a_token(tmp_path) -> None:
 
     clvq.save(loan_model(), tmp_path / "m.clvq")
     assert run(["serve", str(tmp_path / "m.clvq"), "--host", "0.0.0.0"]) == 2
+
+
+def test_rules_that_nobody_could_add_are_refused_at_once(tmp_path, capsys) -> None:
+    from counterlvq.cli.app import run
+
+    clvq.save(loan_model(), tmp_path / "m.clvq")
+    assert run(["serve", str(tmp_path / "m.clvq"), "--suggest", "agee <= 3"]) == 1
+    assert "'agee'" in capsys.readouterr().err
 
 
 def test_places_where_nothing_can_listen_are_named(tmp_path, capsys) -> None:

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
+from streams import plain_explainer, plain_table  # beside this script
 
 import counterlvq as clvq
 
@@ -91,6 +92,4 @@ def main(kills: int, seed: int, rows: int) -> dict[str, int]:
 
 
 if __name__ == "__main__":
-    from streams import plain_explainer, plain_table  # beside this script
-
     print(json.dumps(main(*map(int, sys.argv[1:]))))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from counterlvq.cli.conventions import debug_option
-from counterlvq.cli.house_prices import ABOVE, house_page, tell
+from counterlvq.cli.house_prices import ABOVE, RULES, house_page, tell
 from counterlvq.cli.serving import run
 from counterlvq.cli.terminal import say
 from counterlvq.presentation.progress import working
@@ -24,7 +24,7 @@ def demo(page: bool, port: int) -> None:
     if page:
         with working("thinking"):
             model, rows, names = house_page()
-        run(model, rows, names, ABOVE, _TITLE, port=port)
+        run(model, rows, names, ABOVE, _TITLE, port=port, suggested=RULES)
         return
     lines = tell()
     while True:

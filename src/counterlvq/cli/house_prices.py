@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import counterlvq as clvq
 from counterlvq.datasets import AmesHouses, load_ames
 
-__all__ = ["ABOVE", "house_page", "tell"]
+__all__ = ["ABOVE", "RULES", "house_page", "tell"]
 
 BELOW, ABOVE = "below 160k", "160k or more"
 _HOUSES = 8

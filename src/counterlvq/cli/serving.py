@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -29,6 +29,9 @@ _FEW = 50
 @click.argument("model")
 @click.option("--rows", metavar="TABLE", help="Rows that the page offers to start from.")
 @click.option("--target", metavar="LABEL", help="What the page asks for first.")
+@click.option(
+    "--suggest", multiple=True, metavar="TEXT", help="Rule that the page offers; repeatable."
+)
 @click.option("--title", default=_TITLE, metavar="TEXT", help="Of the page.")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="NAME")
 @click.option("--port", default=8000, show_default=True, type=click.IntRange(0, 65535))
@@ -56,6 +59,7 @@ def serve(
     model: str,
     rows: str | None,
     target: str | None,
+    suggest: tuple[str, ...],
     title: str,
     host: str,
     port: int,
@@ -80,6 +84,7 @@ def serve(
     loaded = read_model(model)
     offered, names = _rows(loaded, rows) if rows is not None else ([], [])
     wish = None if target is None else plain_label(label_from(loaded, target))
+    _check_rules(loaded, suggest)
     sizes = {
         "body": max_body,
         "rows": max_rows,
@@ -88,7 +93,7 @@ def serve(
         "waiting": max_waiting,
     }
     run(loaded, offered, names, wish, title, host=host, port=port, token=token,
-        origins=allow_origin, sizes=sizes)  # fmt: skip
+        origins=allow_origin, sizes=sizes, suggested=suggest)  # fmt: skip
 
 
 def run(
@@ -103,6 +108,7 @@ def run(
     token: str | None = None,
     origins: tuple[str, ...] = (),
     sizes: Mapping[str, Any] | None = None,
+    suggested: Sequence[str] = (),
 ) -> None:
     """Serve a model until a signal comes."""
     _require_web()
@@ -120,11 +126,23 @@ def run(
         token=token,
         hosts=(*LOOPBACK, host.lower()) if is_loopback(host) else (),
         origins=origins,
-        page=served_page(rows, title, names, target),
+        page=served_page(rows, title, names, target, suggested),
         arrivals=arrivals,
     )
     ENDING.stand_aside()
     run_service(app, sockets, limits, arrivals, _told(token))
+
+
+def _check_rules(model: Any, rules: Sequence[str]) -> None:
+    """Refuse rules that nobody could add."""
+    from counterlvq.service.problems import Problem
+    from counterlvq.service.questions import Question, explainer_for
+
+    for rule in rules:
+        try:
+            explainer_for(model, model.features, Question(constraints=(rule,)))
+        except Problem as problem:
+            raise clvq.InvalidInputError(f"--suggest {rule!r}: {problem.detail}") from None
 
 
 def _told(token: str | None) -> Any:
@@ -203,7 +221,10 @@ def _rows(model: Any, table: str) -> tuple[list[dict[str, Any]], list[str]]:
         {name: plain_label(value) for name, value in zip(known, row, strict=True)}
         for row in frame[known].itertuples(index=False)
     ]
-    return rows, [f"row {k}" for k in range(len(rows))]
+    from counterlvq.report.row_names import names_in_frame
+
+    names = names_in_frame(frame, model.features.names)
+    return rows, names or [f"row {k}" for k in range(len(rows))]
 
 
 def _require_web() -> None:

@@ -3,6 +3,7 @@
 import { digits, down, el, seen } from "./dom.js";
 import { checker } from "./checker.js";
 import { span } from "./form.js";
+import { plane } from "./plane.js";
 import { say } from "./texts.js";
 
 export const label = (value) => seen(value === null ? "–" : value);
@@ -41,7 +42,7 @@ function bars(feature, answer, change) {
 }
 
 // The cost on a line, and how much of it is ruled out.
-export function proof(answer) {
+export function proof(answer, model, unit) {
   if (answer.status === "invalid") return null;
   const cost = answer.shown?.proof?.cost ?? digits(answer.cost);
   const bound = answer.shown?.proof?.bound ?? down(answer.lower_bound);
@@ -57,20 +58,24 @@ export function proof(answer) {
     el("div", { class: "ends note" }, el("span", {}, `0 – ${bound}: ${say("ruledOut")}`), el("span", {}, `${say("thisAnswer")}: ${cost}`)));
   return el("section", { "aria-labelledby": "proof-title" },
     el("h3", { id: "proof-title" }, say("proofTitle")),
-    bar, el("p", {}, say(words, { cost, bound })),
+    plane(answer, model), bar, el("p", {}, say(words, { cost, bound })),
+    answer.changes.length ? el("p", { class: "note" }, say("costOf", { unit })) : null,
     answer.changes.length || answer.status === "infeasible" ? checker(answer.certificate, answer.status) : null);
 }
 
 // What stands in the way, each with a button that lifts it; `lift(field)` is told which.
 export function conflict(answer, model, lift) {
   if (answer.status !== "infeasible") return null;
-  const items = answer.conflict_fields ?? answer.conflict.map((rule) => ({ field: "", rule }));
+  const items = [...(answer.conflict_fields ?? answer.conflict.map((rule) => ({ field: "", rule })))];
   if (!items.length) return el("p", {}, say("stuckNever"));
+  const order = model.features.map((feature) => feature.name);
+  const place = ({ field }) => (order.indexOf(field.split(":").slice(1).join(":")) + 1) || order.length + 1;
+  items.sort((one, other) => place(one) - place(other));
   return el("section", { class: "stuck" },
     el("h3", {}, say(items.length > 1 ? "stuckTitle" : "stuckAlone")),
     el("ul", {}, items.flatMap((item) => named(item, model)).map(({ field, words }) =>
       el("li", {}, el("span", {}, words), " ", field && lift
-        ? el("button", { type: "button", class: "lift", "aria-label": say("liftOf", { rule: seen(words) }), click: () => lift(field) }, say("lift"))
+        ? el("button", { type: "button", class: "lift", "aria-label": say("liftOf", { rule: seen(words) }), click: () => lift(field) }, say(field.startsWith("freeze:") ? "unlock" : "lift"))
         : null))));
 }
 

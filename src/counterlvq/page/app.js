@@ -9,7 +9,7 @@ import { TEXTS, say } from "./texts.js";
 
 const config = JSON.parse(document.getElementById("config").textContent);
 const places = Object.fromEntries(
-  ["features", "rows", "target", "now", "answer", "others", "rules", "problem", "jump", "footer", "tools"]
+  ["features", "rows", "target", "now", "answer", "others", "rules", "problem", "jump", "footer", "tools", "said"]
     .map((name) => [name, document.getElementById(name)]));
 let model, state, token = /[#&]token=([^&]+)/.exec(location.hash)?.[1] ?? null;
 let asking = false, again = false, turn = 0, waitForOthers;
@@ -19,12 +19,14 @@ async function ask(body) {
   if (token) headers.authorization = `Bearer ${token}`;
   const came = await fetch(body ? "explain" : "model", body
     ? { method: "POST", headers, body: JSON.stringify(body) } : { headers });
-  return { ok: came.ok, status: came.status, told: await came.json() };
+  const wait = Number(came.headers.get("retry-after")) || 1;
+  return { ok: came.ok, status: came.status, told: await came.json(), wait };
 }
 
 // Ask for what is on the page now; while an answer is on its way, once more behind it.
 async function refresh() {
   if (config.answers) return showOffline();
+  keepLink();
   if (asking) {
     again = true;
     return;
@@ -32,20 +34,37 @@ async function refresh() {
   asking = true;
   clearTimeout(waitForOthers);
   places.answer.setAttribute("aria-busy", "true");
-  history.replaceState(null, "", token ? `${toLink(state)}&token=${token}` : toLink(state));
   try {
-    const { ok, told } = await ask(request(state));
+    const { ok, status, told, wait } = await ask(request(state));
     if (ok) show(told.answers[0]);
+    else if (status === 503) comeBack(wait);
     else showProblem(told);
   } catch {
     places.answer.classList.add("stale");
     fill(places.problem, say("offlineError"));
   }
   asking = false;
+  places.answer.setAttribute("aria-busy", "false");
   if (again) {
     again = false;
     refresh();
   }
+}
+
+// Browsers let a page write its address a few times a second, and some throw beyond that.
+let waitToLink = null;
+function keepLink() {
+  waitToLink ??= setTimeout(() => {
+    waitToLink = null;
+    history.replaceState(null, "", token ? `${toLink(state)}&token=${token}` : toLink(state));
+  }, 300);
+}
+
+// A service that has no room asks to be asked again.
+function comeBack(seconds) {
+  places.answer.classList.add("stale");
+  fill(places.problem, say("busy"));
+  waitForOthers = setTimeout(refresh, 1000 * Math.min(seconds, 5));
 }
 
 // What a service says, or undefined where none does: for what the page can do without.
@@ -62,13 +81,24 @@ function show(answer) {
     el("bdi", {}, label(answer.prediction ?? answer.target.join(" / ")))), " ", badge(answer.status));
   const isListed = answer.status === "infeasible" && answer.conflict_fields?.length;
   fill(places.answer, top, isListed ? null : el("p", { class: "sentence" }, answer.text),
-    changes(answer, model), conflict(answer, model, config.answers ? null : lift), proof(answer));
+    changes(answer, model), conflict(answer, model, config.answers ? null : lift), proof(answer, model, unit()));
   places.answer.setAttribute("aria-busy", "false");
-  fill(places.jump, el("a", { href: "#answer-title" }, say("jump"), " "), badge(answer.status));
+  const short = isListed ? say("infeasible") : answer.text;
+  fill(places.jump, el("p", {}, short), el("a", { href: "#answer-title" }, say("jump")), badge(answer.status));
+  announce(short);
   fill(places.others);
   if (!config.answers && answer.status === "optimal" && answer.changes.length)
     waitForOthers = setTimeout(() => showOthers(answer, turn), 500);
 }
+
+// What is read aloud: the answer that a person has come to, not each one on the way.
+let waitToSay;
+function announce(words) {
+  clearTimeout(waitToSay);
+  waitToSay = setTimeout(() => fill(places.said, seen(words)), 600);
+}
+
+const unit = () => say(model.cost === "mad" ? "deviations" : "plainUnits");
 
 function showProblem(problem) {
   places.answer.classList.add("stale");
@@ -114,7 +144,7 @@ function way(other, kept, answer) {
     el("p", { class: "note" }, say("otherCost", { times }), " · ", say(other.status)),
     el("button", {
       type: "button", class: "plain",
-      click: () => { kept.forEach((name) => setLock(name, true)); draw(); refresh(); },
+      click: () => { kept.forEach((name) => setLock(name, true)); restart(); },
     }, say("useOther", { names })));
 }
 
@@ -130,8 +160,14 @@ function lift(field) {
   else if (kind === "bounds") delete state.bounds[name];
   else if (kind === "seen") state.anywhere = true;
   else if (kind === "rule") state.rules.splice(Number(name), 1);
+  restart();
+}
+
+// The button that brought this about is gone with the answer before.
+function restart() {
   draw();
   refresh();
+  document.getElementById("answer-title").focus({ preventScroll: true });
 }
 
 function draw() {
@@ -150,7 +186,6 @@ function draw() {
         state.row = null;
         const list = document.getElementById("rows-list");
         if (list) list.value = "-1";
-        if (feature.kind === "boolean") draw();
       }
       refresh();
     })));
@@ -209,7 +244,7 @@ function showRules(bad = -1, detail = "") {
       refresh();
     },
   };
-  fill(places.rules, ruleBook(model, state.rules, bad, detail, tools),
+  fill(places.rules, ruleBook(model, state.rules, config.suggested ?? [], bad, detail, tools),
     model.features.some((feature) => feature.seen) ? anywhere : null);
 }
 
@@ -267,8 +302,7 @@ async function begin() {
   if (config.answers) state.target = config.target ?? null;
   else if (state.target === null && config.target !== undefined && !location.hash.includes("s=")) state.target = config.target;
   document.documentElement.lang = TEXTS.language;
-  const unit = say(model.cost === "mad" ? "deviations" : "plainUnits");
-  fill(places.footer, el("p", {}, config.answers ? say("offline") : say("costOf", { unit })), el("p", {}, say("footer")));
+  fill(places.footer, config.answers ? el("p", {}, say("offline")) : null, el("p", {}, say("footer")));
   document.body.classList.toggle("is-offline", Boolean(config.answers));
   document.getElementById("case-help").textContent = config.answers ? "" : say("caseHelp");
   tools();

@@ -8,7 +8,7 @@ export function seen(text) {
   });
 }
 
-const SVG = new Set(["svg", "rect", "line", "path"]);
+const SVG = new Set(["svg", "rect", "line", "path", "circle"]);
 
 // An element with attributes, listeners (functions) and children (elements or text).
 export function el(name, attributes = {}, ...children) {

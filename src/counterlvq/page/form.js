@@ -1,6 +1,6 @@
 // The form: a line for each feature, with its value, its lock and its limits.
 
-import { digits, el, seen } from "./dom.js";
+import { digits, el, fill, seen } from "./dom.js";
 import { say } from "./texts.js";
 
 const isNumber = (feature) => feature.kind === "real" || feature.kind === "whole";
@@ -49,11 +49,16 @@ function padlock(closed) {
 
 function control(feature, id, value, reach, change) {
   if (feature.levels) {
-    if (feature.kind === "boolean")
+    if (feature.kind === "boolean") {
+      const words = el("span", { "aria-hidden": "true" }, feature.level_labels[value === true ? 1 : 0]);
       return [el("input", {
         id, type: "checkbox", role: "switch", checked: value === true,
-        input: (event) => change("value", event.target.checked),
-      }), el("span", { "aria-hidden": "true" }, feature.level_labels[value === true ? 1 : 0])];
+        input: (event) => {
+          fill(words, seen(feature.level_labels[event.target.checked ? 1 : 0]));
+          change("value", event.target.checked);
+        },
+      }), words];
+    }
     const options = feature.levels.map((level, n) => el("option", { value: String(n) }, feature.level_labels[n]));
     const at = feature.levels.indexOf(value);
     return [el("select", {

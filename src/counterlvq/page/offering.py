@@ -29,7 +29,7 @@ TITLE = "What would have to change?"
 # In the order in which one file has them: each needs only what stands before it.
 _MODULES = (
     "texts.js", "dom.js", "rational.js", "json.js", "digest.js", "proof.js", "checker.js",
-    "state.js", "form.js", "rules.js", "answer.js", "app.js",
+    "state.js", "form.js", "rules.js", "plane.js", "answer.js", "app.js",
 )  # fmt: skip
 _OF_A_REPORT = (
     "texts.js", "dom.js", "rational.js", "json.js", "digest.js", "proof.js", "checker.js",
@@ -47,14 +47,25 @@ def page_file(name: str) -> tuple[str, str] | None:
 
 
 def served_page(
-    rows: Sequence[Mapping[str, Any]], title: str, names: Sequence[str] = (), target: Any = None
+    rows: Sequence[Mapping[str, Any]],
+    title: str,
+    names: Sequence[str] = (),
+    target: Any = None,
+    suggested: Sequence[str] = (),
 ) -> tuple[str, str]:
-    """Set the page of a service that it asks itself; and the policy that goes with it."""
+    """Set the page of a service that it asks itself; and the policy that goes with it.
+
+    Rules that are `suggested` are one click away.
+    """
     policy = (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     )
-    config: dict[str, Any] = {"rows": _offered(rows), "names": list(names)}
+    config: dict[str, Any] = {
+        "rows": _offered(rows),
+        "names": list(names),
+        "suggested": list(suggested),
+    }
     if target is not None:
         config["target"] = target
     head = (

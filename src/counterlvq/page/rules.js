@@ -18,7 +18,7 @@ function levelText(level) {
 
 // The rules of a person, with what makes a new one. `tools` has `tried(rule)`, which says what is
 // wrong with a rule, and `changed(rules)`, which is told the new ones.
-export function ruleBook(model, rules, bad, detail, tools) {
+export function ruleBook(model, rules, suggested, bad, detail, tools) {
   const items = rules.map((rule, k) => el("li", {}, el("code", {}, rule), " ",
     el("button", {
       type: "button", class: "plain", "aria-label": say("removeRule", { rule: seen(rule) }),
@@ -28,8 +28,16 @@ export function ruleBook(model, rules, bad, detail, tools) {
   const features = model.features.filter((feature) => !feature.name.includes("`"));
   return [el("h2", {}, say("rulesTitle")), el("p", { class: "note" }, say("rulesHelp")),
     el("ul", { class: "rulelist" }, items),
+    suggestions(suggested.filter((rule) => !rules.includes(rule)), (rule) => tools.changed([...rules, rule])),
     features.length ? ruleBuilder(features, (rule) => tools.changed([...rules, rule])) : null,
     ruleWriter(features, rules, tools)];
+}
+
+function suggestions(rules, add) {
+  return rules.length ? el("p", { class: "suggested" }, el("span", { class: "note" }, say("ruleSuggested")),
+    rules.map((rule) => el("button", {
+      type: "button", class: "plain", "aria-label": say("ruleTake", { rule: seen(rule) }), click: () => add(rule),
+    }, "+ ", el("code", {}, rule)))) : null;
 }
 
 function ruleBuilder(features, add) {

@@ -15,7 +15,7 @@ from counterlvq.tables.dates import days_between
 from counterlvq.tables.features import Feature
 from counterlvq.types import Kind
 
-__all__ = ["Change", "plain_change", "table_lines"]
+__all__ = ["Change", "plain_change", "said_level", "table_lines"]
 
 _SHOWN_CHANGES = 20
 _STANDS_IN = "which stands in for a missing value"
@@ -183,8 +183,7 @@ class Change:
     def _said(self, wording: Wording) -> ShownChange:
         """As `_digits`, in a sentence: nobody says True or False there."""
         shown = self._digits(wording)
-        words = {"True": "yes", "False": "no"} if isinstance(self.after, bool) else {}
-        before, after = (words.get(text, text) for text in (shown.before, shown.after))
+        before, after = (said_level(text, self.after) for text in (shown.before, shown.after))
         return replace(shown, before=before, after=after)
 
     def _level(self, level: Any, wording: Wording) -> str:
@@ -202,6 +201,17 @@ class Change:
         if self.find_shown is None:
             return shown_change(self.before, self.after)
         return self.find_shown()
+
+
+def said_level(text: str, level: Any) -> str:
+    """Say a level for people, of whom nobody says True or False.
+
+    Examples
+    --------
+    >>> said_level("True", True), said_level("rent", "rent"), said_level("True", "True")
+    ('yes', 'rent', 'True')
+    """
+    return {"True": "yes", "False": "no"}.get(text, text) if isinstance(level, bool) else text
 
 
 def plain_change(change: Change) -> dict[str, Any]:

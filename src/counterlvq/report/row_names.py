@@ -12,9 +12,10 @@ from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import plain
 from counterlvq.tables.features import Features
+from counterlvq.tables.frames import as_frame
 from counterlvq.tables.views import FrameView, TableView
 
-__all__ = ["row_names"]
+__all__ = ["names_in_frame", "row_names"]
 
 # Columns that tell rows apart, by how they are called. The last is what pandas makes of an index
 # that was written to a file.
@@ -41,11 +42,32 @@ def row_names(batch: CounterfactualBatch, column: str | None = None) -> list[str
         title = ", ".join(str(name) for name in index.names if name is not None)
         return _called(title, [index[k] for k in at])
     if table is not None:
-        known = (name for name in table.names if name not in batch.feature_names)
-        for name in known:
-            if _TELLS_APART.fullmatch(name) and _are_distinct(table.values(name)):
-                return _of_column(table, name, at)
+        name = _telling(table, batch.feature_names)
+        if name is not None:
+            return _of_column(table, name, at)
     return [f"Row {k if index is None else plain(index[k])}" for k in at]
+
+
+def names_in_frame(frame: Any, known: Sequence[str]) -> list[str] | None:
+    """Name the rows of a DataFrame by the column that tells them apart; None if there is none.
+
+    Columns that are `known` to a model tell what rows are like, not which they are.
+    """
+    table = as_frame(frame)
+    name = None if table is None else _telling(table, known)
+    return None if name is None else _of_column(table, name, range(len(frame)))
+
+
+def _telling(table: TableView, known: Sequence[str]) -> str | None:
+    others = (name for name in table.names if name not in known)
+    return next(
+        (
+            name
+            for name in others
+            if _TELLS_APART.fullmatch(name) and _are_distinct(table.values(name))
+        ),
+        None,
+    )
 
 
 def _checked(table: TableView | None, column: str) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from enum import Enum, auto
 from math import inf
 from threading import Lock
 from time import monotonic
@@ -16,6 +17,7 @@ from counterlvq.certificate_files.lines import Writer
 from counterlvq.certificate_files.verifying import verify_texts
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.bounds import shown_proof
+from counterlvq.presentation.changes import said_level
 from counterlvq.presentation.question import words_of
 from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.service.guard import failure_of
@@ -23,7 +25,7 @@ from counterlvq.service.model_description import Model, described
 from counterlvq.service.problems import Problem, problem_of
 from counterlvq.service.questions import Question, explainer_for, target_for
 
-__all__ = ["Answering"]
+__all__ = ["Answering", "Effort", "answered"]
 
 # Explainers that are kept, for people who go on asking.
 _KEPT = 32
@@ -41,6 +43,15 @@ _PASS, _PASSES = 1.0, 12
 _MOST_TEXT = 50_000_000
 
 Values = dict[str, Any]
+
+
+@final
+class Effort(Enum):
+    """How much an answer takes: nobody looks at a clock, a thread, or a worker."""
+
+    PROMPT = auto()
+    QUICK = auto()
+    SEARCH = auto()
 
 
 @final
@@ -80,17 +91,25 @@ class Answering:
             told["name"]: told["levels"][0] if "levels" in told else told.get("typical", 0.0)
             for told in self.describe()["features"]
         }
-        asked = {"rows": [row], "text": True, "certificate": True}
-        for _ in range(_PASSES):
-            begun = monotonic()
-            with suppress(clvq.CounterlvqError, Problem):  # a row that nobody has asked for
-                self.explain(asked, seconds=_PASS)
-            if monotonic() - begun < 2 * _PASS:
-                return
+        # Squared costs have kernels of their own. Where workers answer, these have their limits.
+        squared = (("euclidean", _PASS / 10),) if self._is_plain else ()
+        for cost, seconds in ((None, _PASS), *squared):
+            asked = {"rows": [row], "text": True, "certificate": True, "cost": cost}
+            for _ in range(_PASSES):
+                begun = monotonic()
+                with suppress(clvq.CounterlvqError, Problem):  # a row that nobody has asked for
+                    self.explain(asked, seconds)
+                if monotonic() - begun < 2 * _PASS:
+                    break
 
-    def is_quick(self, request: Mapping[str, Any]) -> bool:
-        """Whether answers come at once: one metric for all, real numbers, plain rules."""
-        return self._is_plain and not _wants_more(request) and self.size(request) <= _AT_ONCE
+    def effort(self, request: Mapping[str, Any]) -> Effort:
+        """Say how soon answers come: at once with one metric for all, real numbers, plain rules."""
+        if not self._is_plain or _wants_more(request):
+            return Effort.SEARCH
+        size = self.size(request)
+        if size <= _PROMPT and not request.get("certificate"):
+            return Effort.PROMPT
+        return Effort.QUICK if size <= _AT_ONCE else Effort.SEARCH
 
     def size(self, request: Mapping[str, Any]) -> int:
         """How much is looked at: numbers of the model and of the rules, in each row."""
@@ -111,13 +130,8 @@ class Answering:
         return not self._inner.is_local and all(feature.is_real for feature in self._features)
 
     def is_prepared(self, request: Mapping[str, Any]) -> bool:
-        """Whether somebody has asked the same of other rows, and nothing more."""
-        return self.is_prompt(request) and _question(request) in self._explainers
-
-    def is_prompt(self, request: Mapping[str, Any]) -> bool:
-        """Whether answers come so soon that nobody need look at a clock."""
-        is_small = not request.get("certificate") and self.size(request) <= _PROMPT
-        return is_small and self._is_plain and not _wants_more(request)
+        """Whether somebody has asked the same of other rows."""
+        return _question(request) in self._explainers
 
     def explain(self, request: Mapping[str, Any], seconds: float, most_text: float = inf) -> Values:
         """Answer the rows of a request, in their order, within so many seconds.
@@ -125,8 +139,9 @@ class Answering:
         Certificates that have more than `most_text` characters together are refused.
         """
         rows, question = request["rows"], _question(request)
+        self._refuse_truths(rows)
         begun, limit = monotonic(), seconds / max(len(rows), 1)
-        if not self.is_prompt(request):
+        if self.effort(request) is not Effort.PROMPT:
             limit /= 2 if request.get("alternatives") else 1
             asked = question.time_limit
             limit = limit if asked is None else min(limit, asked)
@@ -144,6 +159,19 @@ class Answering:
                 if cf.status is not clvq.Status.INVALID:
                     answer["alternatives"] = _ways(other, cf, request)
         return {"answers": told}
+
+    def _refuse_truths(self, rows: list[Any]) -> None:
+        """Refuse true and false where a number belongs: Python would take them for 1 and 0."""
+        numbers = self._numbers
+        for k, row in enumerate(rows):
+            for name, value in row.items():
+                if (value is True or value is False) and name in numbers:
+                    words = f"{name!r} is {str(value).lower()}; expected a number."
+                    raise Problem(422, "invalid input", words, f"rows[{k}]")
+
+    @cached_property
+    def _numbers(self) -> frozenset[str]:
+        return frozenset(feature.name for feature in self._features if feature.is_number)
 
     def _answered(
         self, explainer: clvq.Explainer, rows: list[Any], target: Any, bad_rows: str
@@ -191,7 +219,9 @@ class Answering:
 def _wants_more(request: Mapping[str, Any]) -> bool:
     """Whether a request asks for what takes a search of its own."""
     rules = request.get("constraints") or ()
-    return any(request.get(key) for key in _SLOW) or any("if" in rule.split() for rule in rules)
+    if any(request.get(key) for key in _SLOW):
+        return True
+    return bool(rules) and any("if" in rule.split() for rule in rules)
 
 
 def _finite(value: float) -> float | None:
@@ -259,11 +289,20 @@ def _told(
     if request.get("text"):
         told |= _worded(cf) | {"conflict_fields": _fields(explainer, cf, request)}
     if request.get("ranges") and cf.status.has_answer and cf.changes:
-        told["ranges"] = explainer.ranges(cf).to_dict()
+        told["ranges"] = _asked_for("ranges", lambda: explainer.ranges(cf))
     if request.get("reasons") and is_read:
-        told["reasons"] = explainer.reasons(dict(told["original"])).to_dict()
+        told["reasons"] = _asked_for("reasons", lambda: explainer.reasons(dict(told["original"])))
     if request.get("certificate") and is_read:
         told["certificate"] = _certificate(writer, cf)
+    return told
+
+
+def _asked_for(field: str, answer: Callable[[], Any]) -> Values:
+    """Answer what a field of the request asks for besides; what cannot be had names that field."""
+    try:
+        told: Values = answer().to_dict()
+    except clvq.CounterlvqError as error:
+        raise problem_of(error, field) from None
     return told
 
 
@@ -287,8 +326,8 @@ def _worded(cf: clvq.Counterfactual) -> Values:
             "feature": change.feature,
             "label": change.spoken,
             "text": change.brief(),
-            "before": change.cells()[1],
-            "after": change.cells()[2],
+            "before": said_level(change.cells()[1], change.after),
+            "after": said_level(change.cells()[2], change.after),
             "by": change.cells()[3],
             "saves": cf.savings.get(change.feature),
         }

@@ -18,7 +18,7 @@ from starlette.exceptions import HTTPException
 
 import counterlvq as clvq
 from counterlvq.page.offering import TITLE, page_file, served_page
-from counterlvq.service.answering import Answering, answered
+from counterlvq.service.answering import Answering, Effort, answered
 from counterlvq.service.body_limits import Arrivals
 from counterlvq.service.guard import LOG, Guard, Receive, Scope, Send
 from counterlvq.service.limits import Limits
@@ -106,6 +106,7 @@ def make_app(
         lifespan=living,
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # to an address that whoever asks may have made up
     )
     _add_addresses(app, desk)
     _add_page(app, *(page or served_page((), TITLE)))
@@ -161,8 +162,9 @@ class _Desk:
                 f"most. Ask in several requests.",
                 "rows",
             )
-        if self.answering.is_quick(asked):
-            told = await self._at_once(request, asked)
+        effort = self.answering.effort(asked)
+        if effort is not Effort.SEARCH:
+            told = await self._at_once(request, asked, effort)
         else:
             told = _unwrapped(await _unless_gone(request, self.workers.ask("explain", asked)))
         ends = Counter(answer["status"] for answer in told["answers"])
@@ -172,13 +174,13 @@ class _Desk:
         }
         return told
 
-    async def _at_once(self, request: Request, asked: Values) -> Values:
+    async def _at_once(self, request: Request, asked: Values, effort: Effort) -> Values:
         if self._quick >= self.limits.quick:
             raise Problem(
                 503, "busy", f"{self._quick} questions are being answered already.", retry_after=1
             )
         task = partial(answered, self.answering, "explain", asked, self.limits.seconds)
-        if self.answering.is_prepared(asked):
+        if effort is Effort.PROMPT and self.answering.is_prepared(asked):
             # A thread would take longer to start than this takes.
             return _unwrapped(task())
         self._quick += 1

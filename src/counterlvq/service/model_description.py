@@ -6,6 +6,7 @@ from math import isfinite
 from typing import Any
 
 import counterlvq as clvq
+from counterlvq.presentation.changes import said_level
 from counterlvq.presentation.values import plain_label, value_of
 
 __all__ = ["Model", "described", "fitted_schema"]
@@ -87,7 +88,7 @@ def _feature(feature: clvq.Feature, reference: clvq.Reference | None) -> dict[st
     }
     if not feature.is_number:
         levels = [plain_label(level) for level in feature.levels]
-        words = [feature.words(level) for level in feature.levels]
+        words = [said_level(feature.words(level), level) for level in feature.levels]
         return told | {"levels": levels, "level_labels": words}
     told |= _ends("range", *feature.range) | _grid(feature)
     if reference is not None and feature.name in reference:

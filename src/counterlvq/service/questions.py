@@ -19,6 +19,7 @@ from counterlvq.service.problems import Problem, problem_of
 __all__ = ["DEVIATIONS", "Question", "explainer_for", "target_for", "with_stated_ranges"]
 
 DEVIATIONS = "typical deviations"
+_WHOLE = 2**53  # floats below it are whole numbers or have digits behind the point
 
 
 @final
@@ -89,9 +90,14 @@ def _checked(field: str, make: Callable[..., Any], *given: Any) -> Any:
 
 
 def _bound(name: str, lower: float | None, upper: float | None) -> clvq.Bounds:
-    ends = (-inf if lower is None else lower, inf if upper is None else upper)
+    ends = (-inf if lower is None else _written(lower), inf if upper is None else _written(upper))
     bound: clvq.Bounds = _checked(f"bounds.{name}", clvq.Bounds, name, *ends)
     return bound
+
+
+def _written(value: float) -> float:
+    """Return a number as somebody wrote it: JSON does not tell 3 from 3.0, and 3 is shorter."""
+    return int(value) if abs(value) < _WHOLE and value == int(value) else value
 
 
 def _cost(model: Model, features: clvq.Features, asked: Question) -> clvq.Cost:

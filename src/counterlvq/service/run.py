@@ -141,6 +141,8 @@ def run_service(
     told: Callable[[str], None],
 ) -> None:
     """Serve until a signal comes; `told` is given each address."""
+    # Names of processes and threads are looked up for each line, and never told.
+    logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter('{"time": "%(asctime)s", "log": %(message)s}'))
     LOG.addHandler(handler)
