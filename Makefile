@@ -49,7 +49,7 @@ test-slow: $(DEV) ## Run everything, with the longer proofs and with new draws
 # One process, so that one table holds it all; an hour or so on a busy machine.
 CORPUS := benchmarks/results/certificate_corpus.md
 test-certificates: $(DEV) ## Check the corpus of certificate files and 5,000 mutations exactly, and store a table
-	CERTIFICATE_CORPUS=$(CORPUS) $(BIN)/python -m pytest -n 0 -m slow -rP tests/certificates/test_corpus.py
+	CERTIFICATE_CORPUS=$(CORPUS) $(BIN)/python -m pytest -n 0 -m slow -rP --timeout=0 tests/certificates/test_corpus.py
 
 test-cpus: $(DEV) ## Run the test suite as on other processors
 	$(BIN)/python scripts/other_cpus.py -n $(WORKERS) --dist loadfile -m "not slow"

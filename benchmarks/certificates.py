@@ -121,12 +121,12 @@ def _seconds(run: Callable[[], object]) -> float:
     return process_time() - start
 
 
-def markdown(found: list[Measured]) -> str:
+def markdown(found: list[Measured], load: float) -> str:
     lines = [
         "# Certificate files",
         "",
         f"Means over {ROWS} answers, in seconds of one processor, header included. Written by "
-        "`python -m benchmarks.certificates`.",
+        f"`python -m benchmarks.certificates`, at a load of {load:.1f} on {os.cpu_count()} cores.",
         "",
         "| question | features | prototypes | boxes | bytes | write (s) | verify (s) | exact (s) |",
         "|---|---|---|---|---|---|---|---|",

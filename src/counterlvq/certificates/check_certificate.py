@@ -2512,5 +2512,5 @@ if __name__ == "__main__":
         status = 1
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         if not isinstance(error, BrokenPipeError):
-            print(f"check_certificate.py: {error}", file=sys.stderr)
+            sys.stderr.write(f"check_certificate.py: {error}\n")
     sys.exit(status)
