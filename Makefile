@@ -21,7 +21,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 .DELETE_ON_ERROR:
-.PHONY: help demo page test test-docs test-slow test-cpus test-browser test-oldest test-peers test-engines lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
+.PHONY: help demo page test test-machine test-docs test-slow test-cpus test-browser test-oldest test-peers test-engines lint format hooks release-check bench reproduce fuzz kills coverage data docs notebooks pictures lock clean
 
 help: ## List the tasks
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,9 @@ page: $(WEB) ## Open the page of the demo: move sliders, watch the proof hold; P
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --durations=15 --dist
 test: $(DEV) ## Run the test suite and the docstring examples
 	$(PYTEST) loadfile
+
+test-machine: $(DEV) ## Run the tests of processes, signals, memory and compiled code on disk
+	$(PYTEST) loadfile -m "machine and not docs and not slow"
 
 test-docs: $(DEV) ## Run pages, pictures, reports, the service, examples, benchmarks and the reproduction
 	$(PYTEST) loadfile -m "docs and not slow"

@@ -63,6 +63,26 @@ APART = {
 # of the paper. It is tested with the pages of the documentation, by `make test-docs`.
 PAGES = {"page", "paper", "plots", "report", "service"}
 
+# What is about processes, signals, memory, clocks and compiled code on disk rather than about
+# answers: it takes time by the clock, and is tested by `make test-machine`. Single tests of other
+# files carry the mark `machine` themselves.
+MACHINE = {
+    "batch/test_child_processes.py",
+    "batch/test_many_threads.py",
+    "batch/test_threads.py",
+    "cli/test_odd_names.py",
+    "cli/test_signals.py",
+    "cli/test_strangers.py",
+    "explainer/test_environments.py",
+    "numeric/test_cold_start.py",
+    "numeric/test_interrupts.py",
+    "numeric/test_processes.py",
+    "numeric/test_size.py",
+    "project/test_fuzz.py",
+    "streaming/test_identity.py",
+    "streaming/test_strangers.py",
+}
+
 
 class ByFile(LoadScopeScheduling):
     """Keeps the tests of a file on one worker, which prepares once what they share."""
@@ -89,3 +109,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.parent.name in PAGES and item.path.parents[1] == TESTS:
             item.add_marker(pytest.mark.docs)
+        if item.path.is_relative_to(TESTS) and item.path.relative_to(TESTS).as_posix() in MACHINE:
+            item.add_marker(pytest.mark.machine)

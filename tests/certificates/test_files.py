@@ -426,6 +426,7 @@ def test_trees_that_are_none_are_refused(tmp_path: Path) -> None:
     assert "does not follow" in tree(*nodes)
 
 
+@pytest.mark.machine
 def test_thousands_of_rows_end_in_time(tmp_path: Path) -> None:
     header, line = parts(one_answer(tmp_path))
     row = {"kind": "linear", "new": [[0, 1.0]], "old": [], "sense": "<=", "value": 9.0}
@@ -439,6 +440,7 @@ def test_thousands_of_rows_end_in_time(tmp_path: Path) -> None:
     assert isinstance(found, str | checker.Verdict)
 
 
+@pytest.mark.machine
 def test_many_intervals_of_one_column_end_in_words(tmp_path: Path) -> None:
     header, line = parts(one_answer(tmp_path))
     points = [{"lower": float(n), "upper": float(n)} for n in range(8_000)]

@@ -399,6 +399,7 @@ main()
 """
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(("on_limit", "code"), [("SIG_IGN", 1), ("SIG_DFL", -signal.SIGXFSZ)])
 def test_writing_that_ends_in_the_middle_leaves_the_old_file(
     workshop: Path, tmp_path: Path, on_limit: str, code: int
@@ -455,6 +456,7 @@ def on_a_terminal(*words: str, cwd: Path, expect: int = 0, **environment: str) -
     return seen.decode()
 
 
+@pytest.mark.machine
 def test_colours_and_progress_are_for_terminals(workshop: Path) -> None:
     seen = on_a_terminal(*EXPLAIN, cwd=workshop)
     assert "\x1b[32moptimal\x1b[0m" in seen

@@ -90,6 +90,7 @@ def test_first_lines_are_those_of_pandas(delimiter: str, draws: int) -> None:
     assert compared > draws / 3
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("cell", some(["x", "'=x", "'x"], quick=2))
 def test_time_grows_with_the_number_of_columns(cell: str) -> None:
     """Ten times the columns take about ten times as long, and far from a hundred times."""
@@ -236,6 +237,7 @@ def test_text_counts_together_with_the_cells(kind: Any, way: str | None) -> None
     assert "bytes of memory" in refusal(written(pa.table(dict.fromkeys("abcd", column)), **options))
 
 
+@pytest.mark.machine
 def test_columns_are_counted_by_what_they_take() -> None:
     table = pa.table({f"c{j}": [1.0] for j in range(12_000)})
     words = refusal(written(table, compression="none", write_statistics=False), memory=64 << 20)

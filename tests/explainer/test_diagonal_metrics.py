@@ -316,6 +316,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 """
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(
     ("d", "gap", "megabytes"),
     some([(20_000, 1e-3, 2000), (100_000, 3e-2, 2000)], quick=1),

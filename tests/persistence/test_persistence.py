@@ -435,6 +435,7 @@ def takes_less(ask: Any, most: float) -> bool:
     return any(seconds(ask) < most for _ in range(3))
 
 
+@pytest.mark.machine
 @pytest.mark.covering
 @pytest.mark.parametrize("kind", [int, float])
 @pytest.mark.parametrize("twice", [False, True])

@@ -249,6 +249,7 @@ def test_bad_string_is_refused_in_words(text: str, message: str) -> None:
     assert str(raised.value).endswith(".")
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize(
     "text",
     ["(" * 40_000 + "a" + ")" * 40_000 + " <= 1", "-" * 90_000 + "a <= 1", "(-" * 50_000],
@@ -464,6 +465,7 @@ LONG = {
 }
 
 
+@pytest.mark.machine
 @pytest.mark.parametrize("make", LONG.values(), ids=LONG.keys())
 def test_time_grows_with_the_length_and_not_with_its_square(make: Callable[[int], str]) -> None:
     short, long = seconds(make(2_000)), seconds(make(40_000))

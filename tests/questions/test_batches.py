@@ -45,6 +45,7 @@ def test_a_batch_says_what_each_row_is_told(kind: str, target: object) -> None:
         assert asked.verify(batch[i]) == cf.lower_bound
 
 
+@pytest.mark.machine
 def test_processes_take_rows_of_local_metrics_with_a_confidence() -> None:
     omegas = [np.eye(2), [[1.0, 0.3], [0.0, 0.8]], [[0.7, 0.0], [0.2, 1.1]]]
     model = clvq.PrototypeModel(MODEL.prototypes, MODEL.labels, omegas)

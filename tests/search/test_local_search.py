@@ -221,6 +221,7 @@ def test_batch_is_row_by_row(cost: str, method: str) -> None:
             assert batch.prototype[i] == alone.prototype
 
 
+@pytest.mark.machine
 def test_jobs_do_not_matter(capfd: pytest.CaptureFixture[str]) -> None:
     question = draw("per prototype", "l1", 29)
     X, explainer = rows(question, 8), question.explainer()

@@ -169,6 +169,7 @@ def peak_of(cost: str, labels: np.ndarray, target: int) -> int:
     return peak
 
 
+@pytest.mark.machine
 @pytest.mark.covering
 @each_cost
 @pytest.mark.parametrize("most", [0, 1 << 22], ids=["without lengths", "with lengths"])

@@ -321,6 +321,7 @@ def kill(kills: int, seed: int, rows: int) -> dict[str, int]:
     return json.loads(done.stdout)
 
 
+@pytest.mark.machine
 @pytest.mark.skipif(os.name != "posix", reason="processes are forked")
 @pytest.mark.parametrize(("kills", "rows"), some([(4, 1200), (6, 1200), (6, 4500)], quick=1))
 def test_killed_runs_are_gone_on_with(kills: int, rows: int) -> None:

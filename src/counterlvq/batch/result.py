@@ -24,7 +24,8 @@ from counterlvq.results import Counterfactual, RowCheck
 from counterlvq.safe_text import encodable, encodable_cells, shown_text
 from counterlvq.tables.encoding import written
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import FrameView, TableView, new_frame
+from counterlvq.tables.frames import new_frame
+from counterlvq.tables.views import FrameView, TableView
 from counterlvq.types import Status
 
 __all__ = ["BatchSummary", "CounterfactualBatch", "FeatureUse", "GivenTable"]

@@ -39,7 +39,7 @@ from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
 from counterlvq.tables.features import FeatureKey
-from counterlvq.tables.frames import TableView
+from counterlvq.tables.views import TableView
 from counterlvq.types import Status
 
 __all__ = ["Explainer"]

@@ -25,7 +25,7 @@ from counterlvq.problem.targets import RowTargets, labels_of, targets_per_row, w
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.results import Counterfactual
 from counterlvq.search.strategies import BranchAndBound, Exact, Strategy
-from counterlvq.tables.frames import TableView
+from counterlvq.tables.views import TableView
 
 __all__ = ["explain_rows"]
 

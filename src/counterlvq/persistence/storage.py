@@ -12,8 +12,9 @@ from counterlvq.files import whole_file
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import told
 from counterlvq.persistence.container import pack, unpack
-from counterlvq.persistence.contents import contents_of, model_from
+from counterlvq.persistence.contents import contents_of
 from counterlvq.persistence.refusals import Refusal
+from counterlvq.persistence.restoring import model_from
 from counterlvq.pipelines import TableModel
 from counterlvq.pipelines.reading import is_pipeline
 from counterlvq.tables.features import Features

@@ -36,10 +36,11 @@ from counterlvq.problem.cost_terms import tied_columns
 from counterlvq.problem.costs import Cost
 from counterlvq.tables.encoding import as_table, like
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import TableView, as_frame, settled
+from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.reading import Reading, read_rows
 from counterlvq.tables.values import is_missing
+from counterlvq.tables.views import TableView
 from counterlvq.types import Scores
 
 __all__ = ["Doubt", "ExplainedModel", "RowsModel", "source_of"]

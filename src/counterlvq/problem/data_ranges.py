@@ -24,9 +24,10 @@ from counterlvq.problem.constraints import (
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.tables.dates import date_of
 from counterlvq.tables.features import FeatureKey, Features
-from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.reference import LEAST_SHARE, Reference
 from counterlvq.tables.values import matrix_with_gaps, warn_of_gaps
+from counterlvq.tables.views import FrameView
 from counterlvq.types import Kind
 
 __all__ = [

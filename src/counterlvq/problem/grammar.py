@@ -26,12 +26,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from math import frexp, inf, isfinite, isnan, ldexp, nan
-from typing import NamedTuple, NoReturn, final
+from math import isnan, nan
+from typing import NamedTuple, NoReturn
 
 from counterlvq.errors import ConstraintSyntaxError
 from counterlvq.numeric.arrays import told
+from counterlvq.problem.linear_forms import Factor, LinearForm, Sum
 from counterlvq.tables.dates import days_of
 
 __all__ = [
@@ -73,93 +73,6 @@ _LENGTH = 100_000
 _QUOTED = 300
 # Parentheses and signs within each other: far more than anyone writes, far less than the stack.
 _DEPTH = 100
-
-
-@final
-@dataclass(frozen=True)
-class LinearForm:
-    """``sum new[f] * y_f + sum old[f] * x_f + constant``, features by name."""
-
-    new: dict[str, float] = field(default_factory=dict)
-    old: dict[str, float] = field(default_factory=dict)
-    constant: float = 0.0
-    has_date: bool = False
-
-    @property
-    def is_number(self) -> bool:
-        """Whether no feature occurs."""
-        return not self.new and not self.old
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether no number has left the range of floating point."""
-        return all(map(isfinite, (self.constant, *self.new.values(), *self.old.values())))
-
-    def negated(self) -> LinearForm:
-        """Change the sign."""
-        return LinearForm(
-            {name: -value for name, value in self.new.items()},
-            {name: -value for name, value in self.old.items()},
-            -self.constant,
-            self.has_date,
-        )
-
-    def times(self, factor: _Factor) -> LinearForm:
-        """Multiply by a number, or divide by one."""
-        return LinearForm(
-            {name: factor.times(value) for name, value in self.new.items()},
-            {name: factor.times(value) for name, value in self.old.items()},
-            factor.times(self.constant),
-            self.has_date,
-        )
-
-
-@dataclass
-class _Sum:
-    """A linear form in the making; a term costs what it holds, however much is there already."""
-
-    new: dict[str, float] = field(default_factory=dict)
-    old: dict[str, float] = field(default_factory=dict)
-    constant: float = 0.0
-    has_date: bool = False
-
-    def add(self, term: LinearForm, sign: float = 1.0) -> None:
-        """Add ``sign * term``."""
-        for mine, its in ((self.new, term.new), (self.old, term.old)):
-            for name, value in its.items():
-                mine[name] = mine.get(name, 0.0) + sign * value
-        self.constant += sign * term.constant
-        self.has_date |= term.has_date
-
-    def form(self) -> LinearForm:
-        return LinearForm(self.new, self.old, self.constant, self.has_date)
-
-
-@dataclass
-class _Factor:
-    """What a product multiplies a form by: many numbers, gathered and then applied once.
-
-    Numerators and denominators are apart, so that ``49 * a / 49`` is a, and powers of two are
-    apart from both, so that ``a * 1e200 * 1e200 / 1e300`` does not leave the floats on its way.
-    """
-
-    above: float = 1.0
-    below: float = 1.0
-    exponent: int = 0
-
-    def multiply(self, number: float) -> None:
-        self.above, power = frexp(self.above * frexp(number)[0])
-        self.exponent += power + frexp(number)[1]
-
-    def divide(self, number: float) -> None:
-        self.below, power = frexp(self.below * frexp(number)[0])
-        self.exponent -= power + frexp(number)[1]
-
-    def times(self, value: float) -> float:
-        try:
-            return ldexp(value * self.above / self.below, self.exponent)
-        except OverflowError:
-            return inf
 
 
 class Comparison(NamedTuple):
@@ -409,7 +322,7 @@ class _Parser:
         sense = self._take()
         if sense.text not in _SENSES + more or sense.kind != "symbol":
             self._refuse_sense(sense)
-        total = _Sum()
+        total = Sum()
         total.add(left)
         total.add(self._sum(), -1.0)
         return Comparison(self._finite(total.form(), sense), sense.text)
@@ -429,7 +342,7 @@ class _Parser:
         start, first = self._peek(), self._product()
         if not self._sees("+", "-"):
             return first
-        total = _Sum()
+        total = Sum()
         total.add(first)
         while self._sees("+", "-"):
             sign = 1.0 if self._take().text == "+" else -1.0
@@ -437,14 +350,14 @@ class _Parser:
         return self._finite(total.form(), start)
 
     def _product(self) -> LinearForm:
-        form, factor, operator = self._factor(), _Factor(), None
+        form, factor, operator = self._factor(), Factor(), None
         while self._sees("*", "/"):
             operator = self._take()
             form = self._combined(form, operator, self._factor(), factor)
         return form if operator is None else self._finite(form.times(factor), operator)
 
     def _combined(
-        self, left: LinearForm, operator: _Token, right: LinearForm, factor: _Factor
+        self, left: LinearForm, operator: _Token, right: LinearForm, factor: Factor
     ) -> LinearForm:
         """Put the number among the two into the factor, and return the other one."""
         if operator.text == "*":

@@ -11,9 +11,10 @@ from numpy.typing import ArrayLike
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, finite_vector, read_only
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.reference import LEVEL_WEIGHT, typical_deviation
 from counterlvq.tables.values import is_missing, matrix_with_gaps, warn_of_gaps
+from counterlvq.tables.views import FrameView
 from counterlvq.types import Kind
 
 __all__ = ["Weights", "checked_weights", "in_order", "is_positive", "mad_weights", "shown_weights"]

@@ -12,7 +12,7 @@ from counterlvq.batch.result import CounterfactualBatch
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import plain
 from counterlvq.tables.features import Features
-from counterlvq.tables.frames import FrameView, TableView
+from counterlvq.tables.views import FrameView, TableView
 
 __all__ = ["row_names"]
 

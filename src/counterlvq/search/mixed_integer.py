@@ -183,6 +183,8 @@ class MixedBranching(Branching):
             if key in self._tried or self._costs_too_much(choice):
                 continue
             self._tried.add(key)
+            if self._breaks_a_condition(choice):
+                continue
             found = self._rest(prototype, choice, point)
             if found is not None and found.cost < self._cost:
                 self._best = found
@@ -218,6 +220,21 @@ class MixedBranching(Branching):
         program, x = self.question.convex, self.question.x
         least = np.maximum(np.maximum(choice.lower - x, x - choice.upper), 0.0)
         return float(program.w @ least) >= self._cost
+
+    def _breaks_a_condition(self, choice: Choice) -> bool:
+        """Whether some condition is broken wherever the features without a grid are.
+
+        No bound rests on it: it spares programs that have no solution.
+        """
+        program, x = self.question.convex, self.question.x
+        lower = np.maximum(choice.lower - x, program.lower)
+        upper = np.minimum(choice.upper - x, program.upper)
+        rows = np.concatenate([program.A, program.E, -program.E])
+        right = np.concatenate([program.b, program.e, -program.e])
+        ends = np.where(rows > 0, lower, upper)
+        terms = np.multiply(rows, ends, out=np.zeros_like(rows), where=rows != 0)
+        size = np.abs(terms).sum(axis=1) + np.abs(right)
+        return bool((terms.sum(axis=1) > right + BROKEN_SHARE * size).any())
 
     def _rest(self, prototype: int, choice: Choice, point: Floats) -> Accepted | None:
         """Answer the question that a choice on the grid leaves, in one cell."""

@@ -312,19 +312,11 @@ class BranchAndBound:
             cells = kind.of(rules.model, target_mask, ties_count=rules.ties_count)
             if isinstance(cells, LocalCells):
                 return _PreparedCells(cells, Frames(cells.rival_metrics), None), cells.nbytes
-            kernel = self._kernel(cells)
+            kernel = _compiled_boxes(rules.template, cells, self.flat)
             size = cells.nbytes + (0 if kernel is None else kernel.nbytes)
             return _PreparedCells(cells, None, kernel), size
 
         return self._targets.get(target_mask.tobytes(), made)
-
-    def _kernel(self, cells: SharedCells) -> CompiledBoxes | None:
-        """Prepare the compiled branch and bound; None where it cannot take the question."""
-        if self.flat is None or not cells.targets.size:
-            return None
-        template = self.rules.template.unconditional.derived(with_squared_prices)
-        family = family_of(template, cells, self.flat.stated, with_gains=False)
-        return None if family is None else CompiledBoxes(family, self.flat)
 
     def get_ready(self) -> None:
         """Load the compiled search: the first time after an installation it is compiled."""
@@ -376,10 +368,28 @@ class BranchAndBound:
         Branch and bound may take `budget` boxes.
         """
         assert isinstance(question, BoxQuestion)
-        question = replace(question, template=context.rules.template, flat=None)
+        template, cells = context.rules.template, question.cells
+        flat = None if self._is_local else flat_grounds(template, self.rules.model)
+        question = replace(question, template=template, flat=flat)
+        if isinstance(cells, SharedCells) and not context.out_of_time():
+            kernel = _compiled_boxes(template, cells, flat)
+            find = None if kernel is None else compiled_boxes_find(question, kernel, context)
+            if find is not None:
+                return find
         # Any answer closes the search: there is room, whatever it costs.
         find = self._run(question, context, np.inf, budget).run()
         return _room(question, find, context)
+
+
+def _compiled_boxes(
+    template: ProgramTemplate, cells: SharedCells, flat: FlatGrounds | None
+) -> CompiledBoxes | None:
+    """Prepare the compiled branch and bound; None where it cannot take the question."""
+    if flat is None or not cells.targets.size:
+        return None
+    asked = template.unconditional.derived(with_squared_prices)
+    family = family_of(asked, cells, flat.stated, with_gains=False)
+    return None if family is None else CompiledBoxes(family, flat)
 
 
 Strategy = Exact | BranchAndBound

@@ -25,11 +25,12 @@ from counterlvq.numeric.arrays import (
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import dates_like
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import TableView, as_frame, settled
+from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.reading import read_rows, refuse_missing_columns, shortened
 from counterlvq.tables.records import as_records, typed_like
 from counterlvq.tables.values import is_missing, numbers_among
+from counterlvq.tables.views import TableView
 from counterlvq.types import Kind
 
 __all__ = ["as_table", "like", "plain_rows", "rows_of", "written"]

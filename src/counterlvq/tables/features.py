@@ -46,9 +46,10 @@ from counterlvq.tables.feature_checks import (
     checked_steps,
     checked_unit,
 )
-from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.quantiles import seen_range
 from counterlvq.tables.values import closest, is_missing, warn_of_gaps
+from counterlvq.tables.views import FrameView
 from counterlvq.types import Kind
 
 __all__ = ["Feature", "FeatureKey", "Features"]

@@ -19,9 +19,10 @@ from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import are_days, is_date
 from counterlvq.tables.feature_checks import STEPS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import TableView, numbers_or_days
+from counterlvq.tables.frames import numbers_or_days
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.values import closest, is_missing
+from counterlvq.tables.views import TableView
 from counterlvq.types import Kind
 
 __all__ = ["Reading", "read_rows", "refuse_missing_columns", "shortened"]

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, has_names, plain, refuse_masked
-from counterlvq.tables.frames import TableView
 from counterlvq.tables.values import checked_names, is_missing, numbers_among
+from counterlvq.tables.views import TableView
 
 __all__ = ["as_records", "typed_like"]
 

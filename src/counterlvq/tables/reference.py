@@ -21,9 +21,10 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.tables.declarations import OPEN
 from counterlvq.tables.feature_checks import MOST_DECIMALS
 from counterlvq.tables.features import Feature, Features
-from counterlvq.tables.frames import FrameView, as_frame, numbers_or_days, settled
+from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.quantiles import PROBABILITIES, inner_quantiles
 from counterlvq.tables.values import is_missing, matrix_with_gaps
+from counterlvq.tables.views import FrameView
 from counterlvq.types import Kind
 
 __all__ = [
