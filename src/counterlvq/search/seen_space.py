@@ -1,9 +1,9 @@
 """Branch and bound where metrics see little of the features, or their number is large.
 
 Relaxations lift the space that the metrics see (`low_rank`), whatever the number of features, and
-boxes are cut across coordinates of it: linear forms of the change. Where the metrics see all, its
-coordinates are the features. Without a known answer nothing limits a form, and the search goes on
-over features as ever.
+boxes are cut across coordinates of it: linear forms of the change. Where the metrics see all and
+the cost is quadratic, its coordinates are the features. Without a known answer nothing limits a
+form, and the search goes on over features as ever.
 """
 
 from __future__ import annotations
@@ -31,8 +31,6 @@ __all__ = ["SeenBranching", "space_of"]
 # No claim rests on the numbers below.
 # Features from which lifting what the metrics see measured faster than lifting all features.
 _LEAST_WIDTH = 12
-# Features beyond which an absolute cost under metrics that see them all takes too much memory here.
-_MOST_PLAIN = 45
 # Products of numbers in a second, on a slow machine; the share of a time limit, and the seconds,
 # that one step may take; and the steps without which a relaxation is not worth starting.
 _SPEED, _SHARE, _SECONDS, _STEPS = 3e8, 0.05, 0.05, 4
@@ -48,15 +46,16 @@ _EDGE, _AT_ZERO = 0.1, 0.2
 
 
 def space_of(question: BoxQuestion) -> MetricSpace | None:
-    """Find what the metrics of a question see; None where features are lifted one and all."""
+    """Find what the metrics of a question see; None where features are lifted one and all.
+
+    So they are for absolute costs under metrics that see them all, which measured no slower.
+    """
     cells = question.cells
     if not isinstance(cells, LocalCells) or question.x.size < _LEAST_WIDTH:
         return None
     space = MetricSpace.of(cells.model.factors, question.convex)
     is_absolute = not question.convex.L.shape[0]
-    if space is not None and space.is_plain and is_absolute and space.size > _MOST_PLAIN:
-        return None
-    return space
+    return None if space is not None and space.is_plain and is_absolute else space
 
 
 @final

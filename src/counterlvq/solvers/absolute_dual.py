@@ -42,7 +42,7 @@ class AbsoluteDual:
         """About the numbers that are multiplied in one step."""
         x, q = float(self._c.size), float(triangle(self.size).row.size)
         pairs = 0.0 if self._is_plain else float(self._pairs[0].size) * q * q
-        return _STEP + x**3 / 3.0 + q * q * (8.0 + self._charged.shape[1]) + pairs
+        return float(_STEP + x**3 / 3.0 + q * q * (8.0 + self._charged.shape[1]) + pairs)
 
     @cached_property
     def _w(self) -> Floats:
