@@ -102,9 +102,8 @@ class AtOnce:
         else:
             nearest, prototype = model.nearest_of_checked(found.pair).tolist()
         mask = ready.target_mask
-        if mask[nearest] or not mask[prototype]:
-            return None
-        if found.gap > CLOSED_GAP and not (doubt and found.gap <= doubt.open_share(mask)):
+        is_closed = found.gap <= CLOSED_GAP or (doubt and found.gap <= doubt.open_share(mask))
+        if mask[nearest] or not mask[prototype] or not is_closed:
             return None
         if doubt is not None and not self._confirmed(found, mask, doubt, nearest, prototype):
             return None
