@@ -1,6 +1,6 @@
 """Kill workers of a Dask cluster at random moments of runs over a dataset, and look at the result.
 
-Run as ``python tests/support/dask_killing.py KILLS SEED ROWS``. Scheduler, workers and client are
+Run as ``python -m tests.support.dask_killing KILLS SEED ROWS``. Scheduler, workers and client are
 forked from this process, which has imported everything and has no threads, so that another worker
 takes the place of a killed one at once.
 """
@@ -21,11 +21,11 @@ from pathlib import Path
 
 import distributed
 import pyarrow.parquet as pq
-from stream_killing import answer, contents, written  # beside this script
-from streams import plain_explainer
 
 import counterlvq as clvq
 import counterlvq.dask
+from tests.support.stream_killing import answer, contents, written
+from tests.support.streams import plain_explainer
 
 WORKERS = 2
 

@@ -1,6 +1,6 @@
 """Kill runs over a dataset at random moments, go on with them, and look at what is left.
 
-Run as ``python tests/support/stream_killing.py KILLS SEED ROWS``. Runs are forked from this
+Run as ``python -m tests.support.stream_killing KILLS SEED ROWS``. Runs are forked from this
 process, which has imported everything and has no threads, so that a kill costs no start of Python.
 """
 
@@ -16,9 +16,9 @@ import time
 from pathlib import Path
 
 import pyarrow.parquet as pq
-from streams import plain_explainer, plain_table  # beside this script
 
 import counterlvq as clvq
+from tests.support.streams import plain_explainer, plain_table
 
 
 def contents(folder: Path) -> dict[str, bytes]:
