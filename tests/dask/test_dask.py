@@ -138,12 +138,12 @@ def test_folder_is_that_of_one_process_if_a_worker_is_killed(
 
 
 def kill(kills: int, seed: int, rows: int) -> dict[str, int]:
+    script = ROOT / "tests" / "support" / "dask_killing.py"
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.dask_killing", *map(str, (kills, seed, rows))],
+        [sys.executable, str(script), str(kills), str(seed), str(rows)],
         capture_output=True,
         text=True,
         check=False,
-        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
     assert done.returncode == 0, done.stderr[-2000:]

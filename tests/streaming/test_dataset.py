@@ -29,6 +29,7 @@ from tests.support.streams import (
 )
 
 ROOT = Path(__file__).resolve().parents[2]
+KILLING = ROOT / "tests" / "support" / "stream_killing.py"
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -310,11 +311,10 @@ def test_finished_parts_are_not_computed_again(
 
 def kill(kills: int, seed: int, rows: int) -> dict[str, int]:
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.stream_killing", *map(str, (kills, seed, rows))],
+        [sys.executable, str(KILLING), str(kills), str(seed), str(rows)],
         capture_output=True,
         text=True,
         check=False,
-        cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
     )
     assert done.returncode == 0, done.stderr

@@ -1,6 +1,6 @@
 """Kill workers of a Dask cluster at random moments of runs over a dataset, and look at the result.
 
-Run as ``python -m tests.support.dask_killing KILLS SEED ROWS``. Scheduler, workers and client are
+Run as ``python tests/support/dask_killing.py KILLS SEED ROWS``. Scheduler, workers and client are
 forked from this process, which has imported everything and has no threads, so that another worker
 takes the place of a killed one at once.
 """
@@ -24,8 +24,6 @@ import pyarrow.parquet as pq
 
 import counterlvq as clvq
 import counterlvq.dask
-from tests.support.stream_killing import answer, contents, written
-from tests.support.streams import plain_explainer
 
 WORKERS = 2
 
@@ -62,6 +60,8 @@ def work(address: str, folder: Path) -> None:
 
 def ask(address: str, source: Path, folder: Path) -> None:
     """Have a dataset answered; a run that too many losses have ended is called again."""
+    from streams import plain_explainer  # beside this script
+
     with distributed.Client(address, timeout=120) as client:
         for _ in range(20):
             try:
@@ -83,6 +83,8 @@ def is_over(child: int) -> bool:
 
 
 def main(kills: int, seed: int, rows: int) -> dict[str, int]:
+    from stream_killing import answer, contents, written  # beside this script
+
     draw, done = random.Random(seed), {"kills": 0, "runs": 0}
     with tempfile.TemporaryDirectory() as name, socket.socket() as held:
         place = Path(name)

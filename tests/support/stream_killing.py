@@ -1,6 +1,6 @@
 """Kill runs over a dataset at random moments, go on with them, and look at what is left.
 
-Run as ``python -m tests.support.stream_killing KILLS SEED ROWS``. Runs are forked from this
+Run as ``python tests/support/stream_killing.py KILLS SEED ROWS``. Runs are forked from this
 process, which has imported everything and has no threads, so that a kill costs no start of Python.
 """
 
@@ -18,7 +18,6 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 import counterlvq as clvq
-from tests.support.streams import plain_explainer, plain_table
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -27,6 +26,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def written(folder: Path, kind: str, rows: int) -> Path:
     """Write a dataset of three files and many row groups."""
+    from streams import plain_table  # beside this script
+
     source = folder / f"source-{kind}"
     source.mkdir()
     table = plain_table(rows)
@@ -40,6 +41,8 @@ def written(folder: Path, kind: str, rows: int) -> Path:
 
 
 def answer(source: Path, folder: Path) -> None:
+    from streams import plain_explainer  # beside this script
+
     clvq.explain_dataset(plain_explainer(), source, folder, "c", part_rows=100)
 
 
