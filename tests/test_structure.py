@@ -483,7 +483,7 @@ NO_ROUNDING = {
     ("solvers/clarabel_guard.py", "1e-3"): "seconds",
     ("solvers/interruptible_runs.py", "1e-3"): "seconds",
     ("tables/reading.py", "2.0**53"): "whole numbers that floats hold exactly",
-    ("tables/features.py", "2.0**52"): "from where on floats are whole numbers",
+    ("tables/feature.py", "2.0**52"): "from where on floats are whole numbers",
 }
 
 

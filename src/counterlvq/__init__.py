@@ -61,7 +61,8 @@ if TYPE_CHECKING:
     from counterlvq.results import Counterfactual
     from counterlvq.search.branch_and_bound import Progress
     from counterlvq.streaming.dataset import DatasetSummary, explain_dataset
-    from counterlvq.tables.features import Feature, Features
+    from counterlvq.tables.feature import Feature
+    from counterlvq.tables.features import Features
     from counterlvq.tables.reference import Reference
     from counterlvq.types import Status
 
@@ -186,7 +187,8 @@ _HOMES = {
     "results": ("Counterfactual",),
     "search.branch_and_bound": ("Progress",),
     "streaming.dataset": ("DatasetSummary", "explain_dataset"),
-    "tables.features": ("Feature", "Features"),
+    "tables.feature": ("Feature",),
+    "tables.features": ("Features",),
     "tables.reference": ("Reference",),
     "types": ("Status",),
 }  # fmt: skip

@@ -32,7 +32,8 @@ from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT
 from counterlvq.safe_text import shown_repr
 from counterlvq.tables.encoding import plain_rows
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.labels import checked_labels, distinct_labels
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Meaning, Response, Scores

@@ -42,7 +42,8 @@ from counterlvq.problem.constraint_text import plain_words, with_unit
 from counterlvq.problem.constraints import Constraint, Decrease, Freeze, Increase
 from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.safe_text import shown_repr, shown_text, visible
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.types import Status
 
 __all__ = ["Counterfactual", "RowCheck", "later"]

@@ -30,8 +30,9 @@ from counterlvq.programs.conditions import (
     QuadraticCondition,
 )
 from counterlvq.programs.intervals import Interval, LeastChange, ValueRule
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.tables.missing import Fills
 from counterlvq.types import Kind, Scores
 

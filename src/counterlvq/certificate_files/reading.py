@@ -25,8 +25,9 @@ from counterlvq.programs.conditions import (
     StatedQuadratic,
 )
 from counterlvq.programs.intervals import Interval, ValueRule
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.types import Kind, Method
 
 __all__ = ["Stated", "view_of"]

@@ -9,7 +9,8 @@ from counterlvq.markup.parts import Fact, card, fact_list, table
 from counterlvq.markup.tags import tag
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import date_of
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
 __all__ = ["features_card"]

@@ -14,8 +14,9 @@ from counterlvq.numeric.arrays import plain, told
 from counterlvq.persistence.json_reading import Fields, Scalar
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.tables.declarations import OPEN
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.tables.reference import PROBABILITIES, ColumnSummary, Reference
 from counterlvq.types import Kind
 

@@ -41,7 +41,8 @@ from counterlvq.persistence.score_kinds import (
     meaning_document,
 )
 from counterlvq.pipelines import NumericPart, TableModel
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Kind, Meaning

@@ -14,7 +14,8 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.pipelines.reading import split
 from counterlvq.pipelines.table_map import TableMap
 from counterlvq.tables.encoding import like
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import new_frame
 from counterlvq.tables.views import TableView
 from counterlvq.types import Kind

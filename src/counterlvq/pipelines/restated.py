@@ -23,7 +23,8 @@ from counterlvq.pipelines.rounding import (
     summed,
     summed_along,
 )
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 
 linalg = imported_later("scipy.linalg")
 

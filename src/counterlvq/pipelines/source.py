@@ -36,7 +36,8 @@ from counterlvq.problem.coordinates import Coordinates
 from counterlvq.problem.cost_terms import tied_columns
 from counterlvq.problem.costs import Cost
 from counterlvq.tables.encoding import as_table, like
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.reading import Reading, read_rows

@@ -18,7 +18,8 @@ from counterlvq.numeric.tolerances import EPSILON, FAINT_SLOPE, SAFE, SUM_UNDERF
 from counterlvq.pipelines.restated import Affine, restated, restated_alike
 from counterlvq.problem.coordinates import Coordinates
 from counterlvq.tables.encoding import rows_of
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.monotone import Link
 
@@ -199,7 +200,8 @@ class TableMap:
 
         Examples
         --------
-        >>> from counterlvq.tables.features import Feature, Features
+        >>> from counterlvq.tables.feature import Feature
+        >>> from counterlvq.tables.features import Features
         >>> from sklearn.preprocessing import OneHotEncoder
         >>> from counterlvq.pipelines import read_transformer
         >>> table_map = read_transformer(OneHotEncoder().fit([["no"], ["yes"], ["none"]]))

@@ -14,7 +14,8 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.reading import read_pipeline
 from counterlvq.pipelines.table_map import TableMap
 from counterlvq.tables.encoding import rows_of
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.reference import Reference
 from counterlvq.types import Kind
 

@@ -12,7 +12,7 @@ from counterlvq.presentation.values import plain_label
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import days_between
-from counterlvq.tables.features import Feature
+from counterlvq.tables.feature import Feature
 from counterlvq.types import Kind
 
 __all__ = ["Change", "plain_change", "said_level", "table_lines"]

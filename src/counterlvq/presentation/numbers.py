@@ -18,8 +18,9 @@ import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import DUST
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
 __all__ = [

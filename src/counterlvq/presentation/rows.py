@@ -13,7 +13,8 @@ from counterlvq.markup.parts import FeatureValue
 from counterlvq.presentation.changes import Change
 from counterlvq.presentation.wording import PLAIN, Wording
 from counterlvq.safe_text import shown_text
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 
 __all__ = ["ShownAnswer", "feature_values", "signed_weights", "value_words"]
 

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.tables.encoding import written
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
 __all__ = [

@@ -12,7 +12,7 @@ from counterlvq.errors import InvalidInputError, UnknownLabelError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import exact_text
 from counterlvq.safe_text import shown_repr, shown_text
-from counterlvq.tables.features import Feature
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.values import closest
 
 __all__ = [

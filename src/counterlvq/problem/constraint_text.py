@@ -24,7 +24,8 @@ from counterlvq.problem.expressions import Expression
 from counterlvq.problem.implications import If
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.tables.dates import date_of
-from counterlvq.tables.features import Feature, FeatureKey, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind
 
 __all__ = ["plain_words", "rule_words", "with_unit"]

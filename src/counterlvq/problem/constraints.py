@@ -36,7 +36,8 @@ from counterlvq.programs.conditions import (
 )
 from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.tables.dates import days_of, is_date
-from counterlvq.tables.features import Feature, FeatureKey, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind
 
 __all__ = [

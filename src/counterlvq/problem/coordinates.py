@@ -30,8 +30,9 @@ from counterlvq.programs.conditions import (
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.intervals import LeastChange, ValueRule
 from counterlvq.programs.template import Stated
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.tables.monotone import Link
 from counterlvq.types import Kind
 
@@ -51,7 +52,8 @@ class Coordinates:
 
     Examples
     --------
-    >>> from counterlvq.tables.features import Feature, Features
+    >>> from counterlvq.tables.feature import Feature
+    >>> from counterlvq.tables.features import Features
     >>> features = Features(["age", Feature("job", levels=["clerk", "nurse", "smith"])])
     >>> seen = Coordinates(features, (0.0, 1.0))
     >>> seen.names
@@ -283,7 +285,8 @@ class Coordinates:
 
         Examples
         --------
-        >>> from counterlvq.tables.features import Feature, Features
+        >>> from counterlvq.tables.feature import Feature
+        >>> from counterlvq.tables.features import Features
         >>> features = Features([Feature("job", levels=["clerk", "nurse", "smith"])])
         >>> first, second = Coordinates(features, (0.0,)), Coordinates(features, (1.0,))
         >>> second.carried(first, np.array([[0.25, 0.5]]))

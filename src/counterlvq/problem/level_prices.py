@@ -15,7 +15,8 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.costs import Cost
 from counterlvq.programs.conditions import LevelRule, LinearConditions
 from counterlvq.safe_text import shown_repr
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 
 __all__ = ["level_prices", "refuse_unpriced"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, told
 from counterlvq.programs.intervals import Interval, ValueRule, complement, points
-from counterlvq.tables.features import Feature
+from counterlvq.tables.feature import Feature
 from counterlvq.types import Kind
 
 __all__ = ["number_in", "number_test", "value_rule"]

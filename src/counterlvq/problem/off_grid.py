@@ -12,8 +12,9 @@ from counterlvq.problem.constraints import Condition, Constraint
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.programs.conditions import LinearConditions
 from counterlvq.programs.intervals import Interval, ValueRule
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 
 __all__ = ["steps_left_out"]
 

@@ -24,7 +24,7 @@ from counterlvq.problem.cost_terms import Prices
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import bounded
 from counterlvq.results import Counterfactual
-from counterlvq.tables.features import Feature
+from counterlvq.tables.feature import Feature
 
 __all__ = ["exact_height", "heightened", "largest_change", "narrowed", "widened"]
 

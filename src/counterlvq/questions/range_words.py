@@ -8,7 +8,7 @@ from typing import Any
 
 from counterlvq.presentation.wording import Wording
 from counterlvq.safe_text import shown_text
-from counterlvq.tables.features import Feature
+from counterlvq.tables.feature import Feature
 from counterlvq.types import Kind
 
 __all__ = ["range_words"]

@@ -35,7 +35,8 @@ from counterlvq.questions.protocol import Asks
 from counterlvq.questions.range_words import range_words
 from counterlvq.results import Counterfactual
 from counterlvq.tables.dates import date_of
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.types import Kind
 
 __all__ = ["Ranges", "ranges_of"]

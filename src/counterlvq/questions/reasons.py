@@ -35,7 +35,8 @@ from counterlvq.search.conflicts import smallest_conflict
 from counterlvq.search.result import SearchContext
 from counterlvq.search.strategies import room_under
 from counterlvq.tables.encoding import written
-from counterlvq.tables.features import Feature, FeatureKey, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import FeatureKey, Features
 from counterlvq.types import Kind, Status
 
 __all__ = ["Reasons", "reasons_of"]

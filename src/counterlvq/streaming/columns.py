@@ -17,8 +17,8 @@ from counterlvq.errors import NotSupportedError
 from counterlvq.numeric.arrays import Floats, plain, told
 from counterlvq.safe_text import encodable, shown_repr
 from counterlvq.streaming.arrow import arrow, arrow_part
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature
 from counterlvq.types import Kind
 
 __all__ = ["AnswerColumn", "label_array"]

@@ -24,7 +24,8 @@ from counterlvq.streaming.arrow import arrow, arrow_part, foreign_errors
 from counterlvq.streaming.columns import label_array
 from counterlvq.streaming.csv_cuts import Cut, cuts_of, header_of
 from counterlvq.streaming.sources import BATCH_ROWS, RAISED_BY, Part, Source, SourceFile, named
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.values import checked_names
 from counterlvq.types import Kind
 

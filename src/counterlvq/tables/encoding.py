@@ -24,7 +24,8 @@ from counterlvq.numeric.arrays import (
 )
 from counterlvq.safe_text import shown_text
 from counterlvq.tables.dates import dates_like
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, settled
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.reading import read_rows, refuse_missing_columns, shortened
@@ -71,7 +72,8 @@ def rows_of(
     Examples
     --------
     >>> import pandas as pd
-    >>> from counterlvq.tables.features import Feature, Features
+    >>> from counterlvq.tables.feature import Feature
+    >>> from counterlvq.tables.features import Features
     >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
     >>> rows_of(pd.DataFrame({"job": ["nurse", "clerk"], "age": [31, 44]}), features)
     array([[31.,  1.],
@@ -114,7 +116,8 @@ def like(
     Examples
     --------
     >>> import pandas as pd
-    >>> from counterlvq.tables.features import Feature, Features
+    >>> from counterlvq.tables.feature import Feature
+    >>> from counterlvq.tables.features import Features
     >>> table = pd.DataFrame({"age": [31], "job": ["nurse"], "id": ["a7"]})
     >>> features = Features([Feature("age", "whole"), Feature("job", levels=["clerk", "nurse"])])
     >>> like(table, [[30.0, 0.0]], features)
@@ -237,7 +240,7 @@ def written(column: Floats, feature: Feature) -> NDArray[Any]:
 
     Examples
     --------
-    >>> from counterlvq.tables.features import Feature
+    >>> from counterlvq.tables.feature import Feature
     >>> written(np.array([1.0, 0.0]), Feature("job", levels=["clerk", "nurse"])).tolist()
     ['nurse', 'clerk']
     """

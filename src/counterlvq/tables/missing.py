@@ -9,7 +9,8 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats, read_only
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.feature import Feature
+from counterlvq.tables.features import Features
 
 __all__ = ["Fills", "NoFill"]
 
@@ -37,7 +38,8 @@ class Fills:
 
     Examples
     --------
-    >>> from counterlvq.tables.features import Feature, Features
+    >>> from counterlvq.tables.feature import Feature
+    >>> from counterlvq.tables.features import Features
     >>> features = Features(["age", Feature("job", levels=["clerk", "nurse"])])
     >>> Fills({"job": "nurse"}).codes(features)
     array([nan,  1.])

@@ -17,8 +17,9 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.safe_text import shown_repr, shown_text
 from counterlvq.tables.dates import are_days, is_date
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import STEPS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import numbers_or_days
 from counterlvq.tables.missing import Fills
 from counterlvq.tables.values import closest, is_missing

@@ -19,8 +19,9 @@ from counterlvq.errors import InvalidInputError, NotSupportedError
 from counterlvq.numeric.arrays import Floats, read_only, told
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.tables.declarations import OPEN
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.feature_checks import MOST_DECIMALS
-from counterlvq.tables.features import Feature, Features
+from counterlvq.tables.features import Features
 from counterlvq.tables.frames import as_frame, numbers_or_days, settled
 from counterlvq.tables.quantiles import PROBABILITIES, inner_quantiles
 from counterlvq.tables.values import is_missing, matrix_with_gaps
