@@ -96,6 +96,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, 
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
+	$(BIN)/python -m benchmarks.local --columns
 	$(BIN)/python -m benchmarks.mixed
 	$(BIN)/python -m benchmarks.datasets
 	$(BIN)/python -m benchmarks.workers
