@@ -20,7 +20,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.distances import distances
 from counterlvq.numeric.records import Record
 from counterlvq.numeric.tolerances import DEFINITE_PIVOT
-from counterlvq.programs.proof_data import ProofData, diagonal_of
+from counterlvq.programs.proof_data import diagonal_of
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["KernelData", "family_of", "root_of"]
@@ -28,6 +28,10 @@ __all__ = ["KernelData", "family_of", "root_of"]
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
 # for every row costs more than the better order saves.
 _MOST_SCALES = 1 << 12
+# Pairs up to which what a target can gain on a rival is kept, 16 MB of it: with that known, one
+# rival leaves out nearly all cells of a row. Beyond that, each row looks at the coordinates of
+# every target again.
+_MOST_GAINS = 1 << 21
 # The kernels work in matrices with a row and a column for each feature, three in each thread. With
 # more features than this the engines that know blank entries need less memory, and less time.
 _MOST_COLUMNS = 1 << 12
@@ -51,7 +55,9 @@ class KernelData(Record):
     RN: Floats  # (m, d)
     RNT: Floats  # (d, m)
     scale: Floats  # (targets, m) one over the length of each row; (1, 0) if too many
-    gains: Floats  # (targets, m) what a target gains on a rival per cost at most; (1, 0) if many
+    # (targets, m) what a target gains on a rival per cost at most, NaN until a row asks; (1, 0) if
+    # too many
+    gains: Floats
     columns: NDArray[np.int64]  # (d,) features that may change
     prices: Floats  # (d,) of absolute changes, the lesser way; 1 for quadratic costs
     slopes: Floats  # (2, d) price up and down in units of it, at least 1; ones for quadratic costs
@@ -73,7 +79,7 @@ class KernelData(Record):
 
 
 def family_of(
-    template: ProgramTemplate, cells: SharedCells, stated: ProofData, *, with_gains: bool = True
+    template: ProgramTemplate, cells: SharedCells, *, with_gains: bool = True
 ) -> KernelData | None:
     """Gather the programs of all cells, or None if the kernels cannot take them.
 
@@ -103,7 +109,7 @@ def family_of(
         RN=RN,
         RNT=np.ascontiguousarray(RN.T),
         scale=_scales(TN, RN, is_quadratic),
-        gains=_gains(stated, cells) if with_gains else np.zeros((1, 0)),
+        gains=_blank_gains(cells) if with_gains else np.zeros((1, 0)),
         least=prototypes.min(axis=0),
         most=prototypes.max(axis=0),
     )
@@ -229,20 +235,12 @@ def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
     return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
 
 
-def _gains(stated: ProofData, cells: SharedCells) -> Floats:
-    """Say what each target can gain on each rival at most, per cost or per root of it."""
-    if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
+def _blank_gains(cells: SharedCells) -> Floats:
+    """Set room aside for what each target can gain on each rival, which rows fill in."""
+    count = cells.targets.size * cells.rivals.size
+    if not count or count > _MOST_GAINS:
         return np.zeros((1, 0))
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.programs.duality_kernel import fastest_gains
-
-    out = np.zeros((cells.targets.size, cells.rivals.size))
-    fastest_gains(
-        stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors, stated.anchor_errors,
-        stated.ways, stated.L_diagonal, stated.inverse, stated.inverse_blur, stated.stretch,
-        stated.movable, cells.targets.astype(np.int64), cells.rivals.astype(np.int64), out,
-    )  # fmt: skip
-    return out
+    return np.full((cells.targets.size, cells.rivals.size), np.nan)
 
 
 def root_of(L: Floats) -> Floats | None:
