@@ -61,7 +61,8 @@ class KernelData(Record):
     columns: NDArray[np.int64]  # (d,) features that may change
     prices: Floats  # (d,) of absolute changes, the lesser way; 1 for quadratic costs
     slopes: Floats  # (2, d) price up and down in units of it, at least 1; ones for quadratic costs
-    B: Floats  # (d, d) delta = B u
+    B_diagonal: Floats  # (d,) where delta = B u treats features one by one; (0,) for other B
+    B: Floats  # (d, d); (0, 0) where it is diagonal
     B_lengths: Floats  # (d,)
     least: Floats  # (d,) smallest and largest prototype value
     most: Floats  # (d,)
@@ -149,7 +150,8 @@ def _without_model(template: ProgramTemplate) -> tuple[KernelData, _Units] | Non
         slopes=np.ones((2, columns.size))
         if is_quadratic
         else np.ascontiguousarray(template.both_ways[:, columns] / template.w[columns]),
-        B=units.matrix,
+        B_diagonal=nothing if units.diagonal is None else units.diagonal,
+        B=blank if units.matrix is None else units.matrix,
         B_lengths=units.lengths,
         least=nothing,
         most=nothing,
@@ -169,21 +171,24 @@ def _without_model(template: ProgramTemplate) -> tuple[KernelData, _Units] | Non
 
 
 class _Units(NamedTuple):
-    """How a change follows from units of cost: ``delta = B u``."""
+    """How a change follows from units of cost: ``delta = B u``, with one of the two."""
 
     diagonal: Floats | None  # (d,) of B, where it has no other entries
-    matrix: Floats  # (d, d)
+    matrix: Floats | None  # (d, d)
 
     def applied(self, rows: Floats) -> Floats:
         """Multiply rows by B, from the right."""
-        product = rows @ self.matrix if self.diagonal is None else rows * self.diagonal
-        return np.ascontiguousarray(product)
+        if self.diagonal is not None:
+            return np.ascontiguousarray(rows * self.diagonal)
+        assert self.matrix is not None  # one of them always is there
+        return np.ascontiguousarray(rows @ self.matrix)
 
     @property
     def lengths(self) -> Floats:
         """Length of each row of B, (d,)."""
         if self.diagonal is not None:
             return np.asarray(np.sqrt(self.diagonal * self.diagonal))
+        assert self.matrix is not None  # one of them always is there
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
 
 
@@ -201,10 +206,7 @@ def _units(template: ProgramTemplate, columns: NDArray[np.intp]) -> _Units | Non
         sizes = diagonal[columns]
     if not sizes.all():
         return None
-    B = np.zeros((columns.size, columns.size))
-    at = np.arange(columns.size)
-    B[at, at] = 1.0 / sizes
-    return _Units(1.0 / sizes, B)
+    return _Units(np.ascontiguousarray(1.0 / sizes), None)
 
 
 def _factor(model: PrototypeModel) -> Floats:

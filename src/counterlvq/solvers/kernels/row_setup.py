@@ -142,12 +142,14 @@ def default_margin(behind, score, error, terms):
 
 
 @part
-def delta_of(is_quadratic, u, columns, prices, B, delta):
+def delta_of(is_quadratic, u, columns, prices, B_diagonal, B, delta):
     """Write a change in the user's units, for all features."""
     delta[:] = 0.0
     for j in range(columns.size):
         move = 0.0
-        if is_quadratic:
+        if is_quadratic and B_diagonal.size:
+            move = B_diagonal[j] * u[j]
+        elif is_quadratic:
             for c in range(columns.size):
                 move += B[j, c] * u[c]
         else:

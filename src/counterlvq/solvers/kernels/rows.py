@@ -219,7 +219,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         costs, bounds, codes = borrowed(costs), borrowed(bounds), borrowed(codes)
         TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
         C, lengths, equality = family.C, family.lengths, family.equality
-        B, scale, columns, unit_of = family.B, family.scale, family.columns, family.prices
+        B_diagonal, B, scale = family.B_diagonal, family.B, family.scale
+        columns, unit_of = family.columns, family.prices
         z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
         low, high, score, scores = scratch.low, scratch.high, scratch.score, scratch.scores
         u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
@@ -289,8 +290,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     u[:] = 0.0
                     code, cost, count = quadratic.resume(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        B, family.B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal,
-                        row, D, T, scratch.K, scratch.rights, rows[t], prices[t], signs[t], none,
+                        B_diagonal, B, family.B_lengths, z0, lo, hi, h, tight, ask, best, u, g,
+                        listed, normal, row, D, T, scratch.K, scratch.rights, rows[t], prices[t],
+                        signs[t], none,
                     )  # fmt: skip
                     # From here on a multiplier belongs to the row itself, whatever its sign was.
                     for a in range(count):
@@ -320,7 +322,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             # 2. The point in the user's space, and what the multipliers of all cells prove.
             for t in range(pt):
                 if used[t] != _SKIPPED:
-                    delta_of(is_quadratic, points[t], columns, unit_of, B, deltas[t])
+                    delta_of(is_quadratic, points[t], columns, unit_of, B_diagonal, B, deltas[t])
             if winner >= 0:
                 codes[n] = SOLVED
                 place_point(
