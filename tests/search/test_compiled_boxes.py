@@ -24,7 +24,7 @@ from counterlvq.search import strategies
 from counterlvq.solvers import branching
 from tests.search.test_mixed_integer import assert_honest, drawn
 from tests.support.mixed_questions import assert_exact
-from tests.support.quick import some
+from tests.support.quick import slow, some
 
 KERNEL = "compiled branch and bound"
 
@@ -67,10 +67,33 @@ def test_random_questions_against_enumeration(
     assert counted[True] > (0 if real == 0 else 2 * counted[False])
 
 
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-def test_wider_questions_against_milps(scale: float) -> None:
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(1000, 2010, 101))
+def test_three_thousand_questions_and_their_files(first: int, tmp_path: Path) -> None:
+    """Ten parts of 303 questions: against enumeration, and files against the exact checker."""
+    asked = 0
+    for seed in range(first, first + 101):
+        question, prices, x = drawn(seed, seed % 3)
+        explainer, path = question.explainer(prices), tmp_path / f"{seed}.jsonl"
+        for target in sorted(set(question.labels.tolist())):
+            cf, optimum = explainer.explain(x, target), question.optimum(prices, x, {target})
+            asked += 1
+            if cf.status == "unknown":  # no end to the boxes, and nothing in them
+                assert optimum == np.inf
+                continue
+            assert_exact(question, cf, prices, x, optimum, 1e-6)
+            clvq.save_certificate(cf, path, explainer)
+            said = list[str]()
+            assert check_certificate.main([str(path)], say=said.append) == 0, (seed, said)
+    assert asked == 303
+
+
+@pytest.mark.parametrize(
+    ("scale", "rows"), [(1e-6, 4), (1.0, 4), (1e6, 4), slow((1e-6, 40)), slow((1e6, 40))]
+)
+def test_wider_questions_against_milps(scale: float, rows: int) -> None:
     for width, discrete in ((6, 2), (6, 6), (12, 6)):
-        problem = drawn_problem(width, discrete, "L1", "shared", 4)
+        problem = drawn_problem(width, discrete, "L1", "shared", rows)
         price = clvq.Manhattan(np.full(width, scale))
         explainer = clvq.Explainer(problem.model, price, features=problem.features)
         for x, target in zip(problem.inputs, problem.targets, strict=True):

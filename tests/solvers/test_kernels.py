@@ -120,7 +120,7 @@ def floor_of(question: Question) -> float:
 def asked(question: Question, wished: np.ndarray, margin: float | None = None) -> Verdict | None:
     """Ask the kernel; None if no feature may change, which it leaves to others."""
     stated = question.grounds.stated
-    family = family_of(question.template, question.cells, stated)
+    family = family_of(question.template, question.cells)
     if family is None:
         lower, upper = question.template.box(question.x)
         assert (lower >= upper).all()

@@ -191,3 +191,17 @@ def test_memory_grows_with_the_prototypes_and_not_with_their_pairs(
     assert table <= 8 * most
     assert peak < 15 * 8 * P * D + 3 * table
     assert peak < 0.8 * 8 * P * P
+
+
+@each_cost
+def test_what_other_rows_found_out_changes_no_answer(cost: str) -> None:
+    """Gains of targets on rivals are kept from row to row; a row that finds them says the same."""
+    X, y = load_digits(return_X_y=True)
+    model = clvq.PrototypeModel(X[:300], y[:300])
+    warm = clvq.Explainer(model, COSTS[cost])
+    warm.explain_batch(X[300:330])
+    for x in X[300:306]:
+        first, later = clvq.Explainer(model, COSTS[cost]).explain(x), warm.explain(x)
+        assert first.values.tobytes() == later.values.tobytes()
+        assert (first.cost, first.lower_bound) == (later.cost, later.lower_bound)
+        assert warm.verify(later) == later.lower_bound

@@ -38,16 +38,17 @@ def test_rows_are_those_of_the_definition(kind: str) -> None:
         rules: list[clvq.Constraint] = [clvq.Freeze(0)] if seed % 2 else []
         rules.append(clvq.Linear(rng.normal(size=d), "<=", 9.0))
         got = family(model, cost, rules)
-        kept = got.columns
-        plain = got.B.T @ matrix[np.ix_(kept, kept)] @ got.B
+        kept, B = got.columns, got.B if got.B.size else np.diag(got.B_diagonal)
+        assert bool(got.B.size) == (kind == "full")
+        plain = B.T @ matrix[np.ix_(kept, kept)] @ B
         assert np.allclose(plain, np.eye(kept.size), atol=1e-12)
         F = np.eye(d) if omegas is None else omegas
-        steps = 2.0 * F[:, kept] @ got.B
+        steps = 2.0 * F[:, kept] @ B
         assert np.allclose(got.TN, model.anchors[got.targets] @ steps, atol=1e-12)
         assert np.allclose(got.RN, model.anchors[got.rivals] @ steps, atol=1e-12)
         assert np.array_equal(got.RNT, got.RN.T)
-        assert np.allclose(got.C, got.A[:, kept] @ got.B, atol=1e-12)
-        assert np.allclose(got.B_lengths, np.linalg.norm(got.B, axis=1), rtol=1e-14)
+        assert np.allclose(got.C, got.A[:, kept] @ B, atol=1e-12)
+        assert np.allclose(got.B_lengths, np.linalg.norm(B, axis=1), rtol=1e-14)
 
 
 @pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=repr)
@@ -74,3 +75,12 @@ def test_wide_plain_model_is_answered_without_a_factorisation(
         assert cf.status == "optimal"
         assert cf.lower_bound <= by_hand * (1 + 1e-12)
         assert cf.cost == pytest.approx(by_hand, rel=1e-6)
+
+
+def test_costs_of_single_features_take_vectors_and_no_matrices() -> None:
+    d = 3000
+    model = clvq.PrototypeModel(np.random.default_rng(0).normal(size=(2, d)), [0, 1])
+    explainer = clvq.Explainer(model, clvq.Euclidean())
+    explainer.explain(model.prototypes[0], target=1)
+    assert family(model, clvq.Euclidean(), []).nbytes < 64 * 8 * d
+    assert not isinstance(explainer.prepared_for().template.L, np.ndarray)

@@ -31,6 +31,8 @@ from counterlvq.certificates.lifted import lifted_bound, lifted_contradiction, l
 from counterlvq.certificates.packed_boxes import FlatGrounds, Targets, leads_asked, reach_at
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
+from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.quadratic_forms import Factor
 from counterlvq.numeric.tolerances import CLOSE_SCORES, EQUALITY_ROUNDING, INEQUALITY_ROUNDING, UNIT
 from counterlvq.programs.box_trees import PackedTrees
 from counterlvq.programs.grids import Ticks
@@ -117,6 +119,7 @@ class BoxQuestion:
         e_blur += spared * grid.slacks(equalities.A).within(EQUALITY_ROUNDING, sizes[1])
         return replace(
             program,
+            L=self._whole(program.L),
             b=b,
             e=e,
             blur=np.concatenate([b_blur, e_blur]),
@@ -124,6 +127,17 @@ class BoxQuestion:
             upper=sides.upper,
             quadrics=tuple(moved(quadric, x) for quadric in template.quadrics),
         )
+
+    def _whole(self, L: Factor) -> Factor:
+        """Write the factor of the cost with its blanks where metrics are local: they fill these."""
+        if isinstance(L, np.ndarray) or isinstance(self.cells, SharedCells):
+            return L
+        refuse_too_large(
+            f"a quadratic cost of {L.shape[1]:,} features under local metrics",
+            FLOAT * L.shape[0] * L.shape[1],
+            "leave out features, or ask with Manhattan()",
+        )
+        return L.toarray()
 
     def problem(self, prototype: int, box: Box | None = None) -> NonconvexProgram:
         """Conditions of one cell, with all that hold throughout the box."""

@@ -227,14 +227,17 @@ def _type_of(dtype: str, dimensions: int) -> Any:
     return entry if dimensions < 0 else types.Array(entry, dimensions, "C")
 
 
-@functools.cache
-def _record_type(title: str, layout: Layout) -> RecordType:
-    return RecordType(title, layout)
+# By the id of a layout, of which there is one object for all records that share it.
+_RECORD_TYPES: dict[int, RecordType] = {}
 
 
 @typeof_impl.register(Record)
 def _typeof_record(record: Record, context: Any) -> RecordType:
-    return _record_type(type(record).__name__, record.layout)
+    layout = record.layout
+    kind = _RECORD_TYPES.get(id(layout))
+    if kind is None:
+        kind = _RECORD_TYPES.setdefault(id(layout), RecordType(type(record).__name__, layout))
+    return kind
 
 
 @register_model(RecordType)

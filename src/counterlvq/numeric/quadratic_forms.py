@@ -38,7 +38,7 @@ __all__ = ["WIDE", "Factor", "QuadraticForm", "column_lengths"]
 Factor = Any
 # More features than this are many: a matrix with a row and a column for each is not made for what
 # a vector can say.
-WIDE = 1 << 12
+WIDE = 1 << 10
 
 # Rows that are evaluated at once: bounds the memory of scaled copies.
 _ROWS_AT_ONCE = 4096

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import fields
 from typing import Any
 
@@ -16,6 +17,10 @@ __all__ = ["Layout", "Record", "slots_of"]
 Layout = tuple[tuple[str, str, int], ...]
 
 _NUMBERS = {bool: "bool", int: "int64", float: "float64"}
+# Layouts by class, then by the kinds of the values: one object for all records that share it.
+_LAYOUTS: dict[type, dict[tuple[Any, ...], Layout]] = {}
+_AS_INTEGER = struct.Struct("=q")
+_AS_FLOAT = struct.Struct("=d")
 
 
 class Record:
@@ -29,8 +34,24 @@ class Record:
 
     @cached_property
     def layout(self) -> Layout:
-        """What the fields are, in the order of the table."""
-        return tuple((field.name, *_kind(getattr(self, field.name))) for field in fields(self))  # type: ignore[arg-type]
+        """What the fields are, in the order of the table; the same object for equal ones."""
+        values = self._values
+        key = tuple(
+            (value.dtype, value.ndim) if isinstance(value, np.ndarray) else type(value)
+            for value in values
+        )
+        known = _LAYOUTS.setdefault(type(self), {})
+        if key not in known:
+            names = [field.name for field in fields(self)]  # type: ignore[arg-type]
+            kinds = map(_kind, values)
+            layout = tuple((name, *kind) for name, kind in zip(names, kinds, strict=True))
+            known.setdefault(key, layout)
+        return known[key]
+
+    @property
+    def _values(self) -> list[Any]:
+        own = self.__dict__
+        return [own[name] for name in self.__dataclass_fields__]  # type: ignore[attr-defined]
 
     @cached_property
     def address(self) -> int:
@@ -39,23 +60,23 @@ class Record:
 
     @cached_property
     def _table(self) -> NDArray[np.int64]:
-        table = np.empty(slots_of(self.layout)[1], dtype=np.int64)
-        at = 0
-        for name, dtype, dimensions in self.layout:
-            value = getattr(self, name)
-            if dimensions < 0:
-                table[at : at + 1].view(np.float64 if dtype == "float64" else np.int64)[0] = value
-            else:
+        slots = list[int]()
+        for value, (name, dtype, dimensions) in zip(self._values, self.layout, strict=True):
+            if dimensions >= 0:
                 if not value.flags.c_contiguous:
                     raise ValueError(f"{type(self).__name__}.{name} is not C-contiguous")
-                table[at : at + 1 + dimensions] = value.ctypes.data, *value.shape
-            at += 1 + max(dimensions, 0)
-        return table
+                slots.append(value.__array_interface__["data"][0])
+                slots += value.shape
+            elif dtype == "float64":
+                slots += _AS_INTEGER.unpack(_AS_FLOAT.pack(value))
+            else:
+                slots.append(int(value))
+        return np.array(slots, dtype=np.int64)
 
     @property
     def nbytes(self) -> int:
         """Memory of the arrays."""
-        return sum(getattr(getattr(self, name), "nbytes", 0) for name, _, _ in self.layout)
+        return sum(value.nbytes for value in self._values if isinstance(value, np.ndarray))
 
     def __getstate__(self) -> dict[str, Any]:
         # An address means nothing to a copy, which has arrays of its own.

@@ -26,7 +26,6 @@ __all__ = [
     "cell_value",
     "cost_of",
     "fastest_gain",
-    "fastest_gains",
     "flat_cost_of",
     "lead_over",
     "limits_of",
@@ -415,21 +414,3 @@ def overtaking_costs(
             inverse_blur, stretch, movable, i, k, length, e, n,
         )  # fmt: skip
         out[a] = overtaking_cost(lead, error, gain, is_quadratic, margin)
-
-
-@jit
-def fastest_gains(
-    F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse, inverse_blur,
-    stretch, movable, prototypes, rivals, out,
-):  # fmt: skip
-    """Fill in what each prototype can gain on each rival at most, (prototypes, rivals)."""
-    n = np.empty(column_lengths.size)
-    nowhere = np.zeros(anchors.shape[1])
-    for a in range(prototypes.size):
-        for b in range(rivals.size):
-            i, k = prototypes[a], rivals[b]
-            _, _, length, e = lead_over(anchors, anchor_errors, nowhere, 0.0, i, k)
-            out[a, b] = fastest_gain(
-                F_diagonal, F, column_lengths, anchors, anchor_errors, ways, L_diagonal, inverse,
-                inverse_blur, stretch, movable, i, k, length, e, n,
-            )  # fmt: skip

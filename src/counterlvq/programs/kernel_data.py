@@ -20,7 +20,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.distances import distances
 from counterlvq.numeric.records import Record
 from counterlvq.numeric.tolerances import DEFINITE_PIVOT
-from counterlvq.programs.proof_data import ProofData, diagonal_of
+from counterlvq.programs.proof_data import diagonal_of
 from counterlvq.programs.template import ProgramTemplate
 
 __all__ = ["KernelData", "family_of", "root_of"]
@@ -28,6 +28,10 @@ __all__ = ["KernelData", "family_of", "root_of"]
 # Pairs of target and rival up to which row lengths are kept; beyond that, looking them all up
 # for every row costs more than the better order saves.
 _MOST_SCALES = 1 << 12
+# Pairs up to which what a target can gain on a rival is kept, 16 MB of it: with that known, one
+# rival leaves out nearly all cells of a row. Beyond that, each row looks at the coordinates of
+# every target again.
+_MOST_GAINS = 1 << 21
 # The kernels work in matrices with a row and a column for each feature, three in each thread. With
 # more features than this the engines that know blank entries need less memory, and less time.
 _MOST_COLUMNS = 1 << 12
@@ -51,11 +55,14 @@ class KernelData(Record):
     RN: Floats  # (m, d)
     RNT: Floats  # (d, m)
     scale: Floats  # (targets, m) one over the length of each row; (1, 0) if too many
-    gains: Floats  # (targets, m) what a target gains on a rival per cost at most; (1, 0) if many
+    # (targets, m) what a target gains on a rival per cost at most, NaN until a row asks; (1, 0) if
+    # too many
+    gains: Floats
     columns: NDArray[np.int64]  # (d,) features that may change
     prices: Floats  # (d,) of absolute changes, the lesser way; 1 for quadratic costs
     slopes: Floats  # (2, d) price up and down in units of it, at least 1; ones for quadratic costs
-    B: Floats  # (d, d) delta = B u
+    B_diagonal: Floats  # (d,) where delta = B u treats features one by one; (0,) for other B
+    B: Floats  # (d, d); (0, 0) where it is diagonal
     B_lengths: Floats  # (d,)
     least: Floats  # (d,) smallest and largest prototype value
     most: Floats  # (d,)
@@ -73,7 +80,7 @@ class KernelData(Record):
 
 
 def family_of(
-    template: ProgramTemplate, cells: SharedCells, stated: ProofData, *, with_gains: bool = True
+    template: ProgramTemplate, cells: SharedCells, *, with_gains: bool = True
 ) -> KernelData | None:
     """Gather the programs of all cells, or None if the kernels cannot take them.
 
@@ -103,7 +110,7 @@ def family_of(
         RN=RN,
         RNT=np.ascontiguousarray(RN.T),
         scale=_scales(TN, RN, is_quadratic),
-        gains=_gains(stated, cells) if with_gains else np.zeros((1, 0)),
+        gains=_blank_gains(cells) if with_gains else np.zeros((1, 0)),
         least=prototypes.min(axis=0),
         most=prototypes.max(axis=0),
     )
@@ -143,7 +150,8 @@ def _without_model(template: ProgramTemplate) -> tuple[KernelData, _Units] | Non
         slopes=np.ones((2, columns.size))
         if is_quadratic
         else np.ascontiguousarray(template.both_ways[:, columns] / template.w[columns]),
-        B=units.matrix,
+        B_diagonal=nothing if units.diagonal is None else units.diagonal,
+        B=blank if units.matrix is None else units.matrix,
         B_lengths=units.lengths,
         least=nothing,
         most=nothing,
@@ -163,21 +171,24 @@ def _without_model(template: ProgramTemplate) -> tuple[KernelData, _Units] | Non
 
 
 class _Units(NamedTuple):
-    """How a change follows from units of cost: ``delta = B u``."""
+    """How a change follows from units of cost: ``delta = B u``, with one of the two."""
 
     diagonal: Floats | None  # (d,) of B, where it has no other entries
-    matrix: Floats  # (d, d)
+    matrix: Floats | None  # (d, d)
 
     def applied(self, rows: Floats) -> Floats:
         """Multiply rows by B, from the right."""
-        product = rows @ self.matrix if self.diagonal is None else rows * self.diagonal
-        return np.ascontiguousarray(product)
+        if self.diagonal is not None:
+            return np.ascontiguousarray(rows * self.diagonal)
+        assert self.matrix is not None  # one of them always is there
+        return np.ascontiguousarray(rows @ self.matrix)
 
     @property
     def lengths(self) -> Floats:
         """Length of each row of B, (d,)."""
         if self.diagonal is not None:
             return np.asarray(np.sqrt(self.diagonal * self.diagonal))
+        assert self.matrix is not None  # one of them always is there
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", self.matrix, self.matrix)))
 
 
@@ -195,10 +206,7 @@ def _units(template: ProgramTemplate, columns: NDArray[np.intp]) -> _Units | Non
         sizes = diagonal[columns]
     if not sizes.all():
         return None
-    B = np.zeros((columns.size, columns.size))
-    at = np.arange(columns.size)
-    B[at, at] = 1.0 / sizes
-    return _Units(1.0 / sizes, B)
+    return _Units(np.ascontiguousarray(1.0 / sizes), None)
 
 
 def _factor(model: PrototypeModel) -> Floats:
@@ -229,20 +237,12 @@ def _scales(TN: Floats, RN: Floats, is_quadratic: bool) -> Floats:
     return np.divide(1.0, lengths, out=np.ones_like(lengths), where=lengths > 0)
 
 
-def _gains(stated: ProofData, cells: SharedCells) -> Floats:
-    """Say what each target can gain on each rival at most, per cost or per root of it."""
-    if not cells.rivals.size or cells.targets.size * cells.rivals.size > _MOST_SCALES:
+def _blank_gains(cells: SharedCells) -> Floats:
+    """Set room aside for what each target can gain on each rival, which rows fill in."""
+    count = cells.targets.size * cells.rivals.size
+    if not count or count > _MOST_GAINS:
         return np.zeros((1, 0))
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.programs.duality_kernel import fastest_gains
-
-    out = np.zeros((cells.targets.size, cells.rivals.size))
-    fastest_gains(
-        stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors, stated.anchor_errors,
-        stated.ways, stated.L_diagonal, stated.inverse, stated.inverse_blur, stated.stretch,
-        stated.movable, cells.targets.astype(np.int64), cells.rivals.astype(np.int64), out,
-    )  # fmt: skip
-    return out
+    return np.full((cells.targets.size, cells.rivals.size), np.nan)
 
 
 def root_of(L: Floats) -> Floats | None:

@@ -204,7 +204,7 @@ class Exact:
         def made() -> tuple[tuple[SharedCells, KernelData | None], int]:
             rules = self.rules
             cells = SharedCells.of(rules.model, target_mask, ties_count=rules.ties_count)
-            family = family_of(rules.template, cells, self.stated)
+            family = family_of(rules.template, cells)
             size = 0 if family is None else family.nbytes
             return (cells, family), cells.nbytes + size
 
@@ -233,7 +233,7 @@ class Exact:
         """
         assert isinstance(question, Question)
         question = replace(question, template=context.rules.template, known=None)
-        family = family_of(question.template, question.cells, question.grounds.stated)
+        family = family_of(question.template, question.cells)
         if family is not None and not context.out_of_time():
             find = compiled_find(question, family, context)
             find = None if find is None else _room(question, find, context)
@@ -388,7 +388,7 @@ def _compiled_boxes(
     if flat is None or not cells.targets.size:
         return None
     asked = template.unconditional.derived(with_squared_prices)
-    family = family_of(asked, cells, flat.stated, with_gains=False)
+    family = family_of(asked, cells, with_gains=False)
     return None if family is None else CompiledBoxes(family, flat)
 
 

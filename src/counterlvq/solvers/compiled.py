@@ -74,6 +74,7 @@ class Scratch(Record):
     scores: Floats
     quick: Floats
     rival: NDArray[np.int64]  # (targets,) the one that `quick` charges for
+    rough: NDArray[np.int64]  # (targets,) 1 where `quick` is known by scores alone
     rows: NDArray[np.int64]  # (targets, d + 2) conditions that are charged for
     prices: Floats  # (targets, d + 2)
     signs: Floats  # (targets, d + 2)
@@ -117,7 +118,7 @@ def scratch_for(family: KernelData) -> Scratch:
         at=reals(d), basic=whole(d + 1), slope=reals(d + 1), lower=reals(d), upper=reals(d),
         lo=reals(d), hi=reals(d), spread=reals(d), far=reals(d), change=reals(width),
         h=reals(c), tight=reals(c), score=reals(pt), scores=reals(m), quick=reals(pt),
-        rival=whole(pt),
+        rival=whole(pt), rough=whole(pt),
         rows=whole(pt, d + 2), prices=reals(pt, d + 2), signs=reals(pt, d + 2),
         used=whole(pt), points=reals(pt, d), deltas=reals(pt, width),
         z=reals(r), low=reals(width), high=reals(width), inner_low=reals(width),

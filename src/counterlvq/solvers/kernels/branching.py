@@ -137,11 +137,8 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
         )
         RNT, C, lengths = family.RNT, family.C, family.lengths
         equality, columns = family.equality, family.columns
-        unit_of, B, B_lengths = (
-            family.prices,
-            family.B,
-            family.B_lengths,
-        )
+        unit_of, B_lengths = family.prices, family.B_lengths
+        B_diagonal, B = family.B_diagonal, family.B
         rivals, scale = family.rivals, family.scale
         slopes = family.slopes
         z0, z, lo, hi = (
@@ -353,8 +350,8 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
                             u[:] = 0.0
                         code, cost, count = quadratic.resume(
                             TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths,
-                            equality, B, B_lengths, z0, lo, hi, h, tight, ask, cap, u, g, listed,
-                            normal, row, D, T, K, rights, rows, prices, signs, count,
+                            equality, B_diagonal, B, B_lengths, z0, lo, hi, h, tight, ask, cap, u,
+                            g, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
                         )  # fmt: skip
                         charged = count
                     else:
@@ -373,7 +370,7 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
                         failed = True
                         break
                     if code == SOLVED:
-                        delta_of(is_quadratic, u, columns, unit_of, B, delta)
+                        delta_of(is_quadratic, u, columns, unit_of, B_diagonal, B, delta)
                     was_fixing, fixing = fixing, False
                     worst, cut, most, farthest = 0.0, -1, 0.0, -1
                     if was_fixing:
@@ -400,7 +397,7 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
                             break
                         if code != SOLVED:
                             if is_quadratic and code != INFEASIBLE:
-                                delta_of(is_quadratic, u, columns, unit_of, B, delta)
+                                delta_of(is_quadratic, u, columns, unit_of, B_diagonal, B, delta)
                                 point[node] = delta
                             continue
                         if is_quadratic:

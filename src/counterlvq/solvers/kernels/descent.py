@@ -148,8 +148,8 @@ def _round_from(
         if is_quadratic:
             code, lower, count = quadratic.resume(
                 empty, own, 0.0, none, none, nowhere, empty, empty, C[:used], lengths[:used],
-                equality[:used], B, B_lengths, empty, lo, hi, h[:used], tight[:used], 0.0, INF,
-                u, empty, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
+                equality[:used], empty, B, B_lengths, empty, lo, hi, h[:used], tight[:used], 0.0,
+                INF, u, empty, listed, normal, row, D, T, K, rights, rows, prices, signs, count,
             )  # fmt: skip
         else:
             code, lower, _, count = absolute.resume(

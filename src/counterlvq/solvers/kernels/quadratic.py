@@ -26,7 +26,7 @@ __all__ = ["resume"]
 
 
 @part
-def _broken_bound(u, B, B_lengths, lo, hi, base):
+def _broken_bound(u, B_diagonal, B, B_lengths, lo, hi, base):
     """Find the bound of a feature that is broken most: its row, and how far in length."""
     d = lo.size
     # A bound holds up to the rounding of the products that it is compared with; the point that
@@ -36,8 +36,11 @@ def _broken_bound(u, B, B_lengths, lo, hi, base):
         if lo[j] == -INF and hi[j] == INF:
             continue
         value = 0.0
-        for c in range(d):
-            value += B[j, c] * u[c]
+        if B_diagonal.size:
+            value = B_diagonal[j] * u[j]
+        else:
+            for c in range(d):
+                value += B[j, c] * u[c]
         over, under = (value - hi[j]) / B_lengths[j], (lo[j] - value) / B_lengths[j]
         if over > worst:
             at, worst = base + 2 * j, over
@@ -47,20 +50,19 @@ def _broken_bound(u, B, B_lengths, lo, hi, base):
 
 
 @part
-def _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, out):
+def _row_of(row, base, TAi, TNi, RA, RN, C, B_diagonal, B, z0, lo, hi, h, margin, out):
     """Left-hand side of any row into `out`; returns its right-hand side."""
     if row < base:
         normal_of(row, TNi, RN, C, out)
         right = lead_of(row, TAi, RA, z0, h)
         return right - margin if row < RN.shape[0] else right
     j = (row - base) // 2
-    if (row - base) % 2 == 0:
-        for c in range(out.size):
-            out[c] = B[j, c]
-        return hi[j]
+    sign = 1.0 if (row - base) % 2 == 0 else -1.0
     for c in range(out.size):
-        out[c] = -B[j, c]
-    return -lo[j]
+        out[c] = sign * (0.0 if B_diagonal.size else B[j, c])
+    if B_diagonal.size:
+        out[j] = sign * B_diagonal[j]
+    return hi[j] if sign > 0.0 else -lo[j]
 
 
 @part
@@ -139,8 +141,9 @@ def _square(u):
 
 @part
 def resume(
-    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B, B_lengths, z0, lo, hi, h,
-    tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices, signs, count,
+    TAi, TNi, score, RA, RN, RNT, scores, scale, C, lengths, equality, B_diagonal, B, B_lengths, z0,
+    lo, hi, h, tight, margin, cap, u, g, listed, normal, right, pull, N, K, rights, rows, prices,
+    signs, count,
 ):  # fmt: skip
     """Go on from a point at which `count` rows bind, after conditions were added.
 
@@ -161,14 +164,18 @@ def resume(
         )
         over, right_side = 0.0, 0.0
         if row >= 0:
-            right_side = _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, normal)
+            right_side = _row_of(
+                row, base, TAi, TNi, RA, RN, C, B_diagonal, B, z0, lo, hi, h, margin, normal
+            )
             over = -right_side
             for j in range(d):
                 over += normal[j] * u[j]
-        box, far = _broken_bound(u, B, B_lengths, lo, hi, base)
+        box, far = _broken_bound(u, B_diagonal, B, B_lengths, lo, hi, base)
         if box >= 0 and (row < 0 or far * far * _square(normal) >= over * over):
             row = box
-            right_side = _row_of(row, base, TAi, TNi, RA, RN, C, B, z0, lo, hi, h, margin, normal)
+            right_side = _row_of(
+                row, base, TAi, TNi, RA, RN, C, B_diagonal, B, z0, lo, hi, h, margin, normal
+            )
             over = -right_side
             for j in range(d):
                 over += normal[j] * u[j]

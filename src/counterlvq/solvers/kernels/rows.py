@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from counterlvq.numeric.jit import borrowed, jit, part
-from counterlvq.numeric.tolerances import CLEARLY, CLOSED_GAP
+from counterlvq.numeric.tolerances import CLEARLY, CLOSED_GAP, TINY_SQUARE, UNIT
 from counterlvq.programs.duality_kernel import (
     cell_value,
     cost_of,
@@ -76,29 +76,81 @@ def _multipliers_of(rows, prices, count, m, c, unit, rivals, listed, charged, on
 
 
 @part
+def _overtaking(is_quadratic, family, stated, scratch, t, rival, z_error, asked):
+    """Bound the cost of a cell by what it takes to overtake one rival.
+
+    What a target can gain on a rival does not depend on the row: it is kept where there is room.
+    """
+    i, other = family.targets[t], family.rivals[rival]
+    lead, error, length, e = lead_over(
+        stated.anchors, stated.anchor_errors, scratch.z, z_error, i, other
+    )
+    gain = np.nan
+    if family.gains.size:
+        gain = family.gains[t, rival]
+    if np.isnan(gain):
+        gain = fastest_gain(
+            stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors,
+            stated.anchor_errors, stated.ways, stated.L_diagonal, stated.inverse,
+            stated.inverse_blur, stated.stretch, stated.movable, i, other, length, e,
+            scratch.c_slope,
+        )  # fmt: skip
+        if family.gains.size:
+            family.gains[t, rival] = gain
+    return overtaking_cost(lead, error, gain, is_quadratic, asked)
+
+
+@part
+def _roughly_overtaking(is_quadratic, family, stated, scratch, t, rival, size, z_error, asked):
+    """As `_overtaking`, from scores and a gain that are known, and never more; NaN without a gain.
+
+    Both ways of computing a lead are off by less than a few times ``2 S q + q^2 + r u S^2``, where
+    no two of the three points are farther apart than S, and each way is off by q at most. Seven
+    times that is what this one may be off, and twice what the other may.
+    """
+    gain = family.gains[t, rival]
+    if np.isnan(gain):
+        return gain
+    score, other = scratch.score[t], scratch.scores[rival]
+    reach = np.sqrt(score) + np.sqrt(other)
+    off = 2.0 * z_error + stated.anchor_errors[family.targets[t]]
+    # The centre may have been taken off the row and off anchors, which rounds them.
+    off += stated.anchor_errors[family.rivals[rival]] + 8.0 * UNIT * (size + reach)
+    reach += off
+    off += UNIT * reach
+    lead, terms = other - score, scratch.z0.size + 8.0
+    error = 7.01 * (2.0 * reach * off + off * off + terms * UNIT * reach * reach)
+    error += 2.0 * UNIT * abs(lead) + 4.0 * TINY_SQUARE
+    return overtaking_cost(lead, error, gain, is_quadratic, asked)
+
+
+@part
 def _quick_bounds(is_quadratic, family, stated, scratch, nearest, z_error, asked):
-    """Bound the cost of each cell by what it takes to overtake one rival, into `quick`."""
+    """Bound the cost of each cell by what it takes to overtake one rival, into `quick`.
+
+    With many pairs, those of which the gain is known are bounded by their scores, and marked as
+    `rough`: most cells are passed over by that, and the others are refined when their turn comes.
+    """
     score, scores, quick = scratch.score, scratch.scores, scratch.quick
+    has_many = family.scale.size == 0 and family.gains.size > 0
+    size = 0.0
+    for c in range(scratch.z0.size):
+        size += scratch.z0[c] * scratch.z0[c]
+    size = np.sqrt(size)
     for t in range(score.size):
-        quick[t], scratch.rival[t] = 0.0, nearest
+        quick[t], scratch.rival[t], scratch.rough[t] = 0.0, nearest, 0
         if scratch.stop[0] != 0 or nearest < 0 or score[t] <= scores[nearest]:
             continue
         worst = _worst_rival(family.scale, t, score[t], scores, nearest)
         scratch.rival[t] = worst
-        i, other = family.targets[t], family.rivals[worst]
-        lead, error, length, e = lead_over(
-            stated.anchors, stated.anchor_errors, scratch.z, z_error, i, other
-        )
-        if family.gains.size:
-            gain = family.gains[t, worst]
-        else:
-            gain = fastest_gain(
-                stated.F_diagonal, stated.F, stated.column_lengths, stated.anchors,
-                stated.anchor_errors, stated.ways, stated.L_diagonal, stated.inverse,
-                stated.inverse_blur, stated.stretch, stated.movable, i, other, length, e,
-                scratch.c_slope,
-            )  # fmt: skip
-        quick[t] = overtaking_cost(lead, error, gain, is_quadratic, asked)
+        if has_many:
+            quick[t] = _roughly_overtaking(
+                is_quadratic, family, stated, scratch, t, worst, size, z_error, asked
+            )
+            if not np.isnan(quick[t]):
+                scratch.rough[t] = 1
+                continue
+        quick[t] = _overtaking(is_quadratic, family, stated, scratch, t, worst, z_error, asked)
 
 
 @part
@@ -167,7 +219,8 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
         costs, bounds, codes = borrowed(costs), borrowed(bounds), borrowed(codes)
         TA, TN, RA, RN, RNT = family.TA, family.TN, family.RA, family.RN, family.RNT
         C, lengths, equality = family.C, family.lengths, family.equality
-        B, scale, columns, unit_of = family.B, family.scale, family.columns, family.prices
+        B_diagonal, B, scale = family.B_diagonal, family.B, family.scale
+        columns, unit_of = family.columns, family.prices
         z0, lo, hi, h, tight = scratch.z0, scratch.lo, scratch.hi, scratch.h, scratch.tight
         low, high, score, scores = scratch.low, scratch.high, scratch.score, scratch.scores
         u, g, listed, normal = scratch.u, scratch.g, scratch.listed, scratch.normal
@@ -219,6 +272,13 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                 t, first = _next_target(scratch.quick, used)
                 if t < 0 or (best < INF and first >= best * CLEARLY):
                     break
+                # What is rough is never more: cells are visited in the same order without it.
+                if scratch.rough[t] != 0:
+                    scratch.rough[t] = 0
+                    scratch.quick[t] = _overtaking(
+                        is_quadratic, family, stated, scratch, t, scratch.rival[t], z_error, asked
+                    )
+                    continue
                 scales = scale[t] if scale.size else scale[0]
                 ask = margin
                 if np.isnan(margin):
@@ -230,8 +290,9 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
                     u[:] = 0.0
                     code, cost, count = quadratic.resume(
                         TA[t], TN[t], score[t], RA, RN, RNT, scores, scales, C, lengths, equality,
-                        B, family.B_lengths, z0, lo, hi, h, tight, ask, best, u, g, listed, normal,
-                        row, D, T, scratch.K, scratch.rights, rows[t], prices[t], signs[t], none,
+                        B_diagonal, B, family.B_lengths, z0, lo, hi, h, tight, ask, best, u, g,
+                        listed, normal, row, D, T, scratch.K, scratch.rights, rows[t], prices[t],
+                        signs[t], none,
                     )  # fmt: skip
                     # From here on a multiplier belongs to the row itself, whatever its sign was.
                     for a in range(count):
@@ -261,7 +322,7 @@ def _kernel(is_quadratic: bool) -> Callable[..., None]:
             # 2. The point in the user's space, and what the multipliers of all cells prove.
             for t in range(pt):
                 if used[t] != _SKIPPED:
-                    delta_of(is_quadratic, points[t], columns, unit_of, B, deltas[t])
+                    delta_of(is_quadratic, points[t], columns, unit_of, B_diagonal, B, deltas[t])
             if winner >= 0:
                 codes[n] = SOLVED
                 place_point(
