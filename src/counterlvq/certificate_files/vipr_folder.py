@@ -63,9 +63,9 @@ def _row(writer: Writer, n: int, answer: Counterfactual, folder: str) -> dict[st
     except NotExpressible as refusal:
         raise NotSupportedError(
             f"row {n} cannot be written for VIPR: {refusal}. The format knows absolute costs under "
-            f"shared metrics, of real and whole numbers; write the others with --certificates. Least "
-            f"changes and ranges that a model has of its training table are lifted by --anywhere, "
-            f"decimals by training with a file of --columns that states none."
+            f"shared metrics, of real and whole numbers; write the others with --certificates. "
+            f"Least changes and ranges that a model has of its training table are lifted by "
+            f"--anywhere, decimals by training with a file of --columns that states none."
         ) from None
     return {
         "row": n,

@@ -414,11 +414,11 @@ class OneRow:
         fresh = [i for i, key in enumerate(keys) if key not in self._views]
         made = dict(zip(fresh, self._source.seen_from_each(rows[fresh]), strict=True))
 
-        def view(i: int) -> Prepared:
+        def view(i: int) -> tuple[Prepared, int]:
             source = made[i] if i in made else self._source.seen_from(rows[i])
-            return Prepared(self, source, dict(outside[i]), self._shared)
+            return Prepared(self, source, dict(outside[i]), self._shared), 1
 
-        return [self._views.get(key, lambda i=i: (view(i), 1)) for i, key in enumerate(keys)]
+        return [self._views.get(key, partial(view, i)) for i, key in enumerate(keys)]
 
     def _without_margin(
         self, row: Floats, reason: str, context: SearchContext

@@ -55,7 +55,7 @@ class RowFound(NamedTuple):
 
     def is_at(self, y: Floats) -> bool:
         """Whether the answer is this point, to the last bit."""
-        return self.pair[1].tobytes() == y.tobytes()
+        return bool(self.pair[1].tobytes() == y.tobytes())
 
     @property
     def y(self) -> Floats:
