@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast, final
@@ -15,19 +15,19 @@ from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
-from counterlvq.presentation.bounds import ShownProof, cost_words, shown_proof
+from counterlvq.presentation.bounds import ShownProof, scale_words, shown_proof
 from counterlvq.presentation.cards import answer_card
 from counterlvq.presentation.changes import Change, plain_change, table_lines
 from counterlvq.presentation.numbers import (
     ShownChange,
     ShownRow,
     bound_text,
-    exact_text,
     shown_change,
     shown_row,
 )
 from counterlvq.presentation.responses import Favour, Reply, Respond, favour_lines, plain_favour
 from counterlvq.presentation.rules import called_by
+from counterlvq.presentation.sentences import Sentences, noun_of
 from counterlvq.presentation.values import (
     by_name,
     difference,
@@ -37,12 +37,9 @@ from counterlvq.presentation.values import (
     value_of,
     with_gaps,
 )
-from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed, refuse_response
-from counterlvq.problem.constraint_text import plain_words, with_unit
-from counterlvq.problem.constraints import Constraint, Decrease, Freeze, Increase
-from counterlvq.problem.off_grid import steps_left_out
+from counterlvq.presentation.wording import PLAIN, Spoken, Wording, refuse_response
+from counterlvq.problem.constraints import Constraint
 from counterlvq.safe_text import shown_repr, shown_text, visible
-from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
 
@@ -51,15 +48,6 @@ __all__ = ["Counterfactual", "RowCheck", "later"]
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
 RowCheck = Callable[[Floats, tuple[Any, ...], Floats, float], tuple[bool, float]]
-
-# Of one constraint, where several are named in a sentence.
-_SHOWN_LETTERS = 1000
-# Scales of columns that are named beside a cost.
-_SHOWN_SCALES = 3
-# What is said in the same words of several features.
-_Ways = Freeze | Increase | Decrease
-# Added to a conflict of which not every member was shown to be needed.
-_OPEN = " (a set that clashes; fewer of them may clash as well)"
 
 
 class _Later(NamedTuple):
@@ -388,7 +376,7 @@ class Counterfactual:
         >>> print(cf.text(template="What it takes to be {outcome}: {list}.", numbers="1.234,5"))
         What it takes to be good: net monthly income 2.001 instead of 1.200 EUR.
         """
-        subject = f"The {self._noun}" if subject == "The answer" else subject
+        subject = f"The {noun_of(self.part)}" if subject == "The answer" else subject
         wording = Wording(
             subject, outcome or {}, most, numbers, template, dates, rules or {}, response, otherwise
         ).checked(self.labels)
@@ -396,164 +384,11 @@ class Counterfactual:
             wording = called_by(wording, self.constraints, self.features)
         if response and self.status.has_answer and self.reply is None:
             refuse_response()
-        said = self._worded(wording, ranges)
+        said = Sentences(self, wording).whole(ranges)
         if self.status.has_answer and not self.has_target:
             return said
         now = "" if self.original_prediction is None else wording.called(self.original_prediction)
         return wording.framed({"text": said, "subject": shown_text(subject), "now": now})
-
-    def _worded(self, wording: Wording, ranges: Spoken | None) -> str:
-        """Say what there is to say, by the template where it names changes for the outcome."""
-        subject = wording.subject
-        if self.status.has_answer and not self.changes:
-            label = wording.called(self.prediction)
-            said = f"{shown_text(subject)} is {label} already; nothing needs to change."
-            return f"{said}{self._missing_words()}"
-        if self.status is Status.INVALID:
-            said = f"{shown_text(subject)} could not be looked into"
-            said = "No counterfactual was looked for" if self._is_unnamed(wording) else said
-            return f"{said}: {visible(self.reason)}"
-        before = self._demanded_first(wording)
-        if self.status.has_answer and not self.has_target:
-            own = wording.template is not None and wording.has_place("broken")
-            behind = "" if ranges is None else f" {ranges.sentence(wording)}"
-            return ("" if own else before) + self._sentence(wording) + behind
-        if self.status.has_answer:
-            return f"{before}{self._demanded(wording)}{self._missing_words()}"
-        return before + (self._stays_not(wording) if self.has_target else self._none(wording))
-
-    def _none(self, wording: Wording) -> str:
-        """Say that there is no answer, or that none was found."""
-        wished = " or ".join(map(wording.called, self.target))
-        if self.status is Status.UNKNOWN:
-            return f"No counterfactual for {wished} was found; that there is none is not proved."
-        none = f"There is no counterfactual for {wished}"
-        if not self._is_unnamed(wording):
-            none = f"{shown_text(wording.subject)} would not have been {wished} by any change"
-        return f"{none}: {self._clash(wording)}."
-
-    def _stays_not(self, wording: Wording) -> str:
-        """Say of an input that has the label already why it cannot keep it."""
-        now = f"{self._named(wording)} is {wording.called(self.original_prediction)} already"
-        if self.status is Status.UNKNOWN:
-            return f"{now}; no change was found by which it meets what is asked and stays so."
-        return f"{now}, but cannot meet what is asked and stay so: {self._clash(wording)}."
-
-    def _named(self, wording: Wording) -> str:
-        """Name the subject, unless a sentence about what it breaks has done so."""
-        is_repeated = self.broken and not self._is_unnamed(wording)
-        return "It" if is_repeated else shown_text(wording.subject)
-
-    def _is_unnamed(self, wording: Wording) -> bool:
-        """Whether nobody has said what the decision is about."""
-        return wording.subject == f"The {self._noun}"
-
-    def _demanded(self, wording: Wording) -> str:
-        """Say what the constraints demand of an input that has the label already."""
-        changes = listed([change.text(wording) for change in self.shown_changes])
-        rules = "the margin" if self.margin else "the steps of its columns"
-        rules = f"the wish for {self.confidence}" if self.confidence else rules
-        rules = "the constraints" if self.broken else rules
-        stays = f"stay {wording.called(self.prediction)}"
-        if self.prediction != self.original_prediction:
-            stays = f"be {wording.called(self.prediction)}"
-        now = f"{self._named(wording)} is {wording.called(self.original_prediction)} already"
-        return f"{now}; it would meet {rules} and {stays} if {changes}."
-
-    def _demanded_first(self, wording: Wording) -> str:
-        """Say what the constraints demand of an input, before anything about its label."""
-        if not self.broken:
-            return ""
-        subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
-        said = f"{subject} breaks {self._broken_words(wording)} as it is"
-        needed = () if self.within_rules is None else self.within_rules.shown_changes
-        # By the answer itself: where it has the label already, and where it takes no more for that.
-        is_said = self.status.has_answer and (self.has_target or self._mends_alone)
-        if self.within_rules is not None and needed and not is_said:
-            mended = listed([change.text(wording) for change in needed])
-            is_least = self.within_rules.status is Status.OPTIMAL
-            said += f"; it would not if {mended}{'' if is_least else ', and less may do'}"
-        return f"{said}. "
-
-    @property
-    def _mends_alone(self) -> bool:
-        """Whether what the constraints demand is all that the decision needs."""
-        within = self.within_rules
-        return within is not None and np.array_equal(within.shown.values, self.shown.values)
-
-    def _broken_words(self, wording: Wording = PLAIN) -> str:
-        return listed([self._rule(item, wording) for item in self.broken])
-
-    def _rule(self, constraint: Constraint | str, wording: Wording) -> str:
-        """Say a constraint in words: the user's own, or by the labels of its features."""
-        words = wording.rule(constraint) or plain_words(
-            constraint, self.features, wording.value, self._level_now
-        )
-        return visible(f'"{words}"', _SHOWN_LETTERS)
-
-    def _level_now(self, feature: Feature) -> Any:
-        return value_of(self.original_values[self.features.position(feature.name)], feature)
-
-    def _sentence(self, wording: Wording) -> str:
-        """Say what would have had to be different."""
-        named, others = list(self.shown_changes), []
-        if wording.most is not None and len(named) > wording.most and wording.has_place("others"):
-            ordered = self._by_weight(named)
-            named, others = ordered[: wording.most], ordered[wording.most :]
-        places = {
-            "subject": shown_text(wording.subject),
-            "outcome": wording.called(self.prediction),
-            "now": wording.called(self.original_prediction),
-            "changes": listed([change.text(wording) for change in named]),
-            "list": listed([change.brief(wording) for change in named]),
-            "others": "",
-            "cost": wording.number(cost_words(self.shown.cost, self.cost)),
-            "missing": self._missing_words().lstrip(),
-            "broken": self._demanded_first(wording).rstrip(),
-            "response": self._response(wording),
-        }
-        if others:
-            brief = "; ".join(change.brief(wording) for change in others)
-            count = "another change" if len(others) == 1 else f"{len(others)} other changes"
-            places["others"] = f"It also takes {count}: {brief}."
-        if wording.template is not None:
-            return wording.filled(places)
-        if self.broken and not self._is_unnamed(wording):
-            places["subject"] = "It"
-        said = "{subject} would have been {outcome} if {changes}."
-        if self.broken and self._mends_alone:
-            row = "It" if self._is_unnamed(wording) else places["subject"]
-            and_so = "the {noun} would" if self._is_unnamed(wording) else "would"
-            said = f"{row} would not, and {and_so} have been {{outcome}}, if {{changes}}."
-        said = said.format_map({**places, "noun": self._noun})
-        said = f"{said} {places['others']}" if others else said
-        is_asked = wording.response
-        if is_asked is None:
-            has_threshold = self.reply is not None and self.reply.threshold is not None
-            is_asked = has_threshold or bool(self.confidence)
-        response = f" {places['response']}" if is_asked and places["response"] else ""
-        return f"{said}{response}{self._missing_words()}"
-
-    def _response(self, wording: Wording) -> str:
-        """Say the number behind the decision; empty where the model has none."""
-        if self.reply is None:
-            return ""
-        return self.reply.sentence(wording.called(self.prediction), wording.number)
-
-    def _missing_words(self) -> str:
-        """Say which values the input lacks and nobody needs to know."""
-        at = np.flatnonzero(self.stays_missing)
-        if not at.size:
-            return ""
-        names = [shown_text(self.features.columns[j].spoken) for j in at]
-        return (
-            f" The {'value' if len(names) == 1 else 'values'} of {listed(names)} may stay missing."
-        )
-
-    def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
-        """Sort changes by what taking each one back would save; as they are without a model."""
-        saved = self.savings
-        return sorted(changes, key=lambda change: -saved.get(change.feature, 0.0))
 
     @cached_property
     def savings(self) -> dict[str, float]:
@@ -568,10 +403,6 @@ class Counterfactual:
             left = self.check(self.original_values, self.target, row, np.inf)[1]
             out[change.feature] = max(self.cost - left, 0.0)
         return out
-
-    @property
-    def _noun(self) -> str:
-        return self.part if self.part in ("cluster", "component") else "answer"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the proof, as plain values that JSON can hold.
@@ -613,18 +444,19 @@ class Counterfactual:
         proof = visible(self._proof_line())
         if not self.status.has_answer:
             return f"Counterfactual ({self.status})\n  {self.text()}\n  {proof}"
-        noun = "class" if self._noun == "answer" else self._noun
+        noun = "class" if noun_of(self.part) == "answer" else self.part
         reply = [] if self.reply is None else [f"  {self.reply.text()}"]
         changes = self.shown_changes
         unchanged = len(self.feature_names) - len(changes)
+        said = Sentences(self, PLAIN)
         lines = [
             f"Counterfactual ({self.status})",
             f"  {noun:<7} {shown_repr(self.original_prediction)} -> {shown_repr(self.prediction)}",
             *reply,
             *favour_lines(self.prediction, self.disagreement),
-            *([f"  breaks  {self._broken_words()}, as it is"] if self.broken else []),
+            *([f"  breaks  {said.broken_words()}, as it is"] if self.broken else []),
             *table_lines(changes, unchanged, int(self.stays_missing.sum())),
-            f"  cost    {self._printed().cost}{self._scale_words()}",
+            f"  cost    {self._printed().cost}{scale_words(self.scales)}",
             f"  proof   {proof}",
         ]
         return "\n".join(lines)
@@ -638,13 +470,6 @@ class Counterfactual:
 
     def _printed(self) -> ShownProof:
         return shown_proof(self.shown.cost, self.cost, self.lower_bound)
-
-    def _scale_words(self) -> str:
-        shown = [shown_text(scale) for scale in self.scales[:_SHOWN_SCALES]]
-        more = ", ..." if len(self.scales) > _SHOWN_SCALES else ""
-        if not shown:
-            return ""
-        return f", on the transformed scale (changes in {', '.join(shown)}{more}, before scaling)"
 
     @property
     def kept_words(self) -> str:
@@ -669,55 +494,3 @@ class Counterfactual:
         if self.lower_bound == 0:
             return "none: a closer one is not ruled out, at any cost above 0"
         return f"{none} (gap {self._printed().gap}): a closer one is not ruled out"
-
-    def _clash(self, wording: Wording) -> str:
-        words = [self._rule(item, wording) for item in self._conflict_said(wording)]
-        fewer = "" if self.conflict_is_irreducible else _OPEN
-        if np.isfinite(self.lower_bound):  # there is one, but for the margin
-            under = f" under {' and '.join(words)}{fewer}" if words else ""
-            return f"{visible(self.reason)}{under}"
-        if not words and self.confidence:
-            return f"the model never says so with {self.confidence}, with or without constraints"
-        off = self._steps_words(wording, "there would be some" if words else "it would")
-        if not words:
-            limited = any((f.lower, f.upper) != (-np.inf, np.inf) for f in self.features)
-            where = " within the ranges of the features" if limited else ""
-            return f"the model never says so{where}, with or without constraints{off}"
-        if len(words) == 1:
-            return f"{words[0]} leaves no room for it{fewer}{off}"
-        listed = f"{', '.join(words[:-1])} and {words[-1]}"
-        return f"{listed} leave no room for it together{fewer}{off}"
-
-    def _conflict_said(self, wording: Wording) -> Sequence[Constraint | str]:
-        """Join what is said in the same words of several features, such as "no change of"."""
-        out: list[Constraint | str] = []
-        for item in self.conflict:
-            alike = [
-                k
-                for k, other in enumerate(out)
-                if type(other) is type(item) and wording.rule(other) is None
-            ]
-            if isinstance(item, _Ways) and alike and wording.rule(item) is None:
-                first = cast("_Ways", out[alike[0]])
-                out[alike[0]] = type(item)(*first.features, *item.features)
-            else:
-                out.append(item)
-        return out
-
-    def _steps_words(self, wording: Wording, then: str) -> str:
-        """Name the steps that are part of a conflict, and say what would be without them."""
-        alone = steps_left_out(self.conflict, self.features)
-        said = "".join(
-            f"; {feature.spoken} changes in steps of {wording.value(feature, feature.grid)}, "
-            f"and none ends there"
-            for feature in alone
-        )
-        rest = [self.features[name] for name in self.conflict_steps]
-        if alone or not rest:
-            return said
-        steps = [
-            f"{with_unit(feature, wording.number(exact_text(feature.grid or 0.0)), 'days')} "
-            f"({shown_text(feature.spoken)})"
-            for feature in rest
-        ]
-        return f"; without the steps of {listed(steps)} {then}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Context, Decimal
 from typing import NamedTuple
 
@@ -9,14 +10,17 @@ import numpy as np
 
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.presentation.numbers import DIGITS, bound_text, cost_text, gap_text
+from counterlvq.safe_text import shown_text
 
-__all__ = ["Proved", "ShownProof", "cost_words", "proved", "shown_proof"]
+__all__ = ["Proved", "ShownProof", "cost_words", "proved", "scale_words", "shown_proof"]
 
 # Of answers that are proved: rounding to so many digits leaves less open than they may.
 _CLOSED_DIGITS = 8
 # A double is told from all others by so many digits.
 _ALL_DIGITS = 17
 _DIVISION = Context(prec=40)
+# Scales of columns that are named beside a cost.
+_SHOWN_SCALES = 3
 
 
 class Proved(NamedTuple):
@@ -102,3 +106,18 @@ def shown_proof(shown: float, cost: float, bound: float) -> ShownProof:
     words = cost_words(shown, cost, own.digits)
     aside = "" if words == own.cost else " before rounding"
     return ShownProof(words, own.bound, f"{own.gap}{aside}", own)
+
+
+def scale_words(scales: Sequence[str]) -> str:
+    """Say behind a cost on which scales changes were measured; nothing for the user's own.
+
+    Examples
+    --------
+    >>> scale_words(["log1p(income)"])
+    ', on the transformed scale (changes in log1p(income), before scaling)'
+    """
+    if not scales:
+        return ""
+    shown = ", ".join(shown_text(scale) for scale in scales[:_SHOWN_SCALES])
+    more = ", ..." if len(scales) > _SHOWN_SCALES else ""
+    return f", on the transformed scale (changes in {shown}{more}, before scaling)"
