@@ -6,7 +6,6 @@ import copy
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Any, final
 
 import numpy as np
@@ -23,13 +22,11 @@ from counterlvq.numeric.arrays import (
     read_only,
     told,
 )
-from counterlvq.numeric.distances import squared_distances
-from counterlvq.numeric.exact import squared_distance
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.memory import FLOAT, refuse_too_large
 from counterlvq.numeric.metrics import checked_offsets, checked_omegas, with_blank_row
+from counterlvq.numeric.prototype_metric import FEW_ROWS, PrototypeMetric
 from counterlvq.numeric.restatement_error import Blur
-from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_ROOT, TINY_SQUARE, UNIT
+from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_SQUARE, UNIT
 from counterlvq.safe_text import shown_repr
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.feature import Feature
@@ -50,13 +47,11 @@ _CHECKED_ENTRIES = 1 << 16
 # starts threads of its own, which cost more than they gain and stand in the way of a batch's.
 _PRODUCT = 1 << 18
 _ROWS_ENOUGH = 256
-# Up to so many rows, local distances are taken of all prototypes at once.
-_FEW_ROWS = 4
 
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
-class PrototypeModel:
+class PrototypeModel(PrototypeMetric):
     """Labelled prototypes with a quadratic metric; the nearest prototype decides.
 
     The distance of `x` to prototype k is ``|omega_k (x - prototype_k)|^2``; for a diagonal
@@ -186,21 +181,6 @@ class PrototypeModel:
         )
         return features_card("PrototypeModel", facts, self.features)
 
-    @property
-    def n_prototypes(self) -> int:
-        """How many prototypes there are."""
-        return int(self.prototypes.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """How many columns an input has."""
-        return int(self.prototypes.shape[1])
-
-    @property
-    def is_local(self) -> bool:
-        """Whether prototypes differ in their metric."""
-        return isinstance(self.omegas, tuple)
-
     @cached_property
     def class_index(self) -> NDArray[np.intp]:
         """Position of each prototype's label in `classes`, (p,)."""
@@ -208,68 +188,6 @@ class PrototypeModel:
             return read_only(np.searchsorted(self.classes, self.labels))
         positions = {key_of(label): c for c, label in enumerate(self.classes.tolist())}
         return read_only(np.array([positions[key_of(label)] for label in self.labels.tolist()]))
-
-    @cached_property
-    def center(self) -> Floats:
-        """The median prototype, (d,); taken off first so that a far origin costs no digits.
-
-        One prototype far away moves a mean, and with it the digits of all others, but no median.
-        """
-        return read_only(np.median(self.prototypes, axis=0))
-
-    @cached_property
-    def shared_factor(self) -> Floats:
-        """The factor F (r, d) of a shared metric; the identity for plain distances."""
-        if isinstance(self.omegas, tuple):
-            raise InvalidInputError("this model has local metrics; there is no shared factor.")
-        if self.omegas is not None and self.diagonal is None:
-            return self.omegas
-        d = self.n_features
-        refuse_too_large(
-            f"a metric for {d:,} features, written as a matrix,", FLOAT * d * d,
-            "leave out features, or ask with a cost and constraints that treat them one by one",
-        )  # fmt: skip
-        F = np.zeros((d if self.offsets is None else d + 1, d))
-        F[np.arange(d), np.arange(d)] = 1.0 if self.diagonal is None else self.diagonal
-        return read_only(F)
-
-    @property
-    def diagonal(self) -> Floats | None:
-        """The factor of a diagonal metric that is kept as a vector, (d,); None for any other."""
-        omegas = self.omegas
-        return omegas if isinstance(omegas, np.ndarray) and omegas.ndim == 1 else None
-
-    @cached_property
-    def factors(self) -> tuple[Floats, ...]:
-        """The factor of every prototype's metric, p of (r_k, d)."""
-        if isinstance(self.omegas, tuple):
-            return self.omegas
-        return (self.shared_factor,) * self.n_prototypes
-
-    @cached_property
-    def anchors(self) -> Floats:
-        """Where the prototypes lie under the shared factor, f = F (w - center), (p, r).
-
-        With offsets the last coordinate is their root: the factor is zero there, so that inputs
-        stay at 0.
-        """
-        anchors = self.project(self.prototypes)
-        if self.offsets is not None:
-            anchors[:, -1] = np.sqrt(self.offsets)
-        return read_only(anchors)
-
-    def project(self, X: Floats) -> Floats:
-        """Take rows to the space of the shared metric, F (x - center), (n, r)."""
-        centred = X - self.center
-        if self.omegas is None:
-            return centred
-        if self.diagonal is None:
-            return centred @ self.shared_factor.T
-        if self.offsets is None:
-            return np.asarray(centred * self.diagonal)
-        out = np.zeros((len(centred), self.n_features + 1))
-        np.multiply(centred, self.diagonal, out=out[:, :-1])
-        return out
 
     def distances(self, X: ArrayLike) -> Floats:
         """Squared distance of each row to each prototype.
@@ -288,11 +206,6 @@ class PrototypeModel:
         array([[ 4., 16.]])
         """
         return self.distances_of_checked(plain_rows("X", X, self.features))
-
-    def distances_of_checked(self, rows: Floats) -> Floats:
-        """As `distances`, for rows that are known to be finite and of the right width."""
-        with np.errstate(over="ignore", invalid="ignore"):  # then a distance is infinite, or NaN
-            return self._distances(rows)
 
     def nearest(self, X: ArrayLike) -> NDArray[np.intp]:
         """Index of the nearest prototype of each row, (n,)."""
@@ -398,7 +311,7 @@ class PrototypeModel:
             if close.any():
                 nearest[close] = self._referee(rows[close])
             return nearest
-        if rows.shape[0] <= _FEW_ROWS and self._are_clear(rows, scores):
+        if rows.shape[0] <= FEW_ROWS and self._are_clear(rows, scores):
             return nearest
         size = max(1, _CHECKED_ENTRIES // self.n_prototypes)
         for start in range(0, rows.shape[0], size):
@@ -470,80 +383,6 @@ class PrototypeModel:
             return int(among[0])
         return int(min(among.tolist(), key=lambda k: (self.exact_distance(x, k), k)))
 
-    def exact_distance(self, x: Floats, k: int) -> Fraction:
-        """Squared distance of one row to prototype k, without rounding."""
-        factor = self.omegas[k] if isinstance(self.omegas, tuple) else self.omegas
-        distance = squared_distance(x, self.prototypes[k], factor)
-        return distance if self.offsets is None else distance + Fraction(float(self.offsets[k]))
-
-    @cached_property
-    def first_copies(self) -> NDArray[np.intp]:
-        """For each prototype the first that is the same, metric and offset too, (p,)."""
-        first: dict[tuple[bytes, ...], int] = {}
-        offsets = np.zeros(self.n_prototypes) if self.offsets is None else self.offsets
-        found = []
-        for k, point in enumerate(self.prototypes + 0.0):  # + 0.0: one zero, not two
-            factor = self.omegas[k].tobytes() if isinstance(self.omegas, tuple) else b""
-            key = point.tobytes(), factor, offsets[k].tobytes()
-            found.append(first.setdefault(key, k))
-        return read_only(np.array(found, dtype=np.intp))
-
-    def distance_errors(self, rows: Floats, scores: Floats) -> Floats:
-        """Bound the rounding of `distances`, (n, p).
-
-        A sum of squares of rounded differences is right to a share of itself. A product with
-        the factor is off by at most d + 2 roundings of ``sum_j |F_j| |x_j|``, with ``|F_j|`` the
-        length of a column; an error e before squaring is worth ``2 sqrt(score) e + e^2``.
-        With a diagonal factor each coordinate is off by two roundings of itself.
-        """
-        d = self.n_features
-        if self.omegas is None:
-            return (d + 8) * UNIT * scores + TINY_SQUARE
-        if isinstance(self.omegas, tuple):
-            blur = np.empty_like(scores)
-            for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
-                blur[:, k] = np.abs(rows - prototype) @ _column_lengths(omega)
-            blur *= (d + 4) * UNIT
-            r = max(len(omega) for omega in self.omegas)
-        else:
-            r = self.anchors.shape[1]
-            blur = self.projection_errors(rows)[:, None] + self.anchor_errors
-        with np.errstate(over="ignore", invalid="ignore"):  # then all of them are looked at
-            rest = (r + 8) * UNIT * scores + TINY_SQUARE
-            return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest)
-
-    def projection_errors(self, rows: Floats) -> Floats:
-        """Bound the length of the rounding of `project`, (n,)."""
-        if self.diagonal is None:
-            away = np.abs(rows - self.center) @ self.column_lengths
-            return np.asarray((self.n_features + 4) * UNIT * away)
-        images = (rows - self.center) * self.diagonal
-        lengths = np.sqrt(np.einsum("ij,ij->i", images, images))
-        share = 2.0 * (1.0 + (self.n_features + 8) * UNIT) * UNIT
-        return np.asarray(share * lengths + TINY_ROOT)
-
-    @cached_property
-    def column_lengths(self) -> Floats:
-        """Length of each column of the shared factor, rounded up, (d,)."""
-        if self.omegas is None:
-            return read_only(np.repeat(_column_lengths(np.ones((1, 1))), self.n_features))
-        if self.diagonal is not None:
-            return read_only(np.abs(self.diagonal))
-        return read_only(_column_lengths(self.shared_factor))
-
-    @cached_property
-    def factor_sizes(self) -> Floats:
-        """Absolute values of the shared factor, (r, d)."""
-        return read_only(np.abs(self.shared_factor))
-
-    @cached_property
-    def anchor_errors(self) -> Floats:
-        """Bound the length of the rounding of each of the `anchors`, (p,)."""
-        errors = self.projection_errors(self.prototypes)
-        if self.offsets is not None:
-            errors = errors + UNIT * np.sqrt(self.offsets)
-        return read_only(errors)
-
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Label of the nearest prototype of each row.
 
@@ -569,44 +408,6 @@ class PrototypeModel:
             size = min(size, max(_ROWS_ENOUGH, _PRODUCT // self.omegas.size))
         for start in range(0, rows.shape[0], size):
             yield rows[start : start + size]
-
-    def _distances(self, rows: Floats) -> Floats:
-        # Squared differences are summed one pair at a time: no (n, p, d) array, and none of the
-        # cancellation of |x|^2 - 2 x'w + |w|^2.
-        if self.omegas is None:
-            return squared_distances(rows, self.prototypes)
-        if not isinstance(self.omegas, tuple):
-            return squared_distances(self.project(rows), self.anchors)
-        if rows.shape[0] <= _FEW_ROWS:
-            return self._distances_of_few(rows)
-        out = np.empty((rows.shape[0], self.n_prototypes))
-        for k, (prototype, omega) in enumerate(zip(self.prototypes, self.omegas, strict=True)):
-            projected = (rows - prototype) @ omega.T
-            out[:, k] = np.einsum("ij,ij->i", projected, projected)
-        return out if self.offsets is None else out + self.offsets
-
-    def _distances_of_few(self, rows: Floats) -> Floats:
-        """Local distances of a few rows, without a step per prototype in Python."""
-        away = (rows[:, None, :] - self.prototypes)[..., None]
-        projected = np.matmul(self._stacked, away)[..., 0]
-        out = np.einsum("nkr,nkr->nk", projected, projected)
-        return np.asarray(out if self.offsets is None else out + self.offsets)
-
-    @cached_property
-    def _stacked(self) -> Floats:
-        """The factors one upon the other, (p, r, d), short ones filled up with zeros."""
-        stack = np.zeros(
-            (self.n_prototypes, max(len(part) for part in self.factors), self.n_features)
-        )
-        for k, factor in enumerate(self.factors):
-            stack[k, : len(factor)] = factor
-        return read_only(stack)
-
-
-def _column_lengths(factor: Floats) -> Floats:
-    """Length of each column, rounded up, (d,)."""
-    lengths: Floats = np.sqrt(np.einsum("ij,ij->j", factor, factor))
-    return lengths * (1.0 + (len(factor) + 8) * UNIT)
 
 
 def _checked_features(names: Sequence[str | Feature] | None, width: int) -> Features:
