@@ -26,7 +26,8 @@ from counterlvq.numeric.tolerances import (
     SHARE_OF_SUM,
     UNIT,
 )
-from counterlvq.programs.intervals import Interval, LeastChange, ValueRule, near, next_to
+from counterlvq.programs.intervals import LeastChange, ValueRule, next_to
+from counterlvq.programs.pieces import Span, nearest_piece, pieces
 
 __all__ = ["Choice", "Grid", "Slacks", "Ticks"]
 
@@ -176,28 +177,6 @@ class Slacks(NamedTuple):
         return np.asarray(np.minimum(share * sizes, np.maximum(self.most, self.least * sizes)))
 
 
-class _Span(NamedTuple):
-    """Changes from `low` to `high`: of the claim, and the values that a search may use."""
-
-    low: float
-    high: float
-    low_value: float
-    high_value: float
-    is_above: bool = False  # what the low end leaves out is next to it
-    is_below: bool = False
-
-    def rooms(self, x: float, most: float) -> tuple[float, float]:
-        """How far beyond its ends a change still counts as one: not as what they leave out."""
-        low = self._room(self.low, x, most) * (0.5 if self.is_above else 1.0)
-        return low, self._room(self.high, x, most) * (0.5 if self.is_below else 1.0)
-
-    def _room(self, end: float, x: float, most: float) -> float:
-        """Say what rounding may do to a change that ends at a value next to this one."""
-        if not isfinite(end):
-            return 0.0
-        return (next_to if self.low == self.high else near)(x + end, x, most)
-
-
 class Choice(NamedTuple):
     """One of the allowed changes of each column, or one piece of them where they are real."""
 
@@ -302,7 +281,7 @@ class Ticks:
         for j, spans in self._spans.items():
             if j in self._row or not isfinite(near_by[j]):
                 continue
-            span = _nearest(spans, float(near_by[j]))
+            span = nearest_piece(spans, float(near_by[j]))
             lower[j], upper[j] = span.low_value, span.high_value
             out[j] = min(max(values[j], lower[j]), upper[j])
         return Choice(out, lower, upper)
@@ -399,7 +378,7 @@ class Ticks:
         """Return the ends of the piece of real numbers around a change, or the change twice."""
         if j in self._row or j not in self._spans:
             return delta, delta
-        span = _nearest(self._spans[j], delta)
+        span = nearest_piece(self._spans[j], delta)
         return span.low, span.high
 
     @property
@@ -408,12 +387,12 @@ class Ticks:
         pieces = {j: spans for j, spans in self._spans.items() if j not in self._row}
         return {j: [end for s in spans for end in s[:2]] for j, spans in pieces.items()}
 
-    def spans_of(self, j: int) -> tuple[_Span, ...]:
+    def spans_of(self, j: int) -> tuple[Span, ...]:
         """Return the pieces of allowed changes of a column; on a lattice these are single ones.
 
         Of a lattice only where all of its values are listed.
         """
-        spans = self._spans.get(j, (_Span(-inf, inf, -inf, inf),))
+        spans = self._spans.get(j, (Span(-inf, inf, -inf, inf),))
         if j not in self._row:
             return spans
         found = []
@@ -422,7 +401,7 @@ class Ticks:
             there[j] = self._among(j, (span,), span.low, 1.0)
             if isfinite(there[j]):
                 value = float(self.values(there)[j])
-                found.append(_Span(float(there[j]), float(there[j]), value, value))
+                found.append(Span(float(there[j]), float(there[j]), value, value))
         return tuple(found)
 
     def gap(self, j: int, low: float, high: float) -> float | None:
@@ -483,28 +462,17 @@ class Ticks:
         return {int(j): k for k, j in enumerate(self.grid.lattice)}
 
     @cached_property
-    def _spans(self) -> Mapping[int, tuple[_Span, ...]]:
+    def _spans(self) -> Mapping[int, tuple[Span, ...]]:
         """Pieces of the allowed changes, by column: those with a least change or listed values."""
         columns = {*self.grid.least, *(rule.column for rule in self.grid.rules)}
-        return {j: self._pieces(j) for j in sorted(columns)}
+        return {
+            j: pieces(
+                self.x, j, self.grid.least.get(j), self.grid.rules, float(self.grid.most_near[j])
+            )
+            for j in sorted(columns)
+        }
 
-    def _pieces(self, j: int) -> tuple[_Span, ...]:
-        x, by, most = float(self.x[j]), self.grid.least.get(j), float(self.grid.most_near[j])
-        spans = [_Span(-inf, inf, -inf, inf)]
-        if by is not None:
-            spans = [
-                _Span(-inf, -by, -inf, _differing(x, -by)),
-                _Span(0.0, 0.0, x, x),
-                _Span(by, inf, _differing(x, by), inf),
-            ]
-        for rule in self.grid.rules:
-            if rule.column == j:
-                parts = [_span_of(part, x, most) for part in rule.at(self.x)]
-                found = (_common(a, b, x, most) for a in spans for b in parts)
-                spans = [both for both in found if both is not None]
-        return tuple(sorted(spans))
-
-    def _among(self, j: int, spans: Iterable[_Span], delta: float, way: float) -> float:
+    def _among(self, j: int, spans: Iterable[Span], delta: float, way: float) -> float:
         """Round one change down, up or to the nearest that lies in a piece."""
         listed = tuple(spans)
         if way == 0.0:
@@ -544,54 +512,5 @@ class Ticks:
         return float(self._next(there, way)[j])
 
 
-def _nearest(spans: Iterable[_Span], delta: float) -> _Span:
-    return min(spans, key=lambda span: max(span.low - delta, delta - span.high))
-
-
 def _finite(values: Floats) -> Floats:
     return np.where(np.isfinite(values), values, 0.0)
-
-
-def _differing(x: float, by: float) -> float:
-    """Value next to ``x + by`` whose difference from `x`, as floats have it, is large enough."""
-    value = x + by
-    while abs(value - x) < abs(by):
-        value = float(np.nextafter(value, inf if by > 0 else -inf))
-    return value
-
-
-def _span_of(part: Interval, x: float, most: float) -> _Span:
-    """State an interval of values for changes of `x`; open ends are left by what is near them."""
-    low, high = part.lower, part.upper
-    low_room = near(low, x, most) if part.is_above else 0.0
-    high_room = near(high, x, most) if part.is_below else 0.0
-    # An input that counts as the only value stays as it is.
-    if part.is_point and abs(low - x) <= next_to(low, x, most):
-        return _Span(0.0, 0.0, x, x)
-    return _Span(
-        low + low_room - x,
-        high - high_room - x,
-        low + 2.0 * low_room,
-        high - 2.0 * high_room,
-        part.is_above,
-        part.is_below,
-    )
-
-
-def _common(one: _Span, other: _Span, x: float, most: float) -> _Span | None:
-    """Keep what two pieces have in common; ends that cross by rounding touch."""
-    first = max(one, other, key=lambda span: (span.low, span.is_above))
-    last = min(one, other, key=lambda span: (span.high, not span.is_below))
-    if first.low > last.high + min(first.rooms(x, most)[0], last.rooms(x, most)[1]):
-        return None
-    if first.low > last.high:
-        tight = one if one.low == one.high else other
-        return tight if tight.low == tight.high else None
-    return _Span(
-        first.low,
-        last.high,
-        max(one.low_value, other.low_value),
-        min(one.high_value, other.high_value),
-        first.is_above,
-        last.is_below,
-    )
