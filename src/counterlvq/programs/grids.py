@@ -26,8 +26,8 @@ from counterlvq.numeric.tolerances import (
     SHARE_OF_SUM,
     UNIT,
 )
+from counterlvq.programs.change_pieces import Span, nearest_piece, pieces
 from counterlvq.programs.intervals import LeastChange, ValueRule, next_to
-from counterlvq.programs.pieces import Span, nearest_piece, pieces
 
 __all__ = ["Choice", "Grid", "Slacks", "Ticks"]
 
