@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from fractions import Fraction
 from typing import Any
@@ -40,12 +41,15 @@ from tests.support.score_models import (
     wide_table,
 )
 
+# From 1.8 on scikit-learn has other words for penalties, and warns of the former ones.
+IS_LATER = "use_legacy_attributes" in inspect.signature(LogisticRegressionCV).parameters
+L1: dict[str, Any] = {"l1_ratio": 1.0} if IS_LATER else {"penalty": "l1"}
+CV: dict[str, Any] = {"l1_ratios": (0.0,), "use_legacy_attributes": False} if IS_LATER else {}
+
 LINEAR = {
     "logistic": LogisticRegression(max_iter=200),
-    "logistic l1": LogisticRegression(C=0.05, l1_ratio=1.0, solver="saga", max_iter=40),
-    "logistic cv": LogisticRegressionCV(
-        Cs=3, cv=3, max_iter=100, l1_ratios=(0.0,), use_legacy_attributes=False
-    ),
+    "logistic l1": LogisticRegression(C=0.05, **L1, solver="saga", max_iter=40),
+    "logistic cv": LogisticRegressionCV(Cs=3, cv=3, max_iter=100, **CV),
     "ridge": RidgeClassifier(),
     "ridge cv": RidgeClassifierCV(),
     "linear svc": LinearSVC(max_iter=200),
@@ -174,7 +178,7 @@ def test_squared_changes_end_on_the_boundary() -> None:
 def test_columns_without_coefficients_never_change() -> None:
     X, y = table("cancer")
     Z = StandardScaler().fit_transform(X)
-    fitted = fit(LogisticRegression(C=0.01, l1_ratio=1.0, solver="saga", max_iter=50), Z, y)
+    fitted = fit(LogisticRegression(C=0.01, **L1, solver="saga", max_iter=50), Z, y)
     unused = fitted.coef_[0] == 0
     assert unused.sum() > 5
     batch = clvq.Explainer(fitted).explain_batch(Z[:10])
@@ -230,7 +234,7 @@ def test_naive_bayes_of_counts_is_linear(kind: Any) -> None:
 def test_sparse_coefficients_are_read() -> None:
     X, y = table("cancer")
     Z = StandardScaler().fit_transform(X)
-    fitted = fit(LogisticRegression(C=0.01, l1_ratio=1.0, solver="saga", max_iter=50), Z, y)
+    fitted = fit(LogisticRegression(C=0.01, **L1, solver="saga", max_iter=50), Z, y)
     as_prototype_model(fitted.sparsify(), probe=Z)
 
 
@@ -286,7 +290,7 @@ LABELS = np.array([[1, 0], [1, 1], [0, 1], [0, 0], [1, 0], [0, 1]])
         (BernoulliNB(), THREE, "binarize=0, so that"),
         (OneVsOneClassifier(LinearSVC()), THREE, "OneVsOneClassifier"),
         (
-            LogisticRegression(C=1e-9, l1_ratio=1.0, solver="saga", fit_intercept=False),
+            LogisticRegression(C=1e-9, **L1, solver="saga", fit_intercept=False),
             THREE,
             "predicts one class only",
         ),

@@ -87,14 +87,13 @@ def test_two_classes_of_a_softmax(threshold: float) -> None:
     """As scikit-learn before 1.8 has them with multi_class="multinomial": scores -s and s."""
 
     class Multinomial(LogisticRegression):
-        multi_class = "multinomial"
-
         def predict_proba(self, X: Any) -> Array:
             s = self.decision_function(X)
             return np.asarray(1.0 / (1.0 + np.exp(np.column_stack([2 * s, -2 * s]))))
 
     X, y = small()
     fitted = Multinomial().fit(X, y)
+    fitted.multi_class = "multinomial"
     Multinomial.__module__ = "sklearn.linear_model._logistic"  # whose own `predict` it has
     batch = checked(clvq.Thresholded(fitted, threshold), X)
     assert np.allclose(fitted.predict_proba(batch.X)[:, 1], threshold, rtol=1e-3)

@@ -170,7 +170,8 @@ def test_explain_writes_csv(workshop: Path) -> None:
         cost=clvq.Euclidean(),
         constraints=[clvq.Freeze("petal_width"), clvq.Bounds("sepal_width", lower=2)],
     )
-    assert_same_answers(pd.read_csv(io.BytesIO(done.stdout)), batch)
+    table = pd.read_csv(io.BytesIO(done.stdout), float_precision="round_trip")
+    assert_same_answers(table, batch)
 
 
 def test_explain_in_every_other_format(

@@ -139,7 +139,10 @@ def _csv(whole: bytes, name: str, how: Reading) -> Any:
     _check_names(names, name)
     _check_row(row, names, name)
     pandas = needed("pandas")
-    read = partial(pandas.read_csv, sep=delimiter, decimal=how.decimal)
+    # The quicker reader of floats, the default of some versions, misses a last digit now and then.
+    read = partial(
+        pandas.read_csv, sep=delimiter, decimal=how.decimal, float_precision="round_trip"
+    )
     encoded = text.encode("utf-8")
     if lines > _FEW_LINES:  # have pandas, too, say how wide the table is, before it makes room
         _check_width(pandas, read(io.BytesIO(encoded), nrows=1, dtype=object), names)
