@@ -364,7 +364,7 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "a class for a constraint": (
         lambda: as_constraint(clvq.Freeze),
-        "has type ABCMeta; expected a constraint such as Freeze('age')",
+        "constraint Freeze is a class; expected an object of it. Write Freeze(...).",
     ),
 }
 
