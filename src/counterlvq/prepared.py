@@ -19,7 +19,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel
-from counterlvq.problem.constraints import Bounds, Condition, Constraint
+from counterlvq.problem.constraints import Bounds, Condition, Constraint, stated_conditions
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.problem.data_ranges import stated
 from counterlvq.problem.expressions import as_constraint
@@ -184,7 +184,7 @@ class Prepared:
         # An object of long ago may have had the same id.
         if known is None or known[0] is not item:
             chosen = stated(as_constraint(item), outside)
-            known = item, tuple(chosen.conditions(self.asked.features))
+            known = item, stated_conditions(chosen, self.asked.features)
             read[id(item), outside] = known
         return known[1]
 

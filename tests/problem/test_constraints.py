@@ -364,7 +364,7 @@ BAD: dict[str, tuple[Make, str]] = {
     ),
     "a class for a constraint": (
         lambda: as_constraint(clvq.Freeze),
-        "has type ABCMeta; expected a constraint such as Freeze('age')",
+        "constraint Freeze is a class; expected an object of it. Write Freeze(...).",
     ),
 }
 
@@ -473,3 +473,75 @@ def test_unfit_constraint_is_refused_when_the_explainer_is_made(kind: str) -> No
     with pytest.raises(error) as raised:
         clvq.Explainer(MODEL, constraints=[clvq.Increase("age"), constraint])
     assert message in str(raised.value)
+
+
+# --- constraints of one's own -------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Own(clvq.Constraint):
+    """Whatever it is told to state."""
+
+    stated: Any
+
+    def conditions(self, features: Features) -> Any:
+        return self.stated(features)
+
+
+def rows(A: Any, R: Any, v: Any) -> Own:
+    return Own(lambda _: (LinearConditions(np.array(A), np.array(R), np.array(v)),))
+
+
+NOUGHT = [[0.0, 0.0, 0.0]]
+MISSTATED: dict[str, tuple[Own, str]] = {
+    # Each of the first two was passed over once, and answers that break it were called optimal.
+    "a constraint": (
+        Own(lambda _: (clvq.Freeze("age"),)),
+        "Own.conditions(features)[0] is Freeze('age'); expected a condition in numbers.",
+    ),
+    "a sentence": (
+        Own(lambda f: [*clvq.Freeze("income").conditions(f), "age <= 3"]),
+        "Own.conditions(features)[1] is 'age <= 3'; expected a condition in numbers.",
+    ),
+    "a sentence alone": (
+        Own(lambda _: "age <= 3"),
+        "Own.conditions(features) is 'age <= 3'; expected a tuple of conditions, such as",
+    ),
+    "one condition": (
+        Own(lambda f: clvq.Freeze("age").conditions(f)[0]),
+        "Own.conditions(features) is LinearConditions(",
+    ),
+    "nothing": (
+        Own(lambda _: None),
+        "Own.conditions(features) is None; expected a tuple of conditions",
+    ),
+    "too few columns": (
+        rows([[1.0, 0.0]], [[0.0, 0.0]], [1.0]),
+        "Own.conditions(features)[0]: A has shape (1, 2); expected (1, 3), a row for each",
+    ),
+    "a vector": (rows([1.0, 0.0, 0.0], NOUGHT, [1.0]), "A has shape (3,); expected (1, 3)"),
+    "no row for the values before": (rows(NOUGHT, [], [1.0]), "R has shape (0,); expected (1, 3)"),
+    "one value for two rows": (rows(NOUGHT * 2, NOUGHT * 2, [1.0]), "A has shape (2, 3); expected"),
+    "a value that is no vector": (rows(NOUGHT, NOUGHT, 1.0), "v has shape (); expected (1,)"),
+    "an infinite entry": (rows([[INF, 0.0, 0.0]], NOUGHT, [1.0]), "A has entries that are not"),
+    "no number before": (rows(NOUGHT, [[NAN, 0.0, 0.0]], [1.0]), "R has entries that are not"),
+    "no number": (rows([[1.0, 0.0, 0.0]], NOUGHT, [NAN]), "v has entries that are nan"),
+}
+
+
+@pytest.mark.parametrize("kind", MISSTATED)
+def test_what_is_no_condition_is_refused_when_the_explainer_is_made(kind: str) -> None:
+    constraint, message = MISSTATED[kind]
+    with pytest.raises(clvq.InvalidInputError) as raised:
+        clvq.Explainer(MODEL, constraints=[clvq.Increase("age"), constraint])
+    assert message in str(raised.value)
+
+
+def test_own_constraint_speaks_of_the_row_before() -> None:
+    """All changes together are at most so much: the cheapest way there under Manhattan tells."""
+    free = clvq.Explainer(MODEL).explain(PROTOTYPES[0], target="b")
+    signs = np.stack(np.meshgrid(*[[1.0, -1.0]] * 3), axis=-1).reshape(-1, 3)
+    for most, status in ((1.001 * free.cost, "optimal"), (0.999 * free.cost, "infeasible")):
+        rule = rows(signs, -signs, np.full(8, most))
+        cf = clvq.Explainer(MODEL, constraints=[rule]).explain(PROTOTYPES[0], target="b")
+        assert cf.status == status

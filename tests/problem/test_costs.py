@@ -155,11 +155,19 @@ def test_cost_of_another_width_is_refused_when_the_explainer_is_made(
     assert str(raised.value) == message
 
 
-@pytest.mark.parametrize("cost", ["manhattan", clvq.Manhattan, 3.0])
-def test_what_is_no_cost_is_refused_when_the_explainer_is_made(cost: Any) -> None:
+@pytest.mark.parametrize(
+    ("cost", "step"),
+    [
+        ("manhattan", "A cost of your own is a subclass of Cost."),
+        (clvq.Manhattan, "Write Manhattan(...)."),
+        (3.0, "A cost of your own is a subclass of Cost."),
+    ],
+)
+def test_what_is_no_cost_is_refused_when_the_explainer_is_made(cost: Any, step: str) -> None:
     with pytest.raises(clvq.InvalidInputError) as raised:
         clvq.Explainer(MODEL, cost=cost)
     assert f"cost is {cost!r}; expected a cost such as Manhattan()" in str(raised.value)
+    assert str(raised.value).endswith(f"Mahalanobis(matrix). {step}")
 
 
 # --- weights from data --------------------------------------------------------------------------

@@ -17,7 +17,16 @@ from numpy.typing import ArrayLike
 
 import counterlvq as clvq
 from tests.support import oracles
-from tests.support.oracles import Absolute, Array, Ellipsoid, Interval, Question, Row, Squared
+from tests.support.oracles import (
+    Absolute,
+    Array,
+    Ellipsoid,
+    Interval,
+    Mixed,
+    Question,
+    Row,
+    Squared,
+)
 
 # --- both sides of a cost, of a constraint, of a problem ----------------------------------------
 
@@ -89,6 +98,25 @@ def euclidean(d: int) -> Price:
 
 def mahalanobis(matrix: ArrayLike) -> Price:
     return Price(clvq.Mahalanobis(matrix), Squared(np.asarray(matrix, dtype=float)))
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCost(clvq.Cost):
+    """What a user would write: an absolute part and a quadratic one."""
+
+    weights: Array
+    factor: Array
+
+    def l1_weights(self, width: int) -> Array:
+        return self.weights
+
+    def l2_factor(self, width: int) -> Array:
+        return self.factor
+
+
+def mixed(weights: ArrayLike, factor: ArrayLike) -> Price:
+    w, L = np.asarray(weights, dtype=float), np.asarray(factor, dtype=float)
+    return Price(OwnCost(w, L), Mixed(w, L.T @ L))
 
 
 # --- constraints; features by position, or by name when names are given -------------------------
@@ -290,6 +318,8 @@ def in_a_plane_other_costs() -> Iterator[Problem]:
         ("weights", manhattan(2, [3.0, 1.0]), (), 5.0),
         # 10^2 / (4^2 / 4 + 2^2 / 1).
         ("definite", mahalanobis(np.diag([4.0, 1.0])), (), 12.5),
+        # On the line 1 + 2u = 4t and 1 + 2v = 2t: t = 1.3, u = 2.1, v = 0.8.
+        ("both-parts", mixed([1.0, 1.0], np.eye(2)), (), 7.95),
         # Singular: v is free of charge, so is u = v, so is u = -v.
         ("singular-axis", mahalanobis(np.diag([1.0, 0.0])), (), 0.0),
         ("singular-difference", mahalanobis([[1.0, -1.0], [-1.0, 1.0]]), (), 0.0),
@@ -372,6 +402,7 @@ def trio_prices() -> dict[str, Price]:
         "singular": Price(
             clvq.Mahalanobis.from_factor(factor[:2]), Squared(factor[:2].T @ factor[:2])
         ),
+        "both-parts": mixed([0.5, 2.0, 1.25], factor),
     }
 
 

@@ -70,6 +70,17 @@ class Squared:
 
 
 @dataclass(frozen=True, eq=False)
+class Mixed:
+    """sum_j weights_j |delta_j| + delta' matrix delta."""
+
+    weights: Array
+    matrix: Array
+
+    def value(self, delta: ArrayLike) -> Array:
+        return Absolute(self.weights).value(delta) + Squared(self.matrix).value(delta)
+
+
+@dataclass(frozen=True, eq=False)
 class Interval:
     """lower <= x'_feature <= upper, to the last bit: a bound can always be met exactly."""
 
@@ -108,7 +119,7 @@ class Ellipsoid:
         return Squared(self.matrix).value(X - self.center) <= self.value * (1 + tolerance)
 
 
-Cost = Absolute | Squared
+Cost = Absolute | Squared | Mixed
 Constraint = Interval | Row | Ellipsoid
 
 
@@ -449,6 +460,9 @@ def _feature_units(question: Question, scale: float) -> Array:
     if isinstance(question.cost, Absolute):
         return scale / question.cost.weights
     own = np.diag(question.cost.matrix)
+    if isinstance(question.cost, Mixed):  # w u + q u^2 == scale
+        w = question.cost.weights
+        return 2 * scale / (w + np.sqrt(w**2 + 4 * own * scale))
     free = own <= 1e-12 * own.max()
     return np.where(free, question.span, np.sqrt(scale / np.where(free, 1.0, own)))
 
@@ -468,6 +482,8 @@ def _unit_conic_program(question: Question, region: Polyhedron, scale: float) ->
         objective = (question.cost.weights * units / scale) @ cp.abs(u)
     else:
         objective = cp.sum_squares((_factor(question.cost.matrix / scale) * units) @ u)
+    if isinstance(question.cost, Mixed):
+        objective += (question.cost.weights * units / scale) @ cp.abs(u)
     problem = cp.Problem(cp.Minimize(objective), limits)
     _run_clarabel(problem)
     if problem.status in {cp.INFEASIBLE, cp.INFEASIBLE_INACCURATE}:
@@ -507,6 +523,8 @@ def enumeration(question: Question, i: int) -> float:
     Every number is the float it was given as, taken exactly. A weighted L1 cost is smallest where
     d of the rows and axes meet; a definite squared cost where it is stationary on some rows.
     """
+    if isinstance(question.cost, Mixed):
+        raise OracleError("a cost with both parts is not among those that are enumerated")
     less, equal = _rational_rows(question, i)
     d = question.x.size
     if any(not any(g) for g, _ in less[: int(np.sum(~question.is_target))]):
@@ -628,7 +646,8 @@ def cell_costs(question: Question) -> dict[int, float]:
 
 def _cell_cost(question: Question, i: int) -> float:
     curved = any(isinstance(constraint, Ellipsoid) for constraint in question.constraints)
-    if curved or (isinstance(question.cost, Squared) and not question.cost.definite):
+    mixed = isinstance(question.cost, Mixed)
+    if curved or mixed or (isinstance(question.cost, Squared) and not question.cost.definite):
         return conic_program(question, i)
     if _uneven(question):
         return enumeration(question, i)

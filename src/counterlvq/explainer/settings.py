@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import finite_scalar, told
@@ -29,11 +30,18 @@ def checked_cost(cost: Cost | None) -> Cost:
     if cost is None:
         return Manhattan()
     if not isinstance(cost, Cost):
-        raise InvalidInputError(
-            f"cost is {cost!r}; expected a cost such as Manhattan(), Euclidean(), "
-            f"Chebyshev() or Mahalanobis(matrix)."
-        )
+        raise InvalidInputError(_no_cost(cost))
     return cost
+
+
+def _no_cost(given: Any) -> str:
+    step = "A cost of your own is a subclass of Cost"
+    if isinstance(given, type) and issubclass(given, Cost):
+        step = f"Write {given.__name__}(...)"
+    return (
+        f"cost is {given!r}; expected a cost such as Manhattan(), Euclidean(), "
+        f"Chebyshev() or Mahalanobis(matrix). {step}."
+    )
 
 
 def checked_confidence(confidence: Confidence | None, margin: float | None) -> Confidence | None:

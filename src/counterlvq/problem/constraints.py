@@ -51,6 +51,7 @@ __all__ = [
     "MinChange",
     "OneOf",
     "level_rule",
+    "stated_conditions",
 ]
 
 Condition = (
@@ -75,6 +76,47 @@ class Constraint(ABC):
     @abstractmethod
     def conditions(self, features: Features) -> tuple[Condition, ...]:
         """State the condition in numbers for the given columns."""
+
+
+def stated_conditions(constraint: Constraint, features: Features) -> tuple[Condition, ...]:
+    """Conditions that a constraint states, or say what is wrong with them.
+
+    Whatever is no condition would be passed over, and answers that break it called optimal.
+    """
+    name, stated = type(constraint).__name__, constraint.conditions(features)
+    if not isinstance(stated, tuple | list):
+        raise InvalidInputError(
+            f"{name}.conditions(features) is {told(stated)}; expected a tuple of conditions, such "
+            f"as Linear({{'a': 1}}, '<=', 3).conditions(features)."
+        )
+    for k, part in enumerate(stated):
+        if not isinstance(part, Condition):
+            raise InvalidInputError(
+                f"{name}.conditions(features)[{k}] is {told(part)}; expected a condition in "
+                f"numbers. A constraint hands on those of another by its conditions(features)."
+            )
+        if isinstance(part, LinearConditions):
+            _check_rows(f"{name}.conditions(features)[{k}]", part, len(features))
+    return tuple(stated)
+
+
+def _check_rows(name: str, rows: LinearConditions, width: int) -> None:
+    shapes = {part: np.shape(getattr(rows, part)) for part in ("A", "R", "v")}
+    count = len(rows.v) if np.ndim(rows.v) == 1 else 1
+    expected = {"A": (count, width), "R": (count, width), "v": (count,)}
+    for part, shape in shapes.items():
+        if shape != expected[part]:
+            raise InvalidInputError(
+                f"{name}: {part} has shape {shape}; expected {expected[part]}, a row for each "
+                f"condition A y + R x <= v and a column for each feature."
+            )
+    for part in ("A", "R"):
+        if not np.isfinite(getattr(rows, part)).all():
+            raise InvalidInputError(
+                f"{name}: {part} has entries that are not finite; expected numbers."
+            )
+    if np.isnan(rows.v).any():
+        raise InvalidInputError(f"{name}: v has entries that are nan; expected numbers.")
 
 
 @dataclass(frozen=True, init=False)

@@ -56,9 +56,11 @@ class Cost:
     - ``l2_factor(width)``: the factor L, an array (r, width) of finite numbers, with no rows where
       the cost has no such part.
 
-    Both are asked for the number of features that are numbers, and have to say the same each
-    time. `value` follows from them and is not yours to replace: an `Explainer` compares it
-    with the parts on a few changes and refuses a cost that contradicts itself.
+    The weights are asked for as many features as the table has, and the factor for those of them
+    that are numbers; the weight of a category is the price of a switch unless `switches` names
+    it. Both have to say the same each time. `value` follows from them and is not yours to
+    replace: an `Explainer` compares it with the parts on a few changes and refuses a cost that
+    contradicts itself.
 
     Attributes
     ----------

@@ -229,8 +229,15 @@ def as_constraint(item: Constraint | str) -> Constraint:
         return Expression(item)
     if isinstance(item, Constraint):
         return item
-    raise InvalidInputError(
-        f"constraint {told(item)} has type {type(item).__name__}; expected a constraint such as "
+    raise InvalidInputError(_no_constraint(item))
+
+
+def _no_constraint(given: Any) -> str:
+    if isinstance(given, type) and issubclass(given, Constraint):
+        name = given.__name__
+        return f"constraint {name} is a class; expected an object of it. Write {name}(...)."
+    return (
+        f"constraint {told(given)} has type {type(given).__name__}; expected a constraint such as "
         f"Freeze('age') or a string such as 'a <= b'."
     )
 
