@@ -356,7 +356,7 @@ class LocalView:
 
     @cached_property
     def rivals(self) -> tuple[Floats, Floats]:
-        """Slope (m, d) and value (m,) of the distance of each rival."""
+        """Gradient (m, d) and value (m,) of each rival's distance, for the conditions of a cell."""
         return 2.0 * self._pulls[self.cells.rivals], self.scores[self.cells.rivals]
 
     def behind(self, prototype: int) -> float:

@@ -86,7 +86,7 @@ class GaussianScores:
         return replace(self, labels=labels)
 
     def model(self, what: str) -> PrototypeModel:
-        """Build the prototypes; `what` is the class of the estimator, for errors."""
+        """State Gaussians as prototypes; `what` is the class of the estimator, for errors."""
         possible = np.isfinite(self.constants)
         if possible.sum() < 2:
             raise NotSupportedError(

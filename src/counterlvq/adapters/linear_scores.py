@@ -85,7 +85,7 @@ class LinearScores:
         return np.abs(self.intercept) if self.constants is None else self.constants
 
     def model(self, what: str) -> PrototypeModel:
-        """Build the prototypes; `what` is the class of the estimator, for errors."""
+        """State linear scores as prototypes; `what` is the class of the estimator, for errors."""
         self._refuse_unusable(what)
         W = self.coef - self.coef.mean(axis=0)
         b = self.intercept - self.intercept.mean()

@@ -102,7 +102,7 @@ class Table:
         self.code[i], self.prototype[i] = _CODE[answer.status], answer.prototype
 
     def answered(self) -> NDArray[np.intp]:
-        """Positions of the rows that have an answer."""
+        """Positions of the rows that this run has answered so far."""
         return np.flatnonzero(self.prototype >= 0)
 
 

@@ -242,7 +242,7 @@ def _window(
 
 
 def _scores(explainer: Explainer, points: Floats) -> Floats:
-    """Squared distance of each point to the nearest prototype of each class, (classes, n)."""
+    """Squared distance of each point of a slice to the nearest prototypes, (classes, n)."""
     model = explainer.model
     out = np.empty((len(model.classes), points.shape[0]))
     block = max(1, (1 << 22) // model.n_prototypes)

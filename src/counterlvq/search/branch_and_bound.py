@@ -180,7 +180,7 @@ class Branching(CellSearch):
 
     @property
     def _engines(self) -> tuple[str, ...]:
-        """How the answer was found."""
+        """Name the engines that this search has used."""
         return _CCP, _TREE
 
     def _contradiction(self) -> DualPoint | None:

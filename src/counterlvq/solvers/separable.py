@@ -71,7 +71,7 @@ class _Layout:
 
     @cached_property
     def _half(self) -> Floats:
-        """Half of each side, (d,); 0 for features that the box holds in place."""
+        """Half widths of the box of a relaxation, (d,); 0 for features that it holds in place."""
         half = self.box.half
         return np.where(half > LEAST_HALF, half, 0.0)
 
