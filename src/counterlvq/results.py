@@ -39,7 +39,7 @@ from counterlvq.presentation.values import (
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, listed, refuse_response
 from counterlvq.problem.constraint_text import plain_words, with_unit
-from counterlvq.problem.constraints import Constraint, Decrease, Freeze, Increase
+from counterlvq.problem.constraints import Bounds, Constraint, Decrease, Freeze, Increase
 from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.feature import Feature
@@ -112,8 +112,11 @@ class Counterfactual:
         For INFEASIBLE: a set of the user's constraints, as they were given, that leaves no room
         for the target (empty if it is out of reach without any).
     conflict_is_irreducible : bool
-        Whether an answer was found without each one of the members of `conflict`. If not, it is a
-        set that clashes, and fewer of its members may clash as well.
+        Whether an answer was found without each one of the members of `conflict` and
+        `conflict_ranges`. If not, it is a set that clashes, and fewer may clash as well.
+    conflict_ranges : tuple of Bounds
+        For INFEASIBLE: the allowed ranges of features (their `lower` and `upper`) that leave no
+        room together with `conflict`.
     conflict_steps : tuple of str
         For INFEASIBLE: features whose steps or decimals are part of the reason. Without these
         steps `conflict` would leave room.
@@ -163,6 +166,7 @@ class Counterfactual:
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
     conflict_steps: tuple[str, ...] = ()
+    conflict_ranges: tuple[Bounds, ...] = ()
     broken: tuple[Constraint | str, ...] = ()
     within_rules: Counterfactual | None = None
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
@@ -579,6 +583,7 @@ class Counterfactual:
         Infinite and missing numbers become None; labels that JSON does not know, such as
         dates, become text. `reason` says why there is no answer, `found_by` how one was found.
         """
+        ranges = [str(item) for item in self.conflict_ranges]
         return {
             "status": str(self.status),
             "prediction": plain_label(self.prediction),
@@ -597,6 +602,7 @@ class Counterfactual:
             ],
             "changes": [plain_change(change) for change in self.changes],
             "conflict": [str(item) for item in self.conflict],
+            **({"conflict_ranges": ranges} if ranges else {}),
             **({"conflict_steps": [*self.conflict_steps]} if self.conflict_steps else {}),
             "has_target": self.has_target,
             "broken": [str(item) for item in self.broken],
@@ -691,7 +697,7 @@ class Counterfactual:
     def _conflict_said(self, wording: Wording) -> Sequence[Constraint | str]:
         """Join what is said in the same words of several features, such as "no change of"."""
         out: list[Constraint | str] = []
-        for item in self.conflict:
+        for item in (*self.conflict, *self.conflict_ranges):
             alike = [
                 k
                 for k, other in enumerate(out)

@@ -87,7 +87,7 @@ def answer_card(cf: CardAnswer, sentence: str, proof: str, notes: Sequence[str] 
         fact_list(_figures(cf), "figures"),
         values,
         *(tag("p", line.strip().capitalize(), ".") for line in notes),
-        _listed("These leave no room together:", cf.conflict, cf.features),
+        _listed("These leave no room together:", (*cf.conflict, *cf.conflict_ranges), cf.features),
         _listed("The input breaks, as it is:", cf.broken, cf.features),
         tag("p", proof[:1].upper() + proof[1:] + ".", class_="note"),
     )

@@ -291,9 +291,13 @@ class Feature:
     @property
     def range(self) -> tuple[float, float]:
         """The allowed range; that of all tables where nothing limits a date."""
-        if self.kind is not Kind.DATE:
-            return self.lower, self.upper
-        return max(self.lower, FIRST_DAY), min(self.upper, LAST_DAY)
+        first, last = self.widest_range
+        return max(self.lower, first), min(self.upper, last)
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        """The range without what is allowed: that of all tables, of a date."""
+        return (FIRST_DAY, LAST_DAY) if self.kind is Kind.DATE else (-inf, inf)
 
     def number(self, value: Any) -> float | None:
         """Read a value of a number or a date; None for one that is neither.
