@@ -408,13 +408,12 @@ class Counterfactual:
 
     def _worded(self, wording: Wording, ranges: Spoken | None) -> str:
         """Say what there is to say, by the template where it names changes for the outcome."""
-        subject = wording.subject
         if self.status.has_answer and not self.changes:
             label = wording.called(self.prediction)
-            said = f"{shown_text(subject)} is {label} already; nothing needs to change."
+            said = f"{wording.opening} is {label} already; nothing needs to change."
             return f"{said}{self._missing_words()}"
         if self.status is Status.INVALID:
-            said = f"{shown_text(subject)} could not be looked into"
+            said = f"{wording.opening} could not be looked into"
             said = "No counterfactual was looked for" if self._is_unnamed(wording) else said
             return f"{said}: {visible(self.reason)}"
         before = self._demanded_first(wording)
@@ -433,7 +432,7 @@ class Counterfactual:
             return f"No counterfactual for {wished} was found; that there is none is not proved."
         none = f"There is no counterfactual for {wished}"
         if not self._is_unnamed(wording):
-            none = f"{shown_text(wording.subject)} would not have been {wished} by any change"
+            none = f"{wording.opening} would not have been {wished} by any change"
         return f"{none}: {self._clash(wording)}."
 
     def _stays_not(self, wording: Wording) -> str:
@@ -446,7 +445,7 @@ class Counterfactual:
     def _named(self, wording: Wording) -> str:
         """Name the subject, unless a sentence about what it breaks has done so."""
         is_repeated = self.broken and not self._is_unnamed(wording)
-        return "It" if is_repeated else shown_text(wording.subject)
+        return "It" if is_repeated else wording.opening
 
     def _is_unnamed(self, wording: Wording) -> bool:
         """Whether nobody has said what the decision is about."""
@@ -468,7 +467,7 @@ class Counterfactual:
         """Say what the constraints demand of an input, before anything about its label."""
         if not self.broken:
             return ""
-        subject = "This row" if self._is_unnamed(wording) else shown_text(wording.subject)
+        subject = "This row" if self._is_unnamed(wording) else wording.opening
         said = f"{subject} breaks {self._broken_words(wording)} as it is"
         needed = () if self.within_rules is None else self.within_rules.shown_changes
         # By the answer itself: where it has the label already, and where it takes no more for that.
@@ -522,8 +521,8 @@ class Counterfactual:
             places["others"] = f"It also takes {count}: {brief}."
         if wording.template is not None:
             return wording.filled(places)
-        if self.broken and not self._is_unnamed(wording):
-            places["subject"] = "It"
+        is_repeated = self.broken and not self._is_unnamed(wording)
+        places["subject"] = "It" if is_repeated else wording.opening
         said = "{subject} would have been {outcome} if {changes}."
         if self.broken and self._mends_alone:
             row = "It" if self._is_unnamed(wording) else places["subject"]
@@ -550,9 +549,8 @@ class Counterfactual:
         if not at.size:
             return ""
         names = [shown_text(self.features.columns[j].spoken) for j in at]
-        return (
-            f" The {'value' if len(names) == 1 else 'values'} of {listed(names)} may stay missing."
-        )
+        entries = "entry" if len(names) == 1 else "entries"
+        return f" The {entries} for {listed(names)} may stay missing."
 
     def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
         """Sort changes by what taking each one back would save; as they are without a model."""
