@@ -27,6 +27,7 @@ from counterlvq.programs.conditions import (
     Implication,
     LargestChange,
     LevelRule,
+    LevelWay,
     LinearConditions,
 )
 from counterlvq.programs.template import ProgramTemplate, Stated
@@ -39,7 +40,7 @@ from counterlvq.types import Method, Status
 __all__ = ["Prepared", "Shared", "allowed_range"]
 
 # Conditions that read otherwise where rows have other levels.
-_ABOUT_LEVELS = (LevelRule, Implication, LargestChange)
+_ABOUT_LEVELS = (LevelRule, LevelWay, Implication, LargestChange)
 
 # By the id of a constraint, and on which side of it rows lie: the constraint, what it says.
 Read = dict[tuple[int, bool | None], tuple[Constraint | str, tuple[Condition, ...]]]

@@ -24,6 +24,7 @@ from counterlvq.programs.conditions import (
     Implication,
     LargestChange,
     LevelRule,
+    LevelWay,
     LinearConditions,
     QuadraticCondition,
 )
@@ -410,6 +411,7 @@ class Coordinates:
         condition: LinearConditions
         | QuadraticCondition
         | LevelRule
+        | LevelWay
         | Implication
         | LeastChange
         | LargestChange
@@ -424,13 +426,20 @@ class Coordinates:
 
     def _spread_one(
         self,
-        condition: LinearConditions | QuadraticCondition | LevelRule | LeastChange | ValueRule,
+        condition: LinearConditions
+        | QuadraticCondition
+        | LevelRule
+        | LevelWay
+        | LeastChange
+        | ValueRule,
     ) -> Stated:
         if isinstance(condition, LeastChange):
             self._refuse_linked(condition.column, "a least change")
             return replace(condition, column=self.spans[condition.column].start)
         if isinstance(condition, ValueRule):
             return self._value_rule(condition)
+        if isinstance(condition, LevelWay):
+            condition = condition.seen_from(int(self.levels[condition.column]))
         if isinstance(condition, LevelRule):
             return self._rule(condition)
         if isinstance(condition, LinearConditions):
