@@ -59,6 +59,10 @@ class CardAnswer(ShownAnswer, Protocol):
         """Constraints that clash."""
 
     @property
+    def conflict_ranges(self) -> tuple[Constraint, ...]:
+        """Allowed ranges of features that are part of it."""
+
+    @property
     def broken(self) -> tuple[Constraint | str, ...]:
         """Constraints that the input breaks."""
 
