@@ -27,18 +27,20 @@ from counterlvq.programs.conditions import (
     Implication,
     LargestChange,
     LevelRule,
+    LevelWay,
     LinearConditions,
 )
 from counterlvq.programs.template import ProgramTemplate, Stated
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.search.strategies import BranchAndBound, Exact, Reporter, Strategy
+from counterlvq.tables.feature import Feature
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
-__all__ = ["Prepared", "Shared"]
+__all__ = ["Prepared", "Shared", "allowed_range"]
 
 # Conditions that read otherwise where rows have other levels.
-_ABOUT_LEVELS = (LevelRule, Implication, LargestChange)
+_ABOUT_LEVELS = (LevelRule, LevelWay, Implication, LargestChange)
 
 # By the id of a constraint, and on which side of it rows lie: the constraint, what it says.
 Read = dict[tuple[int, bool | None], tuple[Constraint | str, tuple[Condition, ...]]]
@@ -74,6 +76,11 @@ class Asked(Protocol):
     @property
     def gap(self) -> float:
         """What counts as closed."""
+
+
+def allowed_range(feature: Feature) -> Bounds:
+    """Word the allowed range of a feature as a constraint."""
+    return Bounds(feature.name, *feature.ends)
 
 
 # Templates that are kept: as many as there are combinations of levels with prices of their own.
@@ -164,11 +171,20 @@ class Prepared:
         return low, high
 
     def template_with(
-        self, kept: Sequence[int], unstepped: frozenset[int] = frozenset()
+        self,
+        kept: Sequence[int],
+        unstepped: frozenset[int] = frozenset(),
+        unranged: frozenset[int] = frozenset(),
     ) -> ProgramTemplate:
-        """State the cost and the listed constraints in numbers; some features without steps."""
+        """State the cost and the listed constraints in numbers.
+
+        Some features go without their steps, and some without their allowed ranges.
+        """
         asked, coordinates = self.asked, self.source.coordinates
-        conditions = [*self._conditions_of(kept), *coordinates.own_conditions]
+        own = (
+            coordinates.own_conditions_without(unranged) if unranged else coordinates.own_conditions
+        )
+        conditions = [*self._conditions_of(kept), *own]
         w, L, form, ways, least = asked.prices.over(coordinates)
         grid = coordinates.grid_without(unstepped)
         return ProgramTemplate.of(w, L, conditions, grid, form, ways, least)
@@ -229,7 +245,7 @@ class Prepared:
             return ()
         row = coordinates.outer(x)[0]
         ranges = [
-            Bounds(feature.name, *feature.ends)
+            allowed_range(feature)
             for feature, value in zip(asked.features, row.tolist(), strict=True)
             if feature.is_number and not feature.lower <= value <= feature.upper
         ]

@@ -38,7 +38,7 @@ from counterlvq.presentation.values import (
     with_gaps,
 )
 from counterlvq.presentation.wording import PLAIN, Spoken, Wording, refuse_response
-from counterlvq.problem.constraints import Constraint
+from counterlvq.problem.constraints import Bounds, Constraint
 from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
@@ -100,8 +100,11 @@ class Counterfactual:
         For INFEASIBLE: a set of the user's constraints, as they were given, that leaves no room
         for the target (empty if it is out of reach without any).
     conflict_is_irreducible : bool
-        Whether an answer was found without each one of the members of `conflict`. If not, it is a
-        set that clashes, and fewer of its members may clash as well.
+        Whether an answer was found without each one of the members of `conflict` and
+        `conflict_ranges`. If not, it is a set that clashes, and fewer may clash as well.
+    conflict_ranges : tuple of Bounds
+        For INFEASIBLE: the allowed ranges of features (their `lower` and `upper`) that leave no
+        room together with `conflict`.
     conflict_steps : tuple of str
         For INFEASIBLE: features whose steps or decimals are part of the reason. Without these
         steps `conflict` would leave room.
@@ -151,6 +154,7 @@ class Counterfactual:
     conflict: tuple[Constraint | str, ...] = ()
     conflict_is_irreducible: bool = True
     conflict_steps: tuple[str, ...] = ()
+    conflict_ranges: tuple[Bounds, ...] = ()
     broken: tuple[Constraint | str, ...] = ()
     within_rules: Counterfactual | None = None
     certificate: Certificate = field(default_factory=lambda: CellCertificate(()))
@@ -410,6 +414,7 @@ class Counterfactual:
         Infinite and missing numbers become None; labels that JSON does not know, such as
         dates, become text. `reason` says why there is no answer, `found_by` how one was found.
         """
+        ranges = [str(item) for item in self.conflict_ranges]
         return {
             "status": str(self.status),
             "prediction": plain_label(self.prediction),
@@ -428,6 +433,7 @@ class Counterfactual:
             ],
             "changes": [plain_change(change) for change in self.changes],
             "conflict": [str(item) for item in self.conflict],
+            **({"conflict_ranges": ranges} if ranges else {}),
             **({"conflict_steps": [*self.conflict_steps]} if self.conflict_steps else {}),
             "has_target": self.has_target,
             "broken": [str(item) for item in self.broken],

@@ -142,6 +142,10 @@ def test_a_file_without_a_summary_works_and_says_what_is_missing(
     plain = called(*ASK, "--cost", "manhattan", "--anywhere", "--format", "csv", cwd=workshop)
     assert done.stdout == plain.stdout
     assert called(*ask, "--cost", "manhattan", cwd=workshop).stderr == b""
+    measured = called(*ask, "--cost", "mad", cwd=workshop).stderr
+    assert b"deviations are those of the rows that are explained, and numbers may go" in measured
+    ranged = called(*ask, "--reference", "iris.csv", "--within", "iris.csv", cwd=workshop).stderr
+    assert b"summary" not in ranged
     assert b"summary     none" in called("inspect", path, cwd=workshop).stdout
 
 

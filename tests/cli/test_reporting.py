@@ -110,6 +110,17 @@ def test_page_with_proofs_to_check_says_that_it_holds_the_model(workshop: Path) 
     assert_alone(done.stdout)
 
 
+def test_page_without_a_kind_for_its_proofs_says_so(workshop: Path, tmp_path: Path) -> None:
+    columns, widths = tmp_path / "columns.toml", [k / 10 for k in range(1, 26)]
+    columns.write_text(f'[petal_width]\nlevels = {widths}\nchange = "increase"\n')
+    words = [word for word in REPORT if word != "--no-certificates"]
+    done = called(*words, "--rows", "0", "--columns", str(columns), cwd=workshop)
+    assert done.returncode == 0
+    assert "the page holds no proofs to check" in one_line(done.stderr)
+    assert b"counterlvq certificate" not in done.stdout
+    assert "Why no smaller change would do" in assert_alone(done.stdout).text
+
+
 def test_rows_without_an_answer_are_on_the_page(workshop: Path) -> None:
     words = [*REPORT, "--freeze", "sepal_length", "--freeze", "sepal_width"]
     words += ["--bounds", "petal_length=:1.5", "--bounds", "petal_width=:0.5"]

@@ -142,7 +142,41 @@ def test_ranges_of_features_count_as_rules() -> None:
     cf = clvq.Explainer(MODEL, features=features).explain([2600.0, 300.0], target="good")
     assert cf.status is clvq.Status.INFEASIBLE
     assert cf.broken == (clvq.Bounds("income", upper=2500),)
-    assert "within the ranges of the features" in cf.text()
+    assert cf.conflict == ()
+    assert cf.conflict_ranges == (clvq.Bounds("income", upper=2500), clvq.Bounds("debt", lower=0))
+    assert "income of at most 2,500" in cf.text()
+    assert cf.to_dict()["conflict_ranges"] == [str(item) for item in cf.conflict_ranges]
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean(), clvq.Chebyshev()])
+@pytest.mark.parametrize("kind", ["real", "whole", "date"])
+def test_ranges_of_features_are_named_where_they_clash(cost: clvq.Cost, kind: str) -> None:
+    """A range that was declared is as much a reason as a constraint, and no other one is named."""
+    model = clvq.PrototypeModel([[0.0, 0.0], [10.0, 10.0]], ["no", "yes"], None, ["a", "b"])
+
+    def ask(
+        lower: float | None, upper: float | None, *constraints: str, most: float = 4
+    ) -> clvq.Counterfactual:
+        features = [
+            clvq.Feature("a", lower=0, upper=most),
+            clvq.Feature("b", kind, lower=lower, upper=upper),
+        ]
+        explainer = clvq.Explainer(model, cost, constraints, features=clvq.Features(features))
+        cf = explainer.explain([1, 1], target="yes")
+        assert cf.status is clvq.Status.INFEASIBLE
+        assert cf.conflict_is_irreducible
+        return cf
+
+    first = clvq.Bounds("a", 0, 4)
+    assert [item.feature for item in ask(0, 4).conflict_ranges] == ["a", "b"]
+    # The range of b has room enough, and is no reason.
+    apart = ask(0, 40, "a >= 5")
+    assert (apart.conflict, apart.conflict_ranges) == (("a >= 5",), (first,))
+    held = ask(None, None, "b <= original(b)")
+    assert (held.conflict, held.conflict_ranges) == (("b <= original(b)",), (first,))
+    # Constraints that clash by themselves leave ranges out.
+    alone = ask(0, 40, "b >= 5", "b <= 3", most=40)
+    assert (alone.conflict, alone.conflict_ranges) == (("b >= 5", "b <= 3"), ())
 
 
 def test_levels_and_whole_numbers_are_told_too() -> None:

@@ -242,13 +242,15 @@ def test_words_say_what_stands_in_and_what_stays_missing() -> None:
     )
     assert "missing, as 1,500" in str(cf)
     both = one_feature(age=None)
-    assert both.text().endswith("a missing value). The value of age may stay missing.")
+    assert both.text().endswith("a missing value). The entry for age may stay missing.")
     assert "1 feature unchanged, 1 of them missing" in str(both)
-    assert both.text(template="{changes}|{missing}").endswith("|The value of age may stay missing.")
+    assert both.text(template="{changes}|{missing}").endswith(
+        "|The entry for age may stay missing."
+    )
     assert cf.text(template="{missing}") == ""
     already = one_feature(income=2900.0, age=None)
     assert already.text() == (
-        "The answer is good already; nothing needs to change. The value of age may stay missing."
+        "The answer is good already; nothing needs to change. The entry for age may stay missing."
     )
 
 

@@ -141,3 +141,21 @@ def test_categories_are_explained() -> None:
     assert (batch.status == "optimal").all()
     assert (pipeline.predict(batch.X) != pipeline.predict(table)).all()
     assert set(batch.X["job"]) <= {"clerk", "nurse"}
+
+
+@pytest.mark.parametrize("named", [True, False])
+@pytest.mark.parametrize("levels", [[6, 12, 24], [1.5, 2.0, 72.5], [False, True]])
+def test_levels_that_are_numbers_may_be_objects(levels: list[object], named: bool) -> None:
+    """Encoders that were fitted on a column of objects take no column of floats."""
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, len(levels), 60)
+    table = pd.DataFrame({"age": rng.normal(size=60)})
+    table["months"] = pd.Series([levels[k] for k in codes], dtype=object)
+    paid = np.where(table["age"] + codes + rng.normal(size=60) > 1, "yes", "no")
+    steps = [("age", StandardScaler(), [0]), ("months", OneHotEncoder(), [1])]
+    shown = table if named else table.to_numpy(dtype=object)
+    model = make_pipeline(ColumnTransformer(steps), NearestCentroid()).fit(shown, paid)
+    for wish in ("yes", "no"):
+        batch = clvq.Explainer(model).explain_batch(shown[:20], target=wish)
+        assert set(batch.status.tolist()) == {"optimal"}
+        assert set(model.predict(batch.X)) == {wish}

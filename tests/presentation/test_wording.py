@@ -68,6 +68,16 @@ def test_levels_may_speak_in_phrases() -> None:
     assert model.predict([[3, 0]]) == "good"
 
 
+def test_subjects_begin_sentences_with_a_capital() -> None:
+    """A subject that stands within a template may begin sentences elsewhere."""
+    said = {"subject": "your loan", "outcome": {"good": "granted", "bad": "refused"}}
+    assert answer().text(**said).startswith("Your loan would have been granted if ")
+    assert answer().text(**said, template="Today {subject}: {list}").startswith("Today your loan: ")
+    right = EXPLAINER.explain({**ROW, "inc": 5000.0, "home": 2, "guar": True}, target="good")
+    assert right.text(**said).startswith("Your loan is granted already")
+    assert right.text(**{**said, "subject": "iPad 3"}).startswith("iPad 3 is granted already")
+
+
 def test_rows_without_changes_have_a_text_of_their_own() -> None:
     letter, other = "If {changes}.", "Dear Ann,\n{text}\n({subject}, {now})"
     said = {**WORDS, "template": letter, "otherwise": other}

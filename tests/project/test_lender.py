@@ -55,7 +55,7 @@ def read_letter(text: str, features: clvq.Features) -> tuple[list[Read], list[st
     labels = "|".join(re.escape(feature.label) for feature in features if feature.label)
     pieces = re.split(rf"(?:, | and )(?=(?:{labels}|it) were )", body)
     changes = [read_change(piece, labels, features) for piece in pieces]
-    gaps = re.search(r"The values? of (.*) may stay missing\.", text)
+    gaps = re.search(r"The (?:entry|entries) for (.*) may stay missing\.", text)
     named = [] if gaps is None else re.split(r", | and ", gaps[1])
     by_label = {feature.label: feature.name for feature in features}
     return changes, [by_label[label] for label in named]

@@ -26,6 +26,7 @@ from counterlvq.programs.conditions import (
     Implication,
     LargestChange,
     LevelRule,
+    LevelWay,
     LinearConditions,
     QuadraticCondition,
 )
@@ -235,6 +236,12 @@ def _conditions(condition: Condition, features: Features) -> list[Values]:
         return [_quadratic(condition)]
     if isinstance(condition, LargestChange):
         return _heights(condition, features)
+    if isinstance(condition, LevelWay):
+        raise NotSupportedError(
+            f"certificate files have no kind for levels that go one way only, such as those of "
+            f"{features.columns[condition.column].name!r}. Verify such answers with "
+            f"`explainer.verify`."
+        )
     return _least(condition, features)
 
 

@@ -62,7 +62,8 @@ _HEAD = """\
 #   steps    "of change": from the value of a row, and not from 0
 #   range    the allowed values, [0, inf] for no upper end; without it, from the lowest to the
 #            highest value that ten rows of the training table reach
-#   change   "increase", "decrease" or "freeze", where it may not change in any way
+#   change   "increase", "decrease" or "freeze", where it may not change in any way; of levels too,
+#            if they are ordered or numbers
 #   levels   in order; ordered = true if each step along the list counts
 #   labels   of levels; phrases = true if they are whole phrases, such as "with a guarantor"
 #   price    of another level, or of each step where they are ordered, in typical deviations of

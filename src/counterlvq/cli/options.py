@@ -222,12 +222,8 @@ def explainer_from(
     """Make the explainer that the options describe."""
     if reference is not None and cost not in (None, "mad"):
         raise click.UsageError("--reference says what --cost mad is measured by; expected both.")
-    if model.reference is None and reference is None and cost is None:
-        say(
-            "counterlvq: the model file has no summary of its training table: costs are plain sums "
-            "of changes, and numbers may go anywhere, by any bit. Train it again to have all.",
-            aside=True,
-        )
+    if model.reference is None and cost in (None, "mad"):
+        _say_what_is_missing(cost, reference, has_ranges=anywhere or within is not None)
     features = model.features if columns is None else _described(model, columns)
     if least is None and (anywhere or model.reference is None):
         least = 0.0
@@ -264,6 +260,23 @@ def explainer_from(
         margin=confidence if isinstance(confidence, float) else None,
         confidence=None if isinstance(confidence, float) else confidence,
     )
+
+
+def _say_what_is_missing(cost: str | None, reference: str | None, *, has_ranges: bool) -> None:
+    """Say what the summary of a training table would have been taken for."""
+    missing = []
+    if cost is None and reference is None:
+        missing.append("costs are plain sums of changes")
+    elif reference is None:
+        missing.append("typical deviations are those of the rows that are explained")
+    if not has_ranges:
+        missing.append("numbers may go anywhere, by any bit")
+    if missing:
+        say(
+            "counterlvq: the model file has no summary of its training table: "
+            f"{', and '.join(missing)}. Train it again to have all.",
+            aside=True,
+        )
 
 
 def _likely(path: str, model: Model, features: clvq.Features) -> clvq.Plausible:

@@ -27,6 +27,9 @@ __all__ = ["report"]
 # As many rows as somebody reads about; more are asked for by name or number.
 _USUAL = 20
 
+# What a page has in it that holds certificates: the first words of a file of them.
+_CERTIFICATE = "counterlvq certificate"
+
 
 def _positions(text: str) -> tuple[int, ...]:
     """Read the positions of rows, as in 0,3,7."""
@@ -130,7 +133,10 @@ def report(
             text=vars(wording),
         )
     write_whole(output, page.encode())
-    if certificates:
+    if certificates and _CERTIFICATE not in page:
+        say("counterlvq: certificate files have no kind for what was asked, so that the page holds "
+            "no proofs to check.", aside=True)  # fmt: skip
+    elif certificates:
         say("counterlvq: the page holds the model; the prototypes of a nearest neighbour are "
             "training rows (--no-certificates leaves it out).", aside=True)  # fmt: skip
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER

@@ -18,6 +18,7 @@ from counterlvq.certificates.questions import Question
 from counterlvq.certificates.unions import StatedPart
 from counterlvq.errors import NotSupportedError
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
+from counterlvq.explainer.no_answer import WhyNot, everything, why_not
 from counterlvq.explainer.settings import (
     at_least_zero,
     checked_confidence,
@@ -30,7 +31,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.memory import Kept
 from counterlvq.pipelines.source import ExplainedModel, source_of
-from counterlvq.prepared import Prepared, Shared
+from counterlvq.prepared import Prepared, Shared, allowed_range
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.presentation.progress import reporter
 from counterlvq.problem.at_most import AtMost, limits_of
@@ -61,9 +62,7 @@ from counterlvq.questions.plausibility import components_of, plausible_answer, p
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
-from counterlvq.search.conflicts import Reason
 from counterlvq.search.result import SearchContext, SearchResult
-from counterlvq.search.strategies import conflict, steps_in_the_way
 from counterlvq.tables.features import Features
 from counterlvq.types import Method, Status
 
@@ -495,25 +494,14 @@ class OneRow:
         steps = list(find.engines)
         if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
             steps.append("the time limit was reached")
-        why = Reason((), True, "; ".join(steps))
-        bound, reason = verdict.bound, why.words
-        stepped: tuple[int, ...] = ()
-        if status is Status.INFEASIBLE and not find_clash:
-            why = Reason(tuple(range(len(self.constraints))), False, reason)
+        why = WhyNot("; ".join(steps))
+        if status is Status.INFEASIBLE and find_clash:
+            why = why_not(view, question, context, find)
         elif status is Status.INFEASIBLE:
-            count = len(self.constraints)
-            why = conflict(view.answers, question, context, find, count, view.template_with)
-            reason = why.words
-            stepped = steps_in_the_way(
-                view.answers,
-                question,
-                context,
-                find,
-                view.source.coordinates.stepped,
-                partial(view.template_with, why.clashing),
-            )
-            if self.margin and not self.is_sure:
-                bound, reason = self._without_margin(row, reason, context)
+            why = everything(view, why.words)
+        bound, reason = verdict.bound, why.words
+        if status is Status.INFEASIBLE and find_clash and self.margin and not self.is_sure:
+            bound, reason = self._without_margin(row, reason, context)
         broken = view.broken_by(question.x)
         return Counterfactual(
             values=values,
@@ -533,9 +521,10 @@ class OneRow:
             features=self.features,
             reason=reason,
             bound_with_margin=bound,
-            conflict=tuple(self.constraints[k] for k in why.clashing),
+            conflict=tuple(self.constraints[k] for k in why.constraints),
             conflict_is_irreducible=why.is_irreducible,
-            conflict_steps=tuple(self.features.names[j] for j in stepped),
+            conflict_ranges=tuple(allowed_range(self.features.columns[j]) for j in why.ranges),
+            conflict_steps=tuple(self.features.names[j] for j in why.steps),
             certificate=find.certificate,
             part=self.model.meaning.part,
             scales=self._source.scales,

@@ -157,6 +157,7 @@ def probe_columns(
 def as_fitted(table_map: TableMap, columns: Mapping[str, list[Any]]) -> Any:
     """Put columns into a table of the kind that the pipeline was fitted on."""
     if table_map.named:
-        return new_frame(columns)
+        return new_frame(columns, table_map.objects)
     is_text = any(isinstance(value, str) for column in columns.values() for value in column)
-    return np.array(list(columns.values()), dtype=object if is_text else np.float64).T
+    is_mixed = is_text or len(table_map.objects) > 0
+    return np.array(list(columns.values()), dtype=object if is_mixed else np.float64).T

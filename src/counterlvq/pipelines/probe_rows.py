@@ -65,13 +65,16 @@ class PipelineRows:
             name: np.full(n, table_map.fillers.get(name, 0.0)) for name in table_map.columns
         }
         for j, feature in enumerate(table_map.features):
-            column = rows[:, j] if feature.is_number else _named(rows[:, j], feature)
+            as_objects = feature.name in table_map.objects
+            column = rows[:, j] if feature.is_number else _named(rows[:, j], feature, as_objects)
             if gaps is not None and gaps[:, j].any():
                 sign = table_map.fills.signs.get(feature.name, np.nan)
                 column = column.astype(np.float64 if feature.is_number else object)
                 column[gaps[:, j]] = sign
             columns[feature.name] = column
-        return new_frame(columns) if table_map.named else _side_by_side([*columns.values()])
+        if table_map.named:
+            return new_frame(columns, table_map.objects)
+        return _side_by_side([*columns.values()])
 
 
 @final
@@ -153,16 +156,13 @@ def _in_days(frame: Any, rows: Floats, features: Features) -> Any:
     return frame.assign(**dates) if dates else frame
 
 
-def _named(codes: Floats, feature: Feature) -> NDArray[Any]:
+def _named(codes: Floats, feature: Feature, as_objects: bool) -> NDArray[Any]:
     """Write the levels that positions stand for."""
     levels = np.empty(len(feature.levels), dtype=object)
     levels[:] = feature.levels
     found = levels[codes.astype(np.intp)]
-    return (
-        found
-        if any(isinstance(level, str) for level in feature.levels)
-        else np.array(found.tolist())
-    )
+    is_text = any(isinstance(level, str) for level in feature.levels)
+    return found if is_text or as_objects else np.array(found.tolist())
 
 
 def _side_by_side(columns: list[NDArray[Any]]) -> NDArray[Any]:

@@ -135,8 +135,26 @@ def _read(steps: list[Any], model: Any, probe: Any) -> TableMap:
     fillers = {columns[j]: part.levels[0] for j, part in flow.encoded.items() if part.levels}
     seen = tuple(part for part in parts if part is not None)
     table_map = TableMap(columns, seen, flow.offset, named, fillers, offset_blur=flow.offset_blur)
-    prove(table_map, steps, fillers, probe)
+    table_map = _proved(table_map, steps, probe)
     return replace(table_map, fills=proved_fills(table_map, steps, fillers, flow.fills))
+
+
+def _proved(table_map: TableMap, steps: list[Any], probe: Any) -> TableMap:
+    """Compare the map with `transform`.
+
+    Encoders that were fitted on objects refuse columns of floats: where they do, levels that are
+    numbers are written as objects.
+    """
+    fillers = table_map.fillers
+    objects = frozenset(name for name, level in fillers.items() if not isinstance(level, str))
+    try:
+        prove(table_map, steps, fillers, probe)
+    except InvalidInputError:
+        if not objects:
+            raise
+        table_map = replace(table_map, objects=objects)
+        prove(table_map, steps, fillers, probe)
+    return table_map
 
 
 def _columns(steps: list[Any]) -> tuple[tuple[str, ...], bool]:

@@ -113,6 +113,8 @@ class TableMap:
         How far the constant may be from what the steps say; exact by default.
     fills : Fills
         What stands in for missing values, by column.
+    objects : frozenset of str
+        Columns of levels that are numbers, and that hold objects in the tables of the pipeline.
 
     Examples
     --------
@@ -133,6 +135,7 @@ class TableMap:
     described_as: Features | None = None
     offset_blur: Floats | None = None  # (k,)
     fills: Fills = field(default_factory=Fills)
+    objects: frozenset[str] = frozenset()
 
     @classmethod
     def identity(cls, columns: tuple[str, ...]) -> TableMap:

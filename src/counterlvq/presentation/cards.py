@@ -59,6 +59,10 @@ class CardAnswer(ShownAnswer, Protocol):
         """Constraints that clash."""
 
     @property
+    def conflict_ranges(self) -> tuple[Constraint, ...]:
+        """Allowed ranges of features that are part of it."""
+
+    @property
     def broken(self) -> tuple[Constraint | str, ...]:
         """Constraints that the input breaks."""
 
@@ -87,7 +91,7 @@ def answer_card(cf: CardAnswer, sentence: str, proof: str, notes: Sequence[str] 
         fact_list(_figures(cf), "figures"),
         values,
         *(tag("p", line.strip().capitalize(), ".") for line in notes),
-        _listed("These leave no room together:", cf.conflict, cf.features),
+        _listed("These leave no room together:", (*cf.conflict, *cf.conflict_ranges), cf.features),
         _listed("The input breaks, as it is:", cf.broken, cf.features),
         tag("p", proof[:1].upper() + proof[1:] + ".", class_="note"),
     )

@@ -18,7 +18,7 @@ from counterlvq.presentation.responses import Reply
 from counterlvq.presentation.values import value_of
 from counterlvq.presentation.wording import Spoken, Wording, listed
 from counterlvq.problem.constraint_text import plain_words, with_unit
-from counterlvq.problem.constraints import Constraint, Decrease, Freeze, Increase
+from counterlvq.problem.constraints import Bounds, Constraint, Decrease, Freeze, Increase
 from counterlvq.problem.off_grid import steps_left_out
 from counterlvq.safe_text import shown_text, visible
 from counterlvq.tables.feature import Feature
@@ -62,6 +62,10 @@ class SpokenAnswer(CardAnswer, Protocol):
         """Whether each member of the conflict was shown to be needed."""
 
     @property
+    def conflict_ranges(self) -> tuple[Bounds, ...]:
+        """The allowed ranges of features that leave no room together with the conflict."""
+
+    @property
     def conflict_steps(self) -> tuple[str, ...]:
         """Features whose steps are part of the reason why there is no answer."""
 
@@ -101,13 +105,12 @@ class Sentences:
 
     def whole(self, ranges: Spoken | None) -> str:
         """Say what there is to say, by the template where it names changes for the outcome."""
-        subject = self.wording.subject
         if self.cf.status.has_answer and not self.cf.changes:
             label = self.wording.called(self.cf.prediction)
-            said = f"{shown_text(subject)} is {label} already; nothing needs to change."
+            said = f"{self.wording.opening} is {label} already; nothing needs to change."
             return f"{said}{self._missing_words()}"
         if self.cf.status is Status.INVALID:
-            said = f"{shown_text(subject)} could not be looked into"
+            said = f"{self.wording.opening} could not be looked into"
             said = "No counterfactual was looked for" if self._is_unnamed() else said
             return f"{said}: {visible(self.cf.reason)}"
         before = self._demanded_first()
@@ -126,7 +129,7 @@ class Sentences:
             return f"No counterfactual for {wished} was found; that there is none is not proved."
         none = f"There is no counterfactual for {wished}"
         if not self._is_unnamed():
-            none = f"{shown_text(self.wording.subject)} would not have been {wished} by any change"
+            none = f"{self.wording.opening} would not have been {wished} by any change"
         return f"{none}: {self._clash()}."
 
     def _stays_not(self) -> str:
@@ -139,7 +142,7 @@ class Sentences:
     def _named(self) -> str:
         """Name the subject, unless a sentence about what it breaks has done so."""
         is_repeated = self.cf.broken and not self._is_unnamed()
-        return "It" if is_repeated else shown_text(self.wording.subject)
+        return "It" if is_repeated else self.wording.opening
 
     def _is_unnamed(self) -> bool:
         """Whether nobody has said what the decision is about."""
@@ -161,7 +164,7 @@ class Sentences:
         """Say what the constraints demand of an input, before anything about its label."""
         if not self.cf.broken:
             return ""
-        subject = "This row" if self._is_unnamed() else shown_text(self.wording.subject)
+        subject = "This row" if self._is_unnamed() else self.wording.opening
         said = f"{subject} breaks {self.broken_words()} as it is"
         needed = () if self.cf.within_rules is None else self.cf.within_rules.shown_changes
         # By the answer itself: where it has the label already, and where it takes no more for that.
@@ -220,8 +223,7 @@ class Sentences:
             places["others"] = f"It also takes {count}: {brief}."
         if self.wording.template is not None:
             return self.wording.filled(places)
-        if self.cf.broken and not self._is_unnamed():
-            places["subject"] = "It"
+        places["subject"] = self._named()
         said = "{subject} would have been {outcome} if {changes}."
         if self.cf.broken and self._mends_alone:
             row = "It" if self._is_unnamed() else places["subject"]
@@ -248,9 +250,8 @@ class Sentences:
         if not at.size:
             return ""
         names = [shown_text(self.cf.features.columns[j].spoken) for j in at]
-        return (
-            f" The {'value' if len(names) == 1 else 'values'} of {listed(names)} may stay missing."
-        )
+        entries = "entry" if len(names) == 1 else "entries"
+        return f" The {entries} for {listed(names)} may stay missing."
 
     def _by_weight(self, changes: Sequence[Change]) -> list[Change]:
         """Sort changes by what taking each one back would save; as they are without a model."""
@@ -279,7 +280,7 @@ class Sentences:
     def _conflict_said(self) -> Sequence[Constraint | str]:
         """Join what is said in the same words of several features, such as "no change of"."""
         out: list[Constraint | str] = []
-        for item in self.cf.conflict:
+        for item in (*self.cf.conflict, *self.cf.conflict_ranges):
             alike = [
                 k
                 for k, other in enumerate(out)

@@ -160,6 +160,19 @@ class Wording:
         day = DATES[self.dates].format(year=value.year, month=value.month, day=value.day, name=name)
         return day + hour
 
+    @property
+    def opening(self) -> str:
+        """The subject at the head of a sentence; what is written like iPhone stays as it is.
+
+        Examples
+        --------
+        >>> Wording("your application").opening, Wording("iPhone 4").opening
+        ('Your application', 'iPhone 4')
+        """
+        subject = shown_text(self.subject)
+        is_plain = subject.split()[0].islower()
+        return subject[0].upper() + subject[1:] if is_plain else subject
+
     def has_place(self, place: str) -> bool:
         """Whether something has a place of its own; without a template everything has."""
         return self.template is None or any(name == place for _, name in self._parts())

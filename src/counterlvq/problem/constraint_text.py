@@ -54,8 +54,12 @@ _DATE_CASES = {
 }
 _DEMANDS = {"<=": "at most ", ">=": "at least ", "==": ""}
 _TURNED = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
-_WAYS = {Freeze: "no change", Increase: "no decrease", Decrease: "no increase"}
-_DATE_WAYS = {Increase: "not earlier", Decrease: "not later"}
+_WAYS: dict[type[Constraint], str] = {
+    Freeze: "no change",
+    Increase: "no decrease",
+    Decrease: "no increase",
+}
+_DATE_WAYS: dict[type[Constraint], str] = {Increase: "not earlier", Decrease: "not later"}
 _CHANGED = {
     "<=": "no increase",
     ">=": "no decrease",

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 from math import inf
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,7 @@ from counterlvq.programs.conditions import (
     Implication,
     LargestChange,
     LevelRule,
+    LevelWay,
     LinearConditions,
     QuadraticCondition,
 )
@@ -58,6 +59,7 @@ Condition = (
     LinearConditions
     | QuadraticCondition
     | LevelRule
+    | LevelWay
     | Implication
     | LeastChange
     | LargestChange
@@ -149,12 +151,39 @@ class _PerFeature(Constraint):
     def _position(self, key: FeatureKey, features: Features) -> int:
         return features.number(key, type(self).__name__)
 
-    def conditions(self, features: Features) -> tuple[LinearConditions, ...]:
+    def _seen(self, features: Features) -> list[FeatureKey]:
+        """List those that the model sees: the others stay as they are in every answer."""
+        return [key for key in self.features if features.sees(key)]
+
+    def conditions(self, features: Features) -> tuple[LinearConditions | LevelWay, ...]:
         """State the condition in numbers for the given columns."""
-        # What the model does not see stays as it is in every answer.
-        kept = [key for key in self.features if features.sees(key)]
-        at = [self._position(key, features) for key in kept]
+        at = [self._position(key, features) for key in self._seen(features)]
         return (self._rows(at, len(features)),) if at else ()
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class _OneWay(_PerFeature):
+    """Numbers, and levels in an order, go one way only."""
+
+    _up: ClassVar[bool]
+
+    def _rows(self, at: list[int], width: int) -> LinearConditions:
+        sign = -1 if self._up else 1
+        return LinearConditions.on_features(at, width, new=sign, old=-sign, value=0)
+
+    def conditions(self, features: Features) -> tuple[LinearConditions | LevelWay, ...]:
+        """State the condition in numbers for the given columns."""
+        seen = self._seen(features)
+        leveled = [key for key in seen if features[key].ranks is not None]
+        at = [self._position(key, features) for key in seen if key not in leveled]
+        ways = [self._way(features.position(key), features[key]) for key in leveled]
+        return (*([self._rows(at, len(features))] if at else []), *ways)
+
+    def _way(self, column: int, feature: Feature) -> LevelWay:
+        ranks = np.array(feature.ranks)
+        sign = 1.0 if self._up else -1.0
+        after = (np.flatnonzero(sign * (ranks - own) >= 0).tolist() for own in ranks)
+        return LevelWay(column, tuple(map(frozenset, after)))
 
 
 @final
@@ -182,8 +211,8 @@ class Freeze(_PerFeature):
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
-class Increase(_PerFeature):
-    """Features may only go up from their factual value.
+class Increase(_OneWay):
+    """Features may only go up from their factual value: numbers, and levels in an order.
 
     Parameters
     ----------
@@ -196,14 +225,13 @@ class Increase(_PerFeature):
     Increase('age')
     """
 
-    def _rows(self, at: list[int], width: int) -> LinearConditions:
-        return LinearConditions.on_features(at, width, new=-1, old=1, value=0)
+    _up = True
 
 
 @final
 @dataclass(frozen=True, init=False, repr=False)
-class Decrease(_PerFeature):
-    """Features may only go down from their factual value.
+class Decrease(_OneWay):
+    """Features may only go down from their factual value: numbers, and levels in an order.
 
     Parameters
     ----------
@@ -216,8 +244,7 @@ class Decrease(_PerFeature):
     Decrease('debt')
     """
 
-    def _rows(self, at: list[int], width: int) -> LinearConditions:
-        return LinearConditions.on_features(at, width, new=1, old=-1, value=0)
+    _up = False
 
 
 @final

@@ -24,6 +24,7 @@ from counterlvq.programs.conditions import (
     Implication,
     LargestChange,
     LevelRule,
+    LevelWay,
     LinearConditions,
     QuadraticCondition,
 )
@@ -315,15 +316,25 @@ class Coordinates:
     @cached_property
     def own_conditions(self) -> tuple[LinearConditions, ...]:
         """What holds of every row of the table: one level at a time, and allowed ranges."""
+        return self.own_conditions_without(frozenset())
+
+    @cached_property
+    def ranged(self) -> tuple[int, ...]:
+        """Features that have an allowed range, by position."""
+        features = enumerate(self.features)
+        return tuple(j for j, f in features if f.is_number and f.range != f.widest_range)
+
+    def own_conditions_without(self, ranged: frozenset[int]) -> tuple[LinearConditions, ...]:
+        """As `own_conditions`, without the allowed ranges of some features."""
         found = []
-        for feature, span in self._each:
+        for j, (feature, span) in enumerate(self._each):
             at = list(range(span.start, span.stop))
             if not feature.is_number and at:
                 found.append(LinearConditions.on_features(at, self.width, new=-1, old=0, value=0))
                 found.append(LinearConditions.on_features(at, self.width, new=1, old=0, value=1))
             if len(at) > 1:
                 found.append(self._total(span, equality=False))
-            lower, upper = self._seen_range(feature, at)
+            lower, upper = self._seen_range(feature, at, is_lifted=j in ranged)
             if lower > -np.inf:
                 found.append(
                     LinearConditions.on_features(at, self.width, new=-1, old=0, value=-lower)
@@ -334,11 +345,15 @@ class Coordinates:
                 )
         return tuple(found)
 
-    def _seen_range(self, feature: Feature, at: list[int]) -> tuple[float, float]:
+    def _seen_range(
+        self, feature: Feature, at: list[int], *, is_lifted: bool
+    ) -> tuple[float, float]:
         """Range of a feature as it is seen: all that its function can yield if it has one."""
         link = self._link_at(at[0]) if at else None
         if link is None:
-            return feature.range
+            return feature.widest_range if is_lifted else feature.range
+        if is_lifted:
+            return link.image
         low, high = link.image
         return max(low, _seen(link, feature.lower, -1)), min(high, _seen(link, feature.upper, 1))
 
@@ -396,6 +411,7 @@ class Coordinates:
         condition: LinearConditions
         | QuadraticCondition
         | LevelRule
+        | LevelWay
         | Implication
         | LeastChange
         | LargestChange
@@ -410,13 +426,20 @@ class Coordinates:
 
     def _spread_one(
         self,
-        condition: LinearConditions | QuadraticCondition | LevelRule | LeastChange | ValueRule,
+        condition: LinearConditions
+        | QuadraticCondition
+        | LevelRule
+        | LevelWay
+        | LeastChange
+        | ValueRule,
     ) -> Stated:
         if isinstance(condition, LeastChange):
             self._refuse_linked(condition.column, "a least change")
             return replace(condition, column=self.spans[condition.column].start)
         if isinstance(condition, ValueRule):
             return self._value_rule(condition)
+        if isinstance(condition, LevelWay):
+            condition = condition.seen_from(int(self.levels[condition.column]))
         if isinstance(condition, LevelRule):
             return self._rule(condition)
         if isinstance(condition, LinearConditions):

@@ -26,6 +26,7 @@ __all__ = [
     "Implication",
     "LargestChange",
     "LevelRule",
+    "LevelWay",
     "LinearConditions",
     "QuadraticCondition",
     "StatedQuadratic",
@@ -226,6 +227,19 @@ class LevelRule:
 
     column: int
     codes: frozenset[int]
+
+
+@final
+@dataclass(frozen=True)
+class LevelWay:
+    """A column of levels goes from each of them to some only, by their positions."""
+
+    column: int
+    codes: tuple[frozenset[int], ...]  # by the level of the input
+
+    def seen_from(self, code: int) -> LevelRule:
+        """State it of inputs that have one level."""
+        return LevelRule(self.column, self.codes[code])
 
 
 @final

@@ -224,6 +224,7 @@ class _Tree:
             prediction=None,
             prototype=-1,
             conflict=tuple(self.asked.constraints),
+            conflict_ranges=(),
             conflict_is_irreducible=False,
         )
 

@@ -90,6 +90,9 @@ def narrowed(asked: Asks, wide: Asks, found: Counterfactual) -> Counterfactual:
         values=read_only(values),
         features=asked.features,
         conflict=_as_stated(asked, wide, found.conflict),
+        conflict_ranges=tuple(
+            item for item in found.conflict_ranges if item.feature in asked.features.names
+        ),
         broken=_as_stated(asked, wide, found.broken),
         within_rules=None if within is None else _within(asked, wide, within),
     )

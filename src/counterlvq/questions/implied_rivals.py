@@ -23,7 +23,15 @@ from counterlvq.numeric.arrays import Floats, key_of, plain
 from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.protocol import Asks
-from counterlvq.questions.unions import Part, bounded, taken_back, united, verified, wish_of
+from counterlvq.questions.unions import (
+    Part,
+    bounded,
+    ranges_of,
+    taken_back,
+    united,
+    verified,
+    wish_of,
+)
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
@@ -225,6 +233,7 @@ def _without_answer(
         status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,
         gap=0.0 if is_shown else np.inf,
         conflict=tuple(item for item in asked.constraints if id(item) in clashing),
+        conflict_ranges=ranges_of(cell.found for cell in cells),
         conflict_is_irreducible=is_shown
         and len(cells) == 1
         and cells[0].found.conflict_is_irreducible,

@@ -79,6 +79,7 @@ def _without_rows(asked: Asks, plausible: Plausible, row: Floats, target: Any) -
         prediction=None,
         prototype=-1,
         conflict=(plausible,),
+        conflict_ranges=(),
         conflict_is_irreducible=True,
         reason="no row of the table that plausibility was fitted to has a wished-for label",
     )

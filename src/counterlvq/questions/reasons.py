@@ -26,7 +26,7 @@ from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.problem.expressions import as_constraint
 from counterlvq.problem.plausibility import Plausible
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.programs.conditions import Implication, LinearConditions
+from counterlvq.programs.conditions import Implication, LevelWay, LinearConditions
 from counterlvq.programs.intervals import LeastChange
 from counterlvq.questions.protocol import Asks, read_whole_row
 from counterlvq.results import Counterfactual
@@ -219,7 +219,7 @@ def _is_about_change(condition: Condition) -> bool:
         return _is_about_change(condition.then)
     if isinstance(condition, LinearConditions):
         return bool(condition.R.any())
-    return isinstance(condition, LeastChange)
+    return isinstance(condition, LeastChange | LevelWay)
 
 
 def _check_ranges(ranged: Asks, row: Floats) -> None:

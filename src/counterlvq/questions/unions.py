@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,12 +11,23 @@ import numpy as np
 
 from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.problem.constraints import Bounds
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
-__all__ = ["Part", "Wish", "bounded", "confirmed_by", "taken_back", "united", "verified", "wish_of"]
+__all__ = [
+    "Part",
+    "Wish",
+    "bounded",
+    "confirmed_by",
+    "ranges_of",
+    "taken_back",
+    "united",
+    "verified",
+    "wish_of",
+]
 
 
 class Part(NamedTuple):
@@ -69,8 +80,14 @@ def united(asked: Asks, parts: Sequence[Part], row: Floats, wish: Wish) -> Count
         status=Status.INFEASIBLE if is_shown else Status.UNKNOWN,
         lower_bound=np.inf if is_shown else min(cf.lower_bound for cf in found),
         conflict=tuple(item for item in asked.constraints if id(item) in clashing),
+        conflict_ranges=ranges_of(found),
         conflict_is_irreducible=is_shown and len(found) == 1 and best.conflict_is_irreducible,
     )
+
+
+def ranges_of(found: Iterable[Counterfactual]) -> tuple[Bounds, ...]:
+    """List the ranges of features that are part of any of the conflicts, each once."""
+    return tuple(dict.fromkeys(item for cf in found for item in cf.conflict_ranges))
 
 
 def _answer(part: Part, row: Floats, ends: float, *, find_clash: bool) -> Counterfactual:

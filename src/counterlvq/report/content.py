@@ -107,7 +107,9 @@ def read_answer(
         part=cf.part,
         pressures=_pressures(explainer, cf, wording),
         check=check_words(explainer, cf, wording),
-        conflict=tuple(words_of(item, cf.features, wording) for item in cf.conflict),
+        conflict=tuple(
+            words_of(item, cf.features, wording) for item in (*cf.conflict, *cf.conflict_ranges)
+        ),
         conflict_is_irreducible=cf.conflict_is_irreducible,
     )
 

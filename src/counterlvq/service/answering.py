@@ -353,7 +353,8 @@ def _fields(
     for item in cf.conflict:
         at = next(k for k, known in enumerate(explainer.constraints) if known is item)
         out.append({"field": places[at], "rule": words_of(item, cf.features)})
-    return out
+    ranges = [{"field": "own:", "rule": words_of(item, cf.features)} for item in cf.conflict_ranges]
+    return out + ranges
 
 
 def _certificate(writer: Writer, cf: clvq.Counterfactual) -> str | None:

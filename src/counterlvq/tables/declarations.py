@@ -81,13 +81,14 @@ def checked_level_labels(
     return tuple(texts) if any(texts) else ()
 
 
-def checked_change(name: str, is_number: bool, change: str) -> str:
-    """Take a way to change; up and down are for numbers."""
-    known = CHANGES if is_number else ("any", "freeze")
+def checked_change(name: str, has_order: bool, change: str) -> str:
+    """Take a way to change; up and down are for numbers, and for levels in order."""
+    known = CHANGES if has_order else ("any", "freeze")
     if change not in known:
+        hint = " Levels go up and down if they are ordered=True." if change in CHANGES else ""
         raise InvalidInputError(
             f"feature {name!r} has change={told(change)}; expected one of: "
-            f"{', '.join(map(repr, known))}."
+            f"{', '.join(map(repr, known))}.{hint}"
         )
     return change
 

@@ -89,6 +89,7 @@ class Feature:
         What people read instead of a level.
     change : {"any", "increase", "decrease", "freeze"}
         Which way it may change. An `Explainer` keeps it like `Increase`, `Decrease` and `Freeze`.
+        Levels go up and down if they are `ordered` or numbers.
     price : float, or mapping from pair of levels to float, optional
         What another level costs, as in the `switches` of a cost, which go first.
     seen : pair of float or date, optional
@@ -187,7 +188,8 @@ class Feature:
         )
         object.__setattr__(self, "label", checked_label(name, "the label", label))
         object.__setattr__(self, "level_labels", words)
-        object.__setattr__(self, "change", checked_change(name, self.is_number, change))
+        has_order = self.is_number or self.ranks is not None
+        object.__setattr__(self, "change", checked_change(name, has_order, change))
         object.__setattr__(self, "price", checked_price(name, self.is_number, self.code, price))
         object.__setattr__(self, "seen", checked_seen(name, self.is_number, seen))
         object.__setattr__(self, "thousands", checked_thousands(name, thousands))
@@ -266,6 +268,13 @@ class Feature:
         )
 
     @property
+    def ranks(self) -> tuple[float, ...] | None:
+        """Where levels stand in their order: the list, or their numbers; None without one."""
+        if self.ordered:
+            return tuple(map(float, range(len(self.levels))))
+        return tuple(map(float, self.levels)) if self.has_numbers else None
+
+    @property
     def is_real(self) -> bool:
         """Whether any number will do."""
         return self.kind is Kind.REAL and self.lattice is None
@@ -291,9 +300,13 @@ class Feature:
     @property
     def range(self) -> tuple[float, float]:
         """The allowed range; that of all tables where nothing limits a date."""
-        if self.kind is not Kind.DATE:
-            return self.lower, self.upper
-        return max(self.lower, FIRST_DAY), min(self.upper, LAST_DAY)
+        first, last = self.widest_range
+        return max(self.lower, first), min(self.upper, last)
+
+    @property
+    def widest_range(self) -> tuple[float, float]:
+        """The range without what is allowed: that of all tables, of a date."""
+        return (FIRST_DAY, LAST_DAY) if self.kind is Kind.DATE else (-inf, inf)
 
     def number(self, value: Any) -> float | None:
         """Read a value of a number or a date; None for one that is neither.

@@ -6,7 +6,7 @@ by `features` and turned into numbers by `encoding`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import date
 from types import ModuleType
 from typing import Any, Self, final
@@ -423,14 +423,15 @@ def settled(table: Any) -> Any:
         ) from None
 
 
-def new_frame(columns: Mapping[str, Any]) -> Any:
-    """Make a DataFrame with the library that is there."""
+def new_frame(columns: Mapping[str, Any], objects: Collection[str] = ()) -> Any:
+    """Make a DataFrame with the library that is there; listed columns hold objects in pandas."""
     try:
         import pandas as pd
     except ImportError:
         pass
     else:
-        return pd.DataFrame(columns).infer_objects()
+        frame = pd.DataFrame(columns).infer_objects()
+        return frame.astype(dict.fromkeys(objects, object)) if objects else frame
     try:
         import polars as pl
     except ImportError:
