@@ -56,7 +56,7 @@ PEERS = {
                 "prototorch==0.7.6",
                 "prototorch-models==0.7.1",
                 "setuptools==79.0.1",
-                "torch==2.14.1",
+                "torch==2.15.0",
                 "torchvision==0.29.2",
                 "lightning==2.6.6",
                 "numpy==2.4.6",
