@@ -26,7 +26,7 @@ from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.metrics import checked_offsets, checked_omegas, with_blank_row
 from counterlvq.numeric.prototype_metric import FEW_ROWS, PrototypeMetric
 from counterlvq.numeric.restatement_error import Blur
-from counterlvq.numeric.tolerances import CLOSE_CALL, TINY_SQUARE, UNIT
+from counterlvq.numeric.tolerances import CLOSE_CALL, COARSEST_UNIT, EPSILON, TINY_SQUARE, UNIT
 from counterlvq.safe_text import shown_repr
 from counterlvq.tables.encoding import plain_rows
 from counterlvq.tables.feature import Feature
@@ -269,8 +269,14 @@ class PrototypeModel(PrototypeMetric):
             keys = [key_of(label) for label in self.classes.tolist()]
             at = keys.index(key_of(plain(labels[response.label])))
             response = replace(response, label=at)
+        return self._meaning(replace(self.meaning, response=response))
+
+    def rounded_by(self, unit: float | None) -> PrototypeModel:
+        """Return a model that remembers the unit of rounding of another `predict`."""
+        return self._meaning(replace(self.meaning, unit=unit))
+
+    def _meaning(self, meaning: Meaning) -> PrototypeModel:
         out = copy.copy(self)
-        meaning = replace(self.meaning, response=response)
         object.__setattr__(out, "meaning", _checked_meaning(meaning, len(self.classes)))
         return out
 
@@ -441,5 +447,10 @@ def _checked_meaning(meaning: Meaning | None, classes: int) -> Meaning:
     if meaning.odds is not None and not 0 < meaning.odds < np.inf:
         raise InvalidInputError(
             f"meaning has the odds {meaning.odds!r}; expected a finite number above 0, or None."
+        )
+    if meaning.unit is not None and not EPSILON <= meaning.unit < COARSEST_UNIT:
+        raise InvalidInputError(
+            f"meaning has the unit of rounding {meaning.unit!r}; expected a number from "
+            f"{EPSILON:g} to below {COARSEST_UNIT:g}, or None."
         )
     return meaning

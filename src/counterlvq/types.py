@@ -127,9 +127,13 @@ class Meaning:
     odds : float or None
         How much the log odds of two prototypes grow with the difference of their scores, where
         probabilities follow from scores alone: softmax of ``-odds * score``.
+    unit : float or None
+        Of a model from a file, the unit of rounding of the `predict` that it was saved from, where
+        that rounds more than the model itself: answers lead by more than it can blur.
     """
 
     part: str = "prototype"
     scores: Scores = Scores.DISTANCE
     response: Response | None = None
     odds: float | None = None
+    unit: float | None = None

@@ -68,6 +68,13 @@ def test_a_class_is_not_an_instance() -> None:
     assert str(raised.value) == "NearestCentroid is a class; expected a fitted instance of it."
 
 
+def test_a_pipeline_is_told_where_to_go() -> None:
+    pipeline = make_pipeline(StandardScaler(), NearestCentroid()).fit(X, Y)
+    with pytest.raises(clvq.NotSupportedError, match=r"TableModel.from_pipeline take the whole"):
+        as_prototype_model(pipeline)
+    assert clvq.Explainer(pipeline).explain(X[0]).status == "optimal"
+
+
 def test_a_search_is_asked_for_what_it_found() -> None:
     grid = {"algorithm": ["brute", "kd_tree"]}
     search = GridSearchCV(KNeighborsClassifier(n_neighbors=1), grid, cv=2).fit(X, Y)

@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import counterlvq as clvq
 from counterlvq.certificates import check_certificate
@@ -37,6 +38,20 @@ def files(tmp_path: Path) -> tuple[str, str]:
 def explain(files: tuple[str, str], *words: str) -> int:
     out = str(Path(files[0]).with_name("out.csv"))
     return run(["explain", *files, "--target", "yes", "--output", out, *words])
+
+
+def test_files_of_scores_do_not_speak_of_training_rows(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    card, table = tmp_path / "card.clvq", tmp_path / "rows.csv"
+    fitted = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], ["no", "no", "yes", "yes"])
+    clvq.save(fitted, card)
+    table.write_text("x0\n0.5\n1\n")
+    proofs = str(tmp_path / "proofs.jsonl")
+    assert explain((str(card), str(table)), "--certificates", proofs) == 0
+    told = capfd.readouterr().err
+    assert "proofs.jsonl holds the model." in told.replace("\n", "")
+    assert "training rows" not in told
 
 
 def test_certificates_are_written_and_verified(

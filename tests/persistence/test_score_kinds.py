@@ -20,6 +20,7 @@ MEANINGS = [
     Meaning("class", Scores.SHIFTED, SCORE),
     Meaning("class", Scores.SHIFTED, CHANCE),
     Meaning("component", Scores.SHIFTED, odds=0.5),
+    Meaning(unit=2.0**-24),
 ]
 
 
@@ -82,6 +83,8 @@ RESPONSE = {"name": "score", "label": 1, "threshold": 1.0, "slope": 1.0, "is_pro
         ({"part": 1, "scores": "shifted"}, "is a whole number; expected text"),
         ({"part": "class", "scores": "shifted", "odds": 0.0}, "odds is 0; expected"),
         ({"part": "class", "scores": "shifted", "odds": "1"}, "expected a number"),
+        ({"part": "class", "scores": "shifted", "unit": 0.0}, "unit is 0; expected a number from"),
+        ({"part": "class", "scores": "shifted", "unit": 0.5}, "unit is 0.5; expected"),
         ("class", "expected an object"),
         ({"part": "class", "scores": "shifted", "response": RESPONSE | {"slope": 0.0}}, "slope"),
         ({"part": "class", "scores": "shifted", "response": RESPONSE | {"label": 2}}, "0 or 1"),
@@ -103,6 +106,12 @@ def test_meanings_of_strangers_are_refused_in_words(meaning: Any, words: str) ->
 def test_the_way_to_change_a_file_is_sound() -> None:
     read = clvq.load(io.BytesIO(changed({"part": "cluster", "scores": "shifted"})))
     assert read.meaning == Meaning("cluster", Scores.SHIFTED)
+
+
+@pytest.mark.parametrize("unit", [0.0, -1.0, 1.0, np.nan])
+def test_units_are_those_of_floats(unit: float) -> None:
+    with pytest.raises(clvq.InvalidInputError, match="unit of rounding"):
+        model(Meaning(unit=unit))
 
 
 @pytest.mark.parametrize("odds", [0.0, -1.0, np.inf, np.nan])

@@ -8,7 +8,7 @@ from counterlvq.adapters.angles import angle_model
 from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.dispatch import as_prototype_model
 from counterlvq.adapters.exported import load_exported
-from counterlvq.adapters.foreign_predict import arithmetic_of, predictor_of
+from counterlvq.adapters.foreign_predict import arithmetic_of, predictor_of, with_rounding
 from counterlvq.adapters.prototype_tables import import_prototypes
 from counterlvq.adapters.thresholds import Thresholded
 
@@ -21,4 +21,5 @@ __all__ = [
     "import_prototypes",
     "load_exported",
     "predictor_of",
+    "with_rounding",
 ]

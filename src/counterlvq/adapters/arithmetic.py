@@ -42,7 +42,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.distances import distances
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import EPSILON, SAFE, SINGLE_EPSILON
+from counterlvq.numeric.tolerances import COARSEST_UNIT, EPSILON, SAFE, SINGLE_EPSILON
 
 __all__ = ["Arithmetic", "projected_arithmetic", "radii_of", "tangent_arithmetic", "unit_of"]
 
@@ -50,6 +50,10 @@ __all__ = ["Arithmetic", "projected_arithmetic", "radii_of", "tangent_arithmetic
 _OTHER_ROUNDINGS = 16
 # Entries of rows x prototypes that are looked at together; bounds memory, not the result.
 _BLOCK_ENTRIES = 1 << 20
+# Prototypes at which arithmetics are compared, and from how many times the rounding of differences
+# in doubles on one is remembered: below, the margin of a model of our own is enough.
+_PROTOTYPES_ASKED = 64
+_COARSE = 4096.0
 # A prototype competes if its score is within so many times the errors of the least one.
 _COMPETING = 4.0
 
@@ -87,6 +91,22 @@ class Arithmetic:
     def is_coarse(self) -> bool:
         """Whether `predict` rounds so much more than doubles do that these count as exact."""
         return self.unit > EPSILON
+
+    def unit_of_products(self) -> float | None:
+        """Return the unit with which sums of products would be blurred as much, if that is coarse.
+
+        At some prototypes and halfway between them; None where differences in doubles are not much
+        better. This is all that a file keeps of the arithmetic of a model.
+        """
+        some = self.model.prototypes[:: -(-self.model.n_prototypes // _PROTOTYPES_ASKED)]
+        rows = np.concatenate([some, 0.5 * (some + np.roll(some, 1, axis=0))])
+        fine, plain = Arithmetic(self.model, by_products=False), Arithmetic(self.model)
+        own, least, most = (of.errors(rows).max(axis=1) for of in (self, fine, plain))
+        seen = np.isfinite(own) & np.isfinite(most) & (least > self._least_normal)
+        if not (own[seen] > _COARSE * least[seen]).any():
+            return None
+        unit = EPSILON * float((own[seen] / most[seen]).max())
+        return min(max(unit, EPSILON), COARSEST_UNIT / 2)
 
     def certain_lead(
         self, rows: Floats, slip: Floats | float = 0.0, scores: Floats | None = None

@@ -20,6 +20,7 @@ __all__ = [
     "arithmetic_of_clusterings",
     "model_from_clusterings",
     "predict_as_fitted",
+    "refuse_behind_steps",
 ]
 
 PACKAGE = "sklearn.cluster"
@@ -50,6 +51,21 @@ def predict_as_fitted(fitted: Any, rows: Any) -> Any:
     """Ask for clusters in the precision of `fit`: k-means knows how to compare no other."""
     single = _centres(fitted).dtype == np.float32
     return fitted.predict(rows.astype(np.float32) if single else rows)
+
+
+def refuse_behind_steps(fitted: Any) -> None:
+    """Refuse k-means of single precision in a pipeline: its steps hand on doubles."""
+    if _is_kmeans(fitted) and _centres(fitted).dtype == np.float32:
+        raise NotSupportedError(
+            f"this pipeline ends in a {type(fitted).__name__} that was fitted in single precision, "
+            f"and whose predict takes nothing else; expected a fit in double precision, because "
+            f"answers are doubles. Fit the pipeline to the table as float64."
+        )
+
+
+def _is_kmeans(fitted: Any) -> bool:
+    names = [cls.__name__ for cls in type(fitted).__mro__ if cls.__module__.startswith(PACKAGE)]
+    return any(name in ("KMeans", "MiniBatchKMeans") for name in names)
 
 
 def _centres(fitted: Any) -> NDArray[Any]:

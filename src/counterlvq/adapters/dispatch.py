@@ -222,6 +222,12 @@ def _unknown(fitted: Any) -> str:
             f"a {type(fitted).__name__} searches for an estimator and is none that can be read; "
             f"pass its best_estimator_."
         )
+    if hasattr(fitted, "named_steps"):
+        return (
+            f"a {type(fitted).__name__} is a model behind steps, and prototypes lie in the space "
+            f"of the model alone; expected its last step. Explainer, save and "
+            f"TableModel.from_pipeline take the whole, in the columns of its table."
+        )
     if any(cls.__name__ in linear.REGRESSORS for cls in type(fitted).__mro__):
         return (
             f"a {type(fitted).__name__} predicts a number and no class; expected one with a "

@@ -29,6 +29,7 @@ from typing import Any, BinaryIO
 from numpy.typing import NDArray
 
 from counterlvq.adapters.archives import Archive, Damage
+from counterlvq.adapters.arithmetic import Arithmetic
 from counterlvq.adapters.probing import refuse_disagreement
 from counterlvq.errors import InvalidInputError, ModelFileError
 from counterlvq.files import MOST_BYTES, allowed_bytes, read_at_most
@@ -164,7 +165,12 @@ def _model(whole: bytes, name: str, room: int) -> PrototypeModel:
     except InvalidInputError as error:
         raise ModelFileError(f"{name} holds no model: {error} Export the model again.") from None
     _compare(arrays, model, name, room)
-    return model
+    unit = _EPSILON.get(str(arrays["library"].item()))
+    return model if unit is None else model.rounded_by(_blurred(model, unit))
+
+
+def _blurred(model: PrototypeModel, unit: float) -> float | None:
+    return Arithmetic(model, unit, casts=True).unit_of_products()
 
 
 def _read(archive: Archive, name: str, room: int) -> Mapping[str, NDArray[Any]]:

@@ -18,18 +18,19 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import SINGLE_EPSILON
 
-__all__ = ["arithmetic_of", "predictor_of"]
+__all__ = ["arithmetic_of", "predictor_of", "with_rounding"]
 
 
 def predictor_of(fitted: Any) -> Callable[[Floats], NDArray[Any]] | None:
     """Return the `predict` of a foreign model as a function of rows.
 
     None for a `PrototypeModel` and the estimators of this package, which predict through one,
-    unless a class of the user's own has another `predict`.
+    unless a class of the user's own has another `predict`, or the model remembers one that rounds
+    more coarsely.
     """
     fitted = thawed(fitted)
     if isinstance(fitted, PrototypeModel):
-        return None
+        return None if fitted.meaning.unit is None else fitted.predict
     library, _ = recognised(fitted)
     if library.package == own_estimators.PACKAGE and not _is_overridden(fitted, library.package):
         return None
@@ -59,13 +60,22 @@ def arithmetic_of(fitted: Any, model: PrototypeModel) -> Arithmetic | None:
     """
     fitted = thawed(fitted)
     if isinstance(fitted, PrototypeModel):
-        return None
+        unit = fitted.meaning.unit
+        return None if unit is None else Arithmetic(model, unit)
     library, kind = recognised(fitted)
     if _is_overridden(fitted, library.package):
         return Arithmetic(model, SINGLE_EPSILON, casts=True)
     if library.package == own_estimators.PACKAGE:
         return None
     return library.arithmetic(fitted, kind, model)
+
+
+def with_rounding(fitted: Any, model: PrototypeModel) -> PrototypeModel:
+    """Let a model that was read from `fitted` remember how coarsely `predict` rounds there."""
+    arithmetic = arithmetic_of(fitted, model)
+    if arithmetic is None or model.meaning.unit is not None:
+        return model
+    return model.rounded_by(arithmetic.unit_of_products())
 
 
 def _is_overridden(fitted: Any, package: str) -> bool:

@@ -155,7 +155,7 @@ def explain(
         rows, wish, n_jobs=jobs, progress=sys.stderr.isatty(), on_bad_rows=bad_rows
     )
     if certificates is not None:
-        _save(batch, certificates, model_apart)
+        _save(batch, certificates, model_apart, explainer.model.meaning.part)
     if vipr is not None:
         with working("writing proofs"):
             batch.save_vipr(vipr)
@@ -214,15 +214,14 @@ def _check_proofs(output: str, certificates: str | None, model_apart: str | None
             check_writable(path)
 
 
-def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None) -> None:
+def _save(batch: clvq.CounterfactualBatch, path: str, model_apart: str | None, part: str) -> None:
     """Write the proofs, and say once what is in them."""
     with working("writing proofs"):
         batch.save_certificates(path, model_apart=model_apart or False)
     holder = path if model_apart is None else model_apart
-    say(
-        f"{holder} holds the model; the prototypes of a nearest neighbour are training rows.",
-        aside=True,
-    )
+    # Classes, clusters and components are no rows of anybody.
+    rows = "; the prototypes of a nearest neighbour are training rows"
+    say(f"{holder} holds the model{rows if part == 'prototype' else ''}.", aside=True)
 
 
 def _tell_invalid(batch: clvq.CounterfactualBatch) -> None:

@@ -13,6 +13,9 @@ from __future__ import annotations
 # for one of these would leave answers on the wrong side and put bounds above points that win.
 EPSILON = 2.0**-53
 SINGLE_EPSILON = 2.0**-24
+# A model file with a larger unit than this, four times that of half precision, is refused: no
+# library computes like that, and a margin for it would leave no answers.
+COARSEST_UNIT = 2.0**-9
 # Twice EPSILON. A sum of n products of floats, in any order, is off by at most
 # gamma_n = n u / (1 - n u) of the sum of their sizes, and n UNIT is more than that for all n
 # below 2^51. The slack also pays for the rounding of the error bounds themselves, but

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from counterlvq.errors import InvalidInputError
+from counterlvq.numeric.tolerances import COARSEST_UNIT, EPSILON
 from counterlvq.persistence.json_reading import Fields
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.tables.monotone import Link
@@ -26,6 +27,8 @@ def meaning_document(meaning: Meaning) -> dict[str, Any]:
         out["response"] = asdict(meaning.response)
     if meaning.odds is not None:
         out["odds"] = meaning.odds
+    if meaning.unit is not None:
+        out["unit"] = meaning.unit
     return out
 
 
@@ -41,11 +44,17 @@ def meaning_from(described: Fields) -> Meaning | None:
         raise Refusal(f"model.meaning.scores is {scores[:80]!r}; expected {known}.")
     response = fields.take_if_there("response", dict)
     odds: float | None = fields.take_if_there("odds", float)
+    unit: float | None = fields.take_if_there("unit", float)
     fields.done()
     if odds is not None and not odds > 0:
         raise Refusal(f"model.meaning.odds is {odds:g}; expected a number above 0.")
+    if unit is not None and not EPSILON <= unit < COARSEST_UNIT:
+        raise Refusal(
+            f"model.meaning.unit is {unit:g}; expected a number from {EPSILON:g} to below "
+            f"{COARSEST_UNIT:g}."
+        )
     told_response = None if response is None else _response(response)
-    return Meaning(part, Scores(scores), told_response, odds)
+    return Meaning(part, Scores(scores), told_response, odds, unit)
 
 
 def _response(told: dict[str, Any]) -> Response:

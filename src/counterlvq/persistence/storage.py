@@ -6,7 +6,7 @@ import os
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, BinaryIO
 
-from counterlvq.adapters import as_prototype_model
+from counterlvq.adapters import as_prototype_model, with_rounding
 from counterlvq.errors import InvalidInputError, ModelFileError
 from counterlvq.files import whole_file
 from counterlvq.model import PrototypeModel
@@ -16,7 +16,7 @@ from counterlvq.persistence.contents import contents_of
 from counterlvq.persistence.refusals import Refusal
 from counterlvq.persistence.restoring import model_from
 from counterlvq.pipelines import TableModel
-from counterlvq.pipelines.reading import is_pipeline
+from counterlvq.pipelines.reading import is_pipeline, read_pipeline
 from counterlvq.tables.features import Features
 
 __all__ = ["load", "save"]
@@ -135,7 +135,10 @@ def _loaded(file: BinaryIO, name: str, max_bytes: int | None) -> PrototypeModel 
 def _storable(model: Any) -> PrototypeModel | TableModel:
     if isinstance(model, TableModel):
         return model
-    return TableModel.from_pipeline(model) if is_pipeline(model) else as_prototype_model(model)
+    if not is_pipeline(model):
+        return with_rounding(model, as_prototype_model(model))
+    table_map, last = read_pipeline(model)
+    return TableModel(table_map, with_rounding(last, as_prototype_model(last)))
 
 
 def _made_by() -> str:

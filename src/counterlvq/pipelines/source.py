@@ -22,6 +22,7 @@ from counterlvq.adapters import (
     predictor_of,
 )
 from counterlvq.adapters.attributes import named_rows, thawed
+from counterlvq.adapters.clusterings import refuse_behind_steps
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, finite_matrix, has_names, told
@@ -370,6 +371,7 @@ def source_of(
         model = Thresholded(model, threshold)
     if is_pipeline(model):
         table_map, last = read_pipeline(model)
+        refuse_behind_steps(last)
         table_map = _described(table_map, features, cost)
         rows, read = PipelineRows(model, table_map), as_prototype_model(last)
         own = arithmetic_of(last, read) or Arithmetic(read, by_products=False)
@@ -381,7 +383,8 @@ def source_of(
     if isinstance(model, TableModel):
         known = model.table_map.described(model.features)
         table_map = _described(known, features, cost).taken_exactly()
-        own = Arithmetic(model.model, by_products=False)
+        remembered = arithmetic_of(model.model, model.model)
+        own = remembered or Arithmetic(model.model, by_products=False)
         rounding = Doubt(own, table_map, slip_of_map(table_map))
         says = _After(model.model.predict, table_map.image)
         found = _behind(table_map, model.model, says, rounding=rounding)
