@@ -4,6 +4,7 @@ import { digits, down, el, seen } from "./dom.js";
 import { checker } from "./checker.js";
 import { span } from "./form.js";
 import { plane } from "./plane.js";
+import { signWords } from "./rules.js";
 import { say } from "./texts.js";
 
 export const label = (value) => seen(value === null ? "–" : value);
@@ -60,7 +61,7 @@ export function proof(answer, model, unit) {
     el("h3", { id: "proof-title" }, say("proofTitle")),
     plane(answer, model), bar, el("p", {}, say(words, { cost, bound })),
     answer.changes.length ? el("p", { class: "note" }, say("costOf", { unit })) : null,
-    answer.changes.length || answer.status === "infeasible" ? checker(answer.certificate, answer.status) : null);
+    answer.changes.length || answer.status === "infeasible" ? checker(answer.certificate, answer.status, cost.includes("(")) : null);
 }
 
 // What stands in the way, each with a button that lifts it; `lift(field)` is told which.
@@ -87,6 +88,6 @@ function named({ field, rule }, model) {
   if (kind === "freeze") return [{ field, words: say("ruleLock", { name: spoken }) }];
   if (kind === "bounds") return [{ field, words: say("ruleBounds", { name: spoken }) }];
   if (kind === "seen") return [{ field, words: say("ruleSeen", { name: spoken }) }];
-  if (kind === "rule") return [{ field, words: rule }];
+  if (kind === "rule") return [{ field, words: signWords(rule) }];
   return [{ field: "", words: say("ruleOwn", { rule }) }];
 }

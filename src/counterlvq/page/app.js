@@ -131,8 +131,9 @@ async function showOthers(answer, asked) {
     isComplete ? el("p", { class: "note" }, last) : null);
 }
 
+const LISTS = new Intl.ListFormat(TEXTS.language);
 const spoken = (names) =>
-  names.map((name) => seen(model.features.find((feature) => feature.name === name).label)).join(", ");
+  LISTS.format(names.map((name) => seen(model.features.find((feature) => feature.name === name).label)));
 
 // Nothing cheaper leaves all of `kept` as it is, so that locking them leads to this way.
 function way(other, kept, answer) {
@@ -233,8 +234,8 @@ function showRules(bad = -1, detail = "") {
   }), " ", say("anywhere"));
   const tools = {
     tried: async (rule) => {
-      const came = await tried(request(state, { constraints: [...state.rules, rule], text: false, certificate: false }));
-      return came && (came.ok ? null : came.told.detail);
+      const came = await tried(request(state, { constraints: [rule], text: false, certificate: false }));
+      return came && (came.ok || !came.told.field?.startsWith("constraints") ? null : came.told.detail);
     },
     changed: (rules) => {
       const id = document.activeElement.form?.id;
@@ -315,4 +316,7 @@ document.getElementById("answer").textContent = say("waiting");
 document.getElementById("now-title").textContent = say("now");
 document.getElementById("answer-title").textContent = say("answerTitle");
 document.querySelector(".skip").textContent = say("jump");
+// The short answer at the foot of a phone goes where the long one is on the screen.
+new IntersectionObserver(([seenNow]) => places.jump.classList.toggle("is-there", seenNow.isIntersecting),
+  { rootMargin: "0px 0px -35% 0px" }).observe(places.answer);
 begin();
