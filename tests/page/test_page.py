@@ -448,7 +448,12 @@ def test_rules_are_read_aloud_only_where_each_of_their_words_is_known(browser, s
     features = [
         {"name": "first floor", "label": "first floor", "unit": "m"},
         {"name": "a_b", "label": "area", "unit": None},
-        {"name": "home", "label": "home", "levels": ["own", "rent"], "level_labels": ["Own", "Rent"]},
+        {
+            "name": "home",
+            "label": "home",
+            "levels": ["own", "rent"],
+            "level_labels": ["Own", "Rent"],
+        },
     ]
     rules = {
         "`first floor` <= 1234567.5": "first floor is at most 1,234,567.5 m",
