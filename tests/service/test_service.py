@@ -25,6 +25,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 ROW = {"income": 1100.0, "savings": 600.0, "age": 40.0}
+SURE = {"probability": 0.9}
 SECRET = 123456.789
 WIDTH = 40
 
@@ -187,9 +188,9 @@ def _csv(table: pd.DataFrame, folder: Path) -> Path:
         ({"rows": [ROW, {**ROW, "age": True}]}, 422, "rows[1]", "'age' is true; expected a number"),
         ({"rows": [ROW], "switches": {"age": 2}}, 422, "switches", "levels"),
         ({"rows": [ROW], "freeze": ["age"], "switches": {"income": 2}}, 422, "switches", "levels"),
-        ({"rows": [ROW], "confidence": {"probability": 0.9}}, 422, "confidence", "probabilities"),
-        ({"rows": [ROW], "freeze": ["age"], "confidence": {"probability": 0.9}}, 422, "confidence", "probabilities"),
-        ({"rows": [ROW], "confidence": {"probability": 0.9, "noise": 1}}, 422, "confidence", "either"),
+        ({"rows": [ROW], "confidence": SURE}, 422, "confidence", "probabilities"),
+        ({"rows": [ROW], "freeze": ["age"], "confidence": SURE}, 422, "confidence", "scores"),
+        ({"rows": [ROW], "confidence": {**SURE, "noise": 1}}, 422, "confidence", "either"),
         ({"rows": [ROW], "confidence": {"norm": "l1"}}, 422, "confidence", "either"),
         ({"rows": []}, 422, "rows", ""),
         ({"row": [ROW]}, 422, "rows", ""),
