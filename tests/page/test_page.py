@@ -168,6 +168,19 @@ def test_offline_page_shows_answers_and_checks_their_proofs(browser, tmp_path) -
 
 
 @needs_browser
+def test_row_that_is_right_already_has_nothing_to_prove(browser, tmp_path) -> None:
+    rows = [{"income": 3000.0, "savings": 2000.0, "age": 35.0}, ROWS[1]]
+    path = tmp_path / "page.html"
+    path.write_text(offline(rows=rows), encoding="utf-8")
+    browser.open(path.as_uri())
+    assert browser.text("#answer") == "yes nothing to change " + browser.text("#answer .sentence")
+    assert "already" in browser.text("#answer .sentence")
+    browser.enter("#rows-list", "1")
+    assert "no → yes proved closest" in browser.text("#answer")
+    assert browser.run("document.querySelectorAll('#answer .check').length") == 1
+
+
+@needs_browser
 def test_tampered_proofs_are_refused(browser, tmp_path) -> None:
     page = offline()
     path = tmp_path / "page.html"

@@ -9,14 +9,17 @@ import { say } from "./texts.js";
 
 export const label = (value) => seen(value === null ? "–" : value);
 
-export function badge(status) {
-  return el("span", { class: `badge ${status}` }, say(status));
+export function badge(status, text = say(status)) {
+  return el("span", { class: `badge ${status}` }, text);
 }
+
+// Whether the model says what was wished for, so that there is nothing to prove.
+export const isDone = (answer) => answer.has_target && answer.status === "optimal" && !answer.changes.length;
 
 // Before and after of each feature that changes, on the scale of its slider.
 export function changes(answer, model, values) {
   const listed = answer.shown?.changes ?? [];
-  if (!listed.length) return answer.has_target ? el("p", {}, say("nothing")) : null;
+  if (!listed.length) return null;
   const rows = listed.map((change) => {
     const feature = model.features.find((one) => one.name === change.feature);
     return el("tr", {},
@@ -44,7 +47,7 @@ function bars(feature, answer, change) {
 
 // The cost on a line, and how much of it is ruled out.
 export function proof(answer, model, unit) {
-  if (answer.status === "invalid") return null;
+  if (answer.status === "invalid" || isDone(answer)) return null;
   const cost = answer.shown?.proof?.cost ?? digits(answer.cost);
   const bound = answer.shown?.proof?.bound ?? down(answer.lower_bound);
   const words = {

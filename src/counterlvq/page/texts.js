@@ -49,7 +49,7 @@ export const TEXTS = {
   changes: "change",
   changesTable: "Values now and then",
   newLevel: "new",
-  nothing: "Nothing needs to change.",
+  already: "nothing to change",
   othersTitle: "Other ways to the same goal",
   othersSought: "Looking for others …",
   otherWay: "without changing {names}",
