@@ -168,6 +168,19 @@ def test_offline_page_shows_answers_and_checks_their_proofs(browser, tmp_path) -
 
 
 @needs_browser
+def test_row_that_is_right_already_has_nothing_to_prove(browser, tmp_path) -> None:
+    rows = [{"income": 3000.0, "savings": 2000.0, "age": 35.0}, ROWS[1]]
+    path = tmp_path / "page.html"
+    path.write_text(offline(rows=rows), encoding="utf-8")
+    browser.open(path.as_uri())
+    assert browser.text("#answer") == "yes nothing to change " + browser.text("#answer .sentence")
+    assert "already" in browser.text("#answer .sentence")
+    browser.enter("#rows-list", "1")
+    assert "no → yes proved closest" in browser.text("#answer")
+    assert browser.run("document.querySelectorAll('#answer .check').length") == 1
+
+
+@needs_browser
 def test_tampered_proofs_are_refused(browser, tmp_path) -> None:
     page = offline()
     path = tmp_path / "page.html"
@@ -203,7 +216,7 @@ def test_no_way_is_proved_in_the_browser_too(browser, tmp_path) -> None:
     path = tmp_path / "page.html"
     path.write_text(offline(freeze=["age"], constraints=["income <= 1200", "savings <= 700"]))
     browser.open(path.as_uri())
-    assert "There is no way, because of this together" in browser.text(".stuck")
+    assert "There is no way, because of these together" in browser.text(".stuck")
     browser.click(".check")
     browser.until("document.querySelector('.verdict.verified, .verdict.beyond')")
 
@@ -358,11 +371,17 @@ def test_rules_are_understood_or_told_what_is_wrong_at_once(browser, service) ->
     assert "expected a number" in browser.text(".hint")
     refused = [line for line in browser.console if "422" in line]
     assert browser.console == refused  # the browser says so itself
+    browser.run("document.querySelector('#rule-form').requestSubmit()")
+    browser.until("performance.getEntriesByType('resource').at(-1).responseStatus === 422")
+    browser.run("new Promise((done) => setTimeout(done, 300))")
+    assert browser.run("document.querySelector('#rule').value") == "income <= "
+    assert browser.run("document.querySelectorAll('.rulelist li, .stale').length") == 0
     browser.console.clear()
     browser.enter("#rule", "income <= 1300")
     browser.until("document.querySelector('.hint.good')")
+    assert browser.text(".hint") == "understood: income is at most 1,300 EUR"
     browser.run("document.querySelector('#rule-form').requestSubmit()")
-    browser.until("document.querySelector('.rulelist code')")
+    browser.until("document.querySelector('.rulelist li')")
     browser.until("!document.querySelector('#answer tbody').innerText.includes('income')")
 
 
@@ -413,12 +432,12 @@ def test_rules_are_put_together_from_lists(browser, service) -> None:
     browser.enter("#rule-builder .amount", "1300")
     browser.run("document.querySelector('#rule-builder').requestSubmit()")
     browser.until("!document.querySelector('#answer tbody').innerText.includes('income')")
-    assert browser.text(".rulelist code") == "income <= 1300"
+    assert browser.text(".rulelist .rule") == "income is at most 1,300 EUR"
     browser.enter("#rule-what", "1")
     browser.enter("#rule-builder select[aria-label='With what it compares']", "1")
     browser.run("document.querySelector('#rule-builder').requestSubmit()")
-    browser.until("document.querySelectorAll('.rulelist code').length === 2")
-    rules = "[...document.querySelectorAll('.rulelist code')].map((one) => one.innerText)"
+    browser.until("document.querySelectorAll('.rulelist li').length === 2")
+    rules = "[...document.querySelectorAll('.rulelist .rule')].map((one) => one.title)"
     assert browser.run(rules) == ["income <= 1300", "savings <= income"]
     browser.until("document.querySelector('.stuck .lift')")
     browser.click(".stuck .lift")
@@ -429,11 +448,43 @@ def test_rules_are_put_together_from_lists(browser, service) -> None:
 def test_rules_that_are_suggested_are_one_click_away(browser, service) -> None:
     browser.open(service.address)
     browser.click(".suggested button")
-    browser.until("document.querySelector('.rulelist code')")
-    assert browser.text(".rulelist code") == "savings <= income"
+    browser.until("document.querySelector('.rulelist li')")
+    assert browser.text(".rulelist li") == "savings is at most income ×"
     assert browser.run("document.querySelectorAll('.suggested').length") == 0
     browser.click(".rulelist button")
     browser.until("document.querySelector('.suggested button')")
+
+
+@needs_browser
+def test_rules_are_read_aloud_only_where_each_of_their_words_is_known(browser, service) -> None:
+    browser.open(service.address)
+    features = [
+        {"name": "first floor", "label": "first floor", "unit": "m"},
+        {"name": "a_b", "label": "area", "unit": None},
+        {
+            "name": "home",
+            "label": "home",
+            "levels": ["own", "rent"],
+            "level_labels": ["Own", "Rent"],
+        },
+    ]
+    rules = {
+        "`first floor` <= 1234567.5": "first floor is at most 1,234,567.5 m",
+        "2 * a_b >= `first floor` + 10": "2 × area is at least first floor + 10",
+        "a_b == 3": "area is exactly 3",
+        "home != 'rent'": "home is not Rent",
+        "home == 'own'": "home is Own",
+        "home == 'lent'": None,
+        "a_c <= 3": None,
+        "1 <= a_b <= 3": None,
+        "a_b <= 1e3": None,
+        "a_b <= (a_b)": None,
+        "<= 3": None,
+        "a_b": None,
+    }
+    script = f"""import("./page/rules.js").then(({{ ruleWords }}) =>
+        {json.dumps(list(rules))}.map((rule) => ruleWords(rule, {json.dumps(features)})))"""
+    assert browser.run(script) == list(rules.values())
 
 
 @needs_browser

@@ -44,6 +44,8 @@ def test_answer_says_what_its_text_says(loans) -> None:
     assert change.cells()[2] in card.text
     assert card.text.count("EUR") >= 3
     assert "2 features unchanged" in card.text
+    assert "Constraints: no change of age." in card.text
+    assert "Constraints" not in shown(clvq.Explainer(loans.model).explain(cf.original)).text
     assert len([name for name, _ in card.elements if name == "rect"]) == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import http.client
 import json
@@ -24,6 +25,7 @@ pytest.importorskip("fastapi")
 pytest.importorskip("uvicorn")
 
 ROW = {"income": 1100.0, "savings": 600.0, "age": 40.0}
+SURE = {"probability": 0.9}
 SECRET = 123456.789
 WIDTH = 40
 
@@ -184,6 +186,12 @@ def _csv(table: pd.DataFrame, folder: Path) -> Path:
         ({"rows": [{**ROW, "age": "old"}]}, 422, "rows[0]", "text"),
         ({"rows": [ROW], "reasons": True}, 422, "reasons", "no range"),
         ({"rows": [ROW, {**ROW, "age": True}]}, 422, "rows[1]", "'age' is true; expected a number"),
+        ({"rows": [ROW], "switches": {"age": 2}}, 422, "switches", "levels"),
+        ({"rows": [ROW], "freeze": ["age"], "switches": {"income": 2}}, 422, "switches", "levels"),
+        ({"rows": [ROW], "confidence": SURE}, 422, "confidence", "probabilities"),
+        ({"rows": [ROW], "freeze": ["age"], "confidence": SURE}, 422, "confidence", "scores"),
+        ({"rows": [ROW], "confidence": {**SURE, "noise": 1}}, 422, "confidence", "either"),
+        ({"rows": [ROW], "confidence": {"norm": "l1"}}, 422, "confidence", "either"),
         ({"rows": []}, 422, "rows", ""),
         ({"row": [ROW]}, 422, "rows", ""),
         ({"rows": [ROW], "surprise": 1}, 422, "surprise", ""),
@@ -313,6 +321,35 @@ def test_log_has_no_personal_data(plain) -> None:
     assert not [secret for secret in ("123456", "987654", "Ada") if secret in text]
     entry = next(one for one in reversed(plain.entries()) if one["status"] == 200)
     assert (entry["path"], entry["rows"], entry["statuses"]) == ("/explain", 1, {"optimal": 1})
+
+
+def test_log_has_values_if_they_are_asked_for() -> None:
+    from counterlvq.service.app import make_app
+
+    asked = json.dumps({"rows": [{"income": SECRET}], "target": "yes"})
+    model = clvq.PrototypeModel([[0.0], [4.0]], ["no", "yes"], feature_names=["income"])
+    for is_asked in (False, True):
+        noted = _noted(make_app(model, log_values=is_asked), asked.encode())
+        assert noted.get("asked") == (asked if is_asked else None)
+        assert noted["rows"] == 1
+
+
+def _noted(app, body: bytes) -> dict:
+    """What the line of the log says of a question besides the usual."""
+    head = {"content-type": "application/json", "content-length": str(len(body))}
+    headers = [(name.encode(), value.encode()) for name, value in head.items()]
+    scope = {"type": "http", "method": "POST", "path": "/explain", "headers": headers}
+    whole = {"type": "http.request", "body": body, "more_body": False}
+
+    async def receive() -> dict:
+        return scope.pop("whole") if "whole" in scope else await asyncio.Event().wait()
+
+    async def send(_: dict) -> None:
+        pass
+
+    scope["whole"] = whole
+    asyncio.run(app(scope, receive, send))
+    return scope["state"]["told"]
 
 
 def test_other_methods_are_told_which_ones_there_are(plain) -> None:

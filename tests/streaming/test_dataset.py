@@ -19,6 +19,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.streaming.dataset import DatasetRun
 from counterlvq.streaming.folder import AnswerFolder
+from counterlvq.streaming.identity import digest
 from tests.support.quick import some
 from tests.support.streams import (
     SIZE,
@@ -276,6 +277,23 @@ def test_full_disk_loses_nothing(
     assert not [path for path in folder.iterdir() if path.name.startswith(".")]
     explained(source, folder)
     assert contents(folder) == whole
+
+
+def test_what_all_parts_share_is_hashed_once(
+    source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A source may have as many files as there are parts, and all of them are in each seal."""
+    hashed: list[str] = []
+
+    def counted(value: Any) -> str:
+        hashed.append(type(value).__name__)
+        return digest(value)
+
+    monkeypatch.setattr("counterlvq.streaming.dataset.digest", counted)
+    assert explained(source, tmp_path / "answers").parts == 4
+    assert hashed.count("dict") == 1
+    files = (tmp_path / "answers").glob("part-*.parquet")
+    assert len({pq.read_metadata(path).metadata[b"counterlvq.part"] for path in files}) == 4
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv"])

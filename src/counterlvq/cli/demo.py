@@ -24,7 +24,8 @@ def demo(page: bool, port: int) -> None:
     if page:
         with working("thinking"):
             model, rows, names = house_page()
-        run(model, rows, names, ABOVE, _TITLE, port=port, suggested=RULES)
+        # Whoever tries the page out has no use for a log of what it asks.
+        run(model, rows, names, ABOVE, _TITLE, port=port, suggested=RULES, is_logged=False)
         return
     lines = tell()
     while True:

@@ -53,6 +53,7 @@ _FEW = 50
               metavar="BYTES")  # fmt: skip
 @click.option("--max-seconds", type=click.FloatRange(0.1), default=30.0, show_default=True,
               metavar="SECONDS", help="For one request.")  # fmt: skip
+@click.option("--log-values", is_flag=True, help="Log what is asked, too: values of people.")
 @table_options
 @debug_option
 def serve(
@@ -70,12 +71,13 @@ def serve(
     max_rows: int,
     max_body: int,
     max_seconds: float,
+    log_values: bool,
 ) -> None:
     """Answer questions about the file MODEL over HTTP, until Ctrl-C or SIGTERM.
 
     POST /explain and /verify, GET /model, /health and /openapi.json; / is a page for people. Only
     this machine can ask, unless --host says otherwise, which needs a --token. Requests are logged
-    to stderr, a line of JSON each, without their values.
+    to stderr, a line of JSON each, without their values unless --log-values asks for them.
     """
     if not is_loopback(host) and not token:
         raise click.UsageError(
@@ -93,7 +95,7 @@ def serve(
         "waiting": max_waiting,
     }
     run(loaded, offered, names, wish, title, host=host, port=port, token=token,
-        origins=allow_origin, sizes=sizes, suggested=suggest)  # fmt: skip
+        origins=allow_origin, sizes=sizes, suggested=suggest, log_values=log_values)  # fmt: skip
 
 
 def run(
@@ -109,6 +111,8 @@ def run(
     origins: tuple[str, ...] = (),
     sizes: Mapping[str, Any] | None = None,
     suggested: Sequence[str] = (),
+    is_logged: bool = True,
+    log_values: bool = False,
 ) -> None:
     """Serve a model until a signal comes."""
     _require_web()
@@ -128,9 +132,10 @@ def run(
         origins=origins,
         page=served_page(rows, title, names, target, suggested),
         arrivals=arrivals,
+        log_values=log_values,
     )
     ENDING.stand_aside()
-    run_service(app, sockets, limits, arrivals, _told(token))
+    run_service(app, sockets, limits, arrivals, _told(token), is_logged=is_logged)
 
 
 def _check_rules(model: Any, rules: Sequence[str]) -> None:

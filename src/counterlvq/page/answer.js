@@ -4,18 +4,22 @@ import { digits, down, el, seen } from "./dom.js";
 import { checker } from "./checker.js";
 import { span } from "./form.js";
 import { plane } from "./plane.js";
+import { signWords } from "./rules.js";
 import { say } from "./texts.js";
 
 export const label = (value) => seen(value === null ? "–" : value);
 
-export function badge(status) {
-  return el("span", { class: `badge ${status}` }, say(status));
+export function badge(status, text = say(status)) {
+  return el("span", { class: `badge ${status}` }, text);
 }
+
+// Whether the model says what was wished for, so that there is nothing to prove.
+export const isDone = (answer) => answer.has_target && answer.status === "optimal" && !answer.changes.length;
 
 // Before and after of each feature that changes, on the scale of its slider.
 export function changes(answer, model, values) {
   const listed = answer.shown?.changes ?? [];
-  if (!listed.length) return answer.has_target ? el("p", {}, say("nothing")) : null;
+  if (!listed.length) return null;
   const rows = listed.map((change) => {
     const feature = model.features.find((one) => one.name === change.feature);
     return el("tr", {},
@@ -43,7 +47,7 @@ function bars(feature, answer, change) {
 
 // The cost on a line, and how much of it is ruled out.
 export function proof(answer, model, unit) {
-  if (answer.status === "invalid") return null;
+  if (answer.status === "invalid" || isDone(answer)) return null;
   const cost = answer.shown?.proof?.cost ?? digits(answer.cost);
   const bound = answer.shown?.proof?.bound ?? down(answer.lower_bound);
   const words = {
@@ -60,7 +64,7 @@ export function proof(answer, model, unit) {
     el("h3", { id: "proof-title" }, say("proofTitle")),
     plane(answer, model), bar, el("p", {}, say(words, { cost, bound })),
     answer.changes.length ? el("p", { class: "note" }, say("costOf", { unit })) : null,
-    answer.changes.length || answer.status === "infeasible" ? checker(answer.certificate, answer.status) : null);
+    answer.changes.length || answer.status === "infeasible" ? checker(answer.certificate, answer.status, cost.includes("(")) : null);
 }
 
 // What stands in the way, each with a button that lifts it; `lift(field)` is told which.
@@ -87,6 +91,6 @@ function named({ field, rule }, model) {
   if (kind === "freeze") return [{ field, words: say("ruleLock", { name: spoken }) }];
   if (kind === "bounds") return [{ field, words: say("ruleBounds", { name: spoken }) }];
   if (kind === "seen") return [{ field, words: say("ruleSeen", { name: spoken }) }];
-  if (kind === "rule") return [{ field, words: rule }];
+  if (kind === "rule") return [{ field, words: signWords(rule) }];
   return [{ field: "", words: say("ruleOwn", { rule }) }];
 }

@@ -1,6 +1,6 @@
 // The page: what the person does becomes a question, and the answer is drawn while they do it.
 
-import { badge, changes, conflict, label, proof } from "./answer.js";
+import { badge, changes, conflict, isDone, label, proof } from "./answer.js";
 import { digits, el, fill, seen } from "./dom.js";
 import { line } from "./form.js";
 import { ruleBook } from "./rules.js";
@@ -76,15 +76,15 @@ function show(answer) {
   places.answer.classList.remove("stale");
   document.querySelectorAll(".feature .error").forEach((place) => fill(place));
   fill(places.now, label(answer.original_prediction));
-  const top = el("p", { class: "top" }, el("strong", {},
-    el("bdi", {}, label(answer.original_prediction)), " → ",
-    el("bdi", {}, label(answer.prediction ?? answer.target.join(" / ")))), " ", badge(answer.status));
+  const mark = () => (isDone(answer) ? badge(answer.status, say("already")) : badge(answer.status));
+  const goal = isDone(answer) ? [] : [" → ", el("bdi", {}, label(answer.prediction ?? answer.target.join(" / ")))];
+  const top = el("p", { class: "top" }, el("strong", {}, el("bdi", {}, label(answer.original_prediction)), goal), " ", mark());
   const isListed = answer.status === "infeasible" && answer.conflict_fields?.length;
   fill(places.answer, top, isListed ? null : el("p", { class: "sentence" }, answer.text),
     changes(answer, model), conflict(answer, model, config.answers ? null : lift), proof(answer, model, unit()));
   places.answer.setAttribute("aria-busy", "false");
   const short = isListed ? say("infeasible") : answer.text;
-  fill(places.jump, el("p", {}, short), el("a", { href: "#answer-title" }, say("jump")), badge(answer.status));
+  fill(places.jump, el("p", {}, short), el("a", { href: "#answer-title" }, say("jump")), mark());
   announce(short);
   fill(places.others);
   if (!config.answers && answer.status === "optimal" && answer.changes.length)
@@ -131,8 +131,9 @@ async function showOthers(answer, asked) {
     isComplete ? el("p", { class: "note" }, last) : null);
 }
 
+const LISTS = new Intl.ListFormat(TEXTS.language);
 const spoken = (names) =>
-  names.map((name) => seen(model.features.find((feature) => feature.name === name).label)).join(", ");
+  LISTS.format(names.map((name) => seen(model.features.find((feature) => feature.name === name).label)));
 
 // Nothing cheaper leaves all of `kept` as it is, so that locking them leads to this way.
 function way(other, kept, answer) {
@@ -233,8 +234,8 @@ function showRules(bad = -1, detail = "") {
   }), " ", say("anywhere"));
   const tools = {
     tried: async (rule) => {
-      const came = await tried(request(state, { constraints: [...state.rules, rule], text: false, certificate: false }));
-      return came && (came.ok ? null : came.told.detail);
+      const came = await tried(request(state, { constraints: [rule], text: false, certificate: false }));
+      return came && (came.ok || !came.told.field?.startsWith("constraints") ? null : came.told.detail);
     },
     changed: (rules) => {
       const id = document.activeElement.form?.id;
@@ -315,4 +316,7 @@ document.getElementById("answer").textContent = say("waiting");
 document.getElementById("now-title").textContent = say("now");
 document.getElementById("answer-title").textContent = say("answerTitle");
 document.querySelector(".skip").textContent = say("jump");
+// The short answer at the foot of a phone goes where the long one is on the screen.
+new IntersectionObserver(([seenNow]) => places.jump.classList.toggle("is-there", seenNow.isIntersecting),
+  { rootMargin: "0px 0px -35% 0px" }).observe(places.answer);
 begin();

@@ -4,7 +4,7 @@ import { el, seen } from "./dom.js";
 import { checkCertificate } from "./proof.js";
 import { say } from "./texts.js";
 
-export function checker(certificate, status) {
+export function checker(certificate, status, isRounded = false) {
   if (!certificate) return el("p", { class: "note" }, say("noCertificate"));
   const verdict = el("p", { class: "verdict", role: "status" });
   const check = el("button", {
@@ -14,9 +14,11 @@ export function checker(certificate, status) {
       verdict.textContent = say("checking");
       setTimeout(() => {
         const found = checkCertificate(certificate);
-        const none = found.verdict === "verified" && status === "infeasible";
+        const isVerified = found.verdict === "verified";
+        const text = !isVerified ? found.verdict
+          : status === "infeasible" ? "verifiedNone" : isRounded ? "verifiedRounded" : "verified";
         verdict.className = `verdict ${found.verdict}`;
-        verdict.textContent = seen(say(none ? "verifiedNone" : found.verdict, found));
+        verdict.textContent = seen(say(text, found));
       }, 20);
     },
   }, say("check"));
@@ -30,5 +32,5 @@ export function checker(certificate, status) {
     },
   }, say("save"));
   return el("div", { class: "checker" }, el("div", { class: "buttons" }, check, save), verdict,
-    el("p", { class: "note" }, say("saveWarning")));
+    el("p", { class: "note warning" }, say("saveWarning")));
 }

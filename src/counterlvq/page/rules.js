@@ -16,28 +16,59 @@ function levelText(level) {
   return level.includes("'") ? (level.includes('"') ? null : `"${level}"`) : `'${level}'`;
 }
 
+// A comparison with words for its sign.
+export const signWords = (text) => text.replace(/ (<=|>=|==) /, (_, sign) =>
+  ` ${say({ "<=": "ruleMost", ">=": "ruleLeast", "==": "ruleEqual" }[sign])} `);
+
+// A rule as one reads it aloud, or null where it says more than one comparison of known names.
+export function ruleWords(rule, features) {
+  const [left, sign, right, ...more] = rule.split(/\s*(<=|>=|==|!=)\s*/);
+  if (!left || !right || more.length) return null;
+  const named = (side) => features.find((one) => side === one.name || side === `\`${one.name}\``);
+  const about = named(left);
+  const level = about?.levels?.findIndex((one) => levelText(one) === right) ?? -1;
+  if (level >= 0) return `${seen(about.label)} ${say(sign === "==" ? "ruleIs" : "ruleIsNot")} ${seen(about.level_labels[level])}`;
+  let known = sign !== "!=";
+  const spoken = (side) => side.replace(/`[^`]*`|[\p{L}_][\p{L}\p{N}_]*|[^\s`\p{L}_+*-]+/gu, (part) => {
+    if (/^(\d+\.?\d*|\.\d+)$/.test(part)) return Number(part).toLocaleString("en-US", { maximumSignificantDigits: 15 });
+    const feature = named(part);
+    known &&= Boolean(feature);
+    return feature ? seen(feature.label) : part;
+  }).replaceAll("*", say("ruleTimes"));
+  const words = signWords(`${spoken(left)} ${sign} ${spoken(right)}`);
+  const unit = about?.unit && /^[\d.]+$/.test(right) ? ` ${seen(about.unit)}` : "";
+  return known ? words + unit : null;
+}
+
 // The rules of a person, with what makes a new one. `tools` has `tried(rule)`, which says what is
 // wrong with a rule, and `changed(rules)`, which is told the new ones.
 export function ruleBook(model, rules, suggested, bad, detail, tools) {
-  const items = rules.map((rule, k) => el("li", {}, el("code", {}, rule), " ",
+  const worded = (rule) => {
+    const words = ruleWords(rule, model.features);
+    return words === null ? el("code", {}, rule) : el("span", { class: "rule", title: rule }, words);
+  };
+  const items = rules.map((rule, k) => el("li", {}, worded(rule), " ",
     el("button", {
-      type: "button", class: "plain", "aria-label": say("removeRule", { rule: seen(rule) }),
+      type: "button", class: "plain", "aria-label": say("removeRule", { rule: seen(ruleWords(rule, model.features) ?? rule) }),
       click: () => tools.changed(rules.filter((_, at) => at !== k)),
     }, "×"),
     k === bad ? el("p", { class: "error", role: "alert" }, detail) : null));
   const features = model.features.filter((feature) => !feature.name.includes("`"));
   return [el("h2", {}, say("rulesTitle")), el("p", { class: "note" }, say("rulesHelp")),
     el("ul", { class: "rulelist" }, items),
-    suggestions(suggested.filter((rule) => !rules.includes(rule)), (rule) => tools.changed([...rules, rule])),
+    suggestions(suggested.filter((rule) => !rules.includes(rule)), worded, (rule) => tools.changed([...rules, rule])),
     features.length ? ruleBuilder(features, (rule) => tools.changed([...rules, rule])) : null,
-    ruleWriter(features, rules, tools)];
+    ruleWriter(features, rules, tools, (rule) => ruleWords(rule, model.features))];
 }
 
-function suggestions(rules, add) {
+function suggestions(rules, worded, add) {
   return rules.length ? el("p", { class: "suggested" }, el("span", { class: "note" }, say("ruleSuggested")),
-    rules.map((rule) => el("button", {
-      type: "button", class: "plain", "aria-label": say("ruleTake", { rule: seen(rule) }), click: () => add(rule),
-    }, "+ ", el("code", {}, rule)))) : null;
+    rules.map((rule) => {
+      const words = worded(rule);
+      return el("button", {
+        type: "button", class: "plain", "aria-label": say("ruleTake", { rule: words.textContent }), click: () => add(rule),
+      }, "+ ", words);
+    })) : null;
 }
 
 function ruleBuilder(features, add) {
@@ -81,10 +112,10 @@ function ruleBuilder(features, add) {
   }, what, place, el("button", { type: "submit" }, say("addRule")));
 }
 
-function ruleWriter(features, rules, tools) {
+function ruleWriter(features, rules, tools, spoken) {
   const told = el("p", { class: "hint", role: "status" });
   const typed = el("input", {
-    id: "rule", type: "text", autocomplete: "off", spellcheck: "false", input: () => tryRule(typed, told, tools.tried),
+    id: "rule", type: "text", autocomplete: "off", spellcheck: "false", input: () => tryRule(typed, told, tools.tried, spoken),
   });
   const names = features.slice(0, 2).map((feature) => quotedName(feature.name));
   const example = names.length > 1 ? `2 * ${names[0]} <= ${names[1]} + 10` : `${names[0] ?? "…"} <= 3`;
@@ -93,16 +124,22 @@ function ruleWriter(features, rules, tools) {
     el("p", { class: "note" }, say("ruleExample"), " ", el("code", {}, example)),
     el("form", {
       id: "rule-form",
-      submit: (event) => {
+      submit: async (event) => {
         event.preventDefault();
-        if (typed.value.trim()) tools.changed(Object.assign([...rules, typed.value.trim()], { isWritten: true }));
+        const mine = (ruleDraft += 1), rule = typed.value.trim();
+        if (!rule) return;
+        // What nobody can read stays in the field: among the rules it would be in every question.
+        const wrong = await tools.tried(rule);
+        if (mine !== ruleDraft) return;
+        if (wrong) showTried(told, wrong, rule, spoken);
+        else tools.changed(Object.assign([...rules, rule], { isWritten: true }));
       },
     }, el("label", { for: "rule" }, say("newRule")), typed, el("button", { type: "submit" }, say("addRule"))),
     told);
 }
 
 let ruleDraft = 0;
-function tryRule(typed, told, tried) {
+function tryRule(typed, told, tried, spoken) {
   const mine = (ruleDraft += 1), rule = typed.value.trim();
   told.className = "hint";
   fill(told);
@@ -111,7 +148,12 @@ function tryRule(typed, told, tried) {
     if (mine !== ruleDraft) return;
     const wrong = await tried(rule);
     if (mine !== ruleDraft || wrong === undefined) return;
-    told.className = wrong === null ? "hint good" : "hint error";
-    fill(told, wrong === null ? say("ruleFits") : seen(wrong));
+    showTried(told, wrong, rule, spoken);
   }, 250);
+}
+
+function showTried(told, wrong, rule, spoken) {
+  const words = spoken(rule);
+  told.className = wrong === null ? "hint good" : "hint error";
+  fill(told, wrong !== null ? seen(wrong) : words === null ? say("ruleFits") : say("ruleFitsAs", { rule: words }));
 }

@@ -9,7 +9,7 @@ from counterlvq.markup.parts import Fact, badge, card, class_change, fact_list, 
 from counterlvq.markup.tags import Safe, tag
 from counterlvq.presentation.bounds import shown_proof
 from counterlvq.presentation.numbers import ShownRow, bound_text
-from counterlvq.presentation.question import words_of
+from counterlvq.presentation.question import constraints_words, words_of
 from counterlvq.presentation.rows import ShownAnswer, feature_values, signed_weights
 from counterlvq.problem.constraints import Constraint
 from counterlvq.safe_text import shown_repr
@@ -67,6 +67,10 @@ class CardAnswer(ShownAnswer, Protocol):
         """Constraints that the input breaks."""
 
     @property
+    def constraints(self) -> tuple[Constraint | str, ...] | None:
+        """Constraints of the question; None if they are not known."""
+
+    @property
     def savings(self) -> Mapping[str, float]:
         """What taking each change back would save; empty without a model."""
 
@@ -93,6 +97,7 @@ def answer_card(cf: CardAnswer, sentence: str, proof: str, notes: Sequence[str] 
         *(tag("p", line.strip().capitalize(), ".") for line in notes),
         _listed("These leave no room together:", (*cf.conflict, *cf.conflict_ranges), cf.features),
         _listed("The input breaks, as it is:", cf.broken, cf.features),
+        _kept(cf),
         tag("p", proof[:1].upper() + proof[1:] + ".", class_="note"),
     )
 
@@ -113,6 +118,15 @@ def _figures(cf: CardAnswer) -> list[Fact]:
         return [Fact(below, bound_text(cf.lower_bound))]
     printed = shown_proof(cf.shown.cost, cf.cost, cf.lower_bound)
     return [Fact("cost", printed.cost), Fact(below, printed.bound), Fact("gap", printed.gap)]
+
+
+def _kept(cf: CardAnswer) -> Safe | None:
+    """Say what every answer to the question keeps; clashes are listed by themselves."""
+    if not cf.constraints or len(cf.conflict) == len(cf.constraints):
+        return None
+    return tag(
+        "p", f"Constraints: {constraints_words(cf.constraints, cf.features)}.", class_="note"
+    )
 
 
 def _listed(words: str, constraints: Sequence[Constraint | str], features: Features) -> Safe | None:

@@ -18,7 +18,7 @@ from counterlvq.problem.data_ranges import AsSeen
 from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Features
 
-__all__ = ["setting_facts", "words_of"]
+__all__ = ["constraints_words", "setting_facts", "words_of"]
 
 # Letters of one constraint or one cost.
 _LONGEST = 1000
@@ -46,12 +46,12 @@ def setting_facts(
     return (
         Fact("Model", f"{parts}, {len(features)} features, {metric}"),
         Fact("Cost", _cost_words(cost)),
-        Fact("Constraints", _constraints_words(constraints, features, wording)),
+        Fact("Constraints", constraints_words(constraints, features, wording)),
     )
 
 
-def _constraints_words(
-    constraints: Sequence[Constraint | str], features: Features, wording: Wording
+def constraints_words(
+    constraints: Sequence[Constraint | str], features: Features, wording: Wording = PLAIN
 ) -> str:
     """List the user's constraints; what was taken from the data is told together."""
     seen = [item for item in constraints if isinstance(item, AsSeen)]

@@ -67,6 +67,7 @@ def make_app(
     origins: Sequence[str] = (),
     page: tuple[str, str] | None = None,
     arrivals: Arrivals | None = None,
+    log_values: bool = False,
 ) -> Any:
     """Make the ASGI application of a model.
 
@@ -84,10 +85,12 @@ def make_app(
         The page at ``/`` and its policy, of `served_page`; one without rows by default.
     arrivals : Arrivals, optional
         Told when the service ends, so that nobody waits for bodies that do not come.
+    log_values : bool
+        Log what is asked, too, with the values of its rows.
     """
     limits = limits or Limits()
     answering, workers = Answering(model), Workers.of(model, limits)
-    desk = _Desk(answering, workers, limits)
+    desk = _Desk(answering, workers, limits, log_values)
 
     @contextlib.asynccontextmanager
     async def living(_: FastAPI) -> AsyncIterator[None]:
@@ -142,15 +145,20 @@ class _Shortcut:
 class _Desk:
     """Sends each request to whoever answers it."""
 
-    def __init__(self, answering: Answering, workers: Workers, limits: Limits) -> None:
+    def __init__(
+        self, answering: Answering, workers: Workers, limits: Limits, log_values: bool
+    ) -> None:
         self.answering, self.workers, self.limits = answering, workers, limits
+        self._log_values = log_values
         self._threads = CapacityLimiter(4)
         self._quick = 0
 
     async def explained(self, request: Request) -> Response:
         """Read a question, and answer it."""
-        asked = read_body(ExplainRequest, await request.body())
-        return JSONResponse(await self.explain(request, asked))
+        body = await request.body()
+        if self._log_values:
+            _note(request, asked=body.decode(errors="replace"))
+        return JSONResponse(await self.explain(request, read_body(ExplainRequest, body)))
 
     async def explain(self, request: Request, asked: Values) -> Values:
         """Answer here what is answered at once, and let workers search for the rest."""
@@ -168,10 +176,7 @@ class _Desk:
         else:
             told = _unwrapped(await _unless_gone(request, self.workers.ask("explain", asked)))
         ends = Counter(answer["status"] for answer in told["answers"])
-        request.scope.setdefault("state", {})["told"] = {
-            "rows": len(told["answers"]),
-            "statuses": dict(ends),
-        }
+        _note(request, rows=len(told["answers"]), statuses=dict(ends))
         return told
 
     async def _at_once(self, request: Request, asked: Values, effort: Effort) -> Values:
@@ -195,6 +200,11 @@ class _Desk:
     async def verify(self, request: Request, asked: Values) -> Values:
         """Let a worker check a certificate: a file of strangers may take any time."""
         return _unwrapped(await _unless_gone(request, self.workers.ask("verify", asked)))
+
+
+def _note(request: Request, **words: Any) -> None:
+    """Leave words for the line of the log that the request ends with."""
+    request.scope.setdefault("state", {}).setdefault("told", {}).update(words)
 
 
 def _unwrapped(told: Values) -> Values:

@@ -7,7 +7,7 @@ take numbers that change by any amount.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Any, final
 
@@ -19,6 +19,13 @@ from counterlvq.service.problems import Problem, problem_of
 __all__ = ["DEVIATIONS", "Question", "explainer_for", "target_for", "with_stated_ranges"]
 
 DEVIATIONS = "typical deviations"
+# Fields besides constraints that an explainer may refuse, and what they are where nobody asks.
+_REST: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("confidence", {"probability": None, "noise": None}),
+    ("switches", {"switches": ()}),
+    ("method", {"method": "auto"}),
+    ("cost", {"cost": None}),
+)
 _WHOLE = 2**53  # floats below it are whole numbers or have digits behind the point
 
 
@@ -43,6 +50,7 @@ class Question:
 def explainer_for(model: Model, features: clvq.Features, asked: Question) -> clvq.Explainer:
     """Make the explainer of a question; a `Problem` names the field that is wrong."""
     bounds = [_bound(*item) for item in asked.bounds]
+    known = features
     if model.reference is not None and not asked.anywhere:
         features = with_stated_ranges(model.reference.described(features), bounds)
     cost = _cost(model, features, asked)
@@ -66,20 +74,44 @@ def explainer_for(model: Model, features: clvq.Features, asked: Question) -> clv
         fields += [f"bounds.{name}" for name, _, _ in asked.bounds]
         fields += [f"constraints[{k}]" for k in range(len(asked.constraints))]
         parts = zip(fields, [*freezes, *bounds, *asked.constraints], strict=True)
-        raise problem_of(error, _culprit(build, list(parts), error)) from None
+        culprit = _culprit(build, list(parts), error) or _culprit_besides(
+            model, known, asked, error
+        )
+        raise problem_of(error, culprit) from None
+
+
+def _culprit_besides(
+    model: Model, features: clvq.Features, asked: Question, error: Exception
+) -> str:
+    """Find the field without which another thing fails, or nothing; "" if there is none."""
+    for field, unasked in _REST:
+        without = replace(asked, **unasked)
+        if without == asked:
+            continue
+        try:
+            explainer_for(model, features, without)
+        except Problem as other:
+            if other.detail == str(error):
+                continue
+        return field
+    return ""
 
 
 def _culprit(
     build: Callable[[Sequence[Any]], Any], parts: list[tuple[str, Any]], error: Exception
 ) -> str:
     """Find the field whose constraint alone fails in the same way; "" if there is none."""
-    for field, part in parts:
+
+    def fails(constraints: Sequence[Any]) -> bool:
         try:
-            build([part])
+            build(constraints)
         except clvq.CounterlvqError as other:
-            if str(other) == str(error):
-                return field
-    return ""
+            return str(other) == str(error)
+        return False
+
+    if fails([]):
+        return ""
+    return next((field for field, part in parts if fails([part])), "")
 
 
 def _checked(field: str, make: Callable[..., Any], *given: Any) -> Any:

@@ -139,14 +139,19 @@ def run_service(
     limits: Limits,
     arrivals: Arrivals,
     told: Callable[[str], None],
+    *,
+    is_logged: bool = True,
 ) -> None:
-    """Serve until a signal comes; `told` is given each address."""
+    """Serve until a signal comes; `told` is given each address.
+
+    Requests are logged unless `is_logged` is False; failures always are.
+    """
     # Names of processes and threads are looked up for each line, and never told.
     logging.logThreads = logging.logProcesses = logging.logMultiprocessing = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(logging.Formatter('{"time": "%(asctime)s", "log": %(message)s}'))
     LOG.addHandler(handler)
-    LOG.setLevel(logging.INFO)
+    LOG.setLevel(logging.INFO if is_logged else logging.ERROR)
     LOG.propagate = False
     config = uvicorn.Config(
         app,

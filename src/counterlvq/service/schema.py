@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
 __all__ = [
     "Answer",
@@ -33,11 +34,17 @@ class _Open(BaseModel):
 
 
 class Confidence(_Strict):
-    """How sure the model has to be of an answer: a probability, or noise that it withstands."""
+    """How sure the model has to be of an answer: either a probability, or noise it withstands."""
 
     probability: float | None = Field(None, gt=0, lt=1)
     noise: float | None = Field(None, gt=0, allow_inf_nan=False)
     norm: Literal["l1", "l2", "linf"] = "l2"
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.probability is None) == (self.noise is None):
+            raise PydanticCustomError("one_of", "expected either probability or noise")
+        return self
 
 
 class ExplainRequest(_Strict):

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from time import monotonic
 from typing import Any, final
@@ -25,7 +26,7 @@ __all__ = ["PART_ROWS", "DatasetRun", "DatasetSummary", "explain_dataset", "open
 
 # Rows of a part, if row groups are not larger.
 PART_ROWS = 1 << 18
-_FORMAT = 2
+_FORMAT = 3
 # Seconds between two manifests of a run.
 _OFTEN = 5.0
 
@@ -90,10 +91,15 @@ class DatasetRun:
 
     def seal(self, part: Part) -> str:
         """Hash what a part answers: the question, the model, and which rows of which files."""
+        return digest((self._asked, tuple(part)))
+
+    @cached_property
+    def _asked(self) -> str:
+        """Hash what all parts share, once: a source may have as many files as there are parts."""
         # Not by when files were written, so that a copy of the source gives the same bytes.
         files = [file._replace(modified=0)._asdict() for file in self.source.files]
         source = {**self.identity["source"], "files": files}
-        return digest(({**self.identity, "source": source}, tuple(part)))
+        return digest({**self.identity, "source": source})
 
     def _answers(
         self, part: Part, schema: Any, count: Callable[[int], object] | None
