@@ -93,6 +93,29 @@ def test_known_optimum_by_hand(tmp_path: Path) -> None:
     assert "wished-for label" in checked(header, line)
 
 
+class PartlySquared(clvq.Cost):
+    """Absolute changes, and squares along one direction alone."""
+
+    def l1_weights(self, width: int) -> np.ndarray:
+        return np.ones(width)
+
+    def l2_factor(self, width: int) -> np.ndarray:
+        return np.full((1, width), 0.5)
+
+
+def test_far_cells_are_ruled_out_by_either_part_of_a_cost(tmp_path: Path) -> None:
+    """Squares that leave some direction free limit no gain; absolute changes do."""
+    model = clvq.PrototypeModel([[0, 0], [4, 2], [0, 30], [30, 0]], ["no", "yes", "yes", "yes"])
+    explainer = clvq.Explainer(model, PartlySquared())
+    path = tmp_path / "both.jsonl"
+    clvq.save_certificate(explainer.explain([1.0, 0.0]), path, explainer)
+    assert path.read_text().count("single") == 2
+    (line,) = told(path)
+    assert line.startswith("VERIFIED 2 ")
+    assert float(line.split()[7]) < 1e-6
+    assert clvq.verify_certificates(path)[0].verified
+
+
 def test_ties_go_to_the_first_prototype(tmp_path: Path) -> None:
     for labels, is_answer in ((["yes", "no"], True), (["no", "yes"], False)):
         explainer = clvq.Explainer(clvq.PrototypeModel([[0.0], [4.0]], labels))

@@ -2190,16 +2190,14 @@ class Asked:
             return ZERO
         if not any(n):
             return INF  # nothing that may change gains on the rival: the cell is empty
-        if seen.M:
-            if any(s for c, s in enumerate(n) if c not in seen.at):
-                return ZERO
+        # Either part of the cost alone is a bound. Where the slope rises, a change downwards gains.
+        found, prices = ZERO, seen.prices([-s for s in n])
+        if all(price for s, price in zip(n, prices, strict=True) if s):
+            found = behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
+        if seen.M and not any(s for c, s in enumerate(n) if c not in seen.at):
             gain = self.question.inverse.of([n[c] for c in seen.at], self.clock)
-            return behind * behind / gain if isinstance(gain, Q) and gain else ZERO
-        if any(s and not w for s, w in zip(n, seen.w, strict=True)):
-            return ZERO
-        # Where the slope rises, it is a change downwards that gains.
-        prices = seen.prices([-s for s in n])
-        return behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
+            found = max(found, behind * behind / gain) if isinstance(gain, Q) else found
+        return found
 
     def _tree(self, i: int, item: Told, cap: End, empty: bool) -> End:
         """Least bound over the parts that are left whole: they hold all cheaper changes."""
