@@ -621,12 +621,9 @@ class Question:
 
     def within(self, number: int, clock: Clock) -> Question:
         """Ask the same of inputs in one ellipsoid, in which columns of levels stay."""
-        if self.plausible is None:
-            raise Refused("a part is about an ellipsoid, and there are none")
-        key = ("within", number)
+        key, plausible = ("within", number), self.plausible or {}
         if key not in self.kept:
-            told, at = self.plausible["ellipsoids"][number], self.plausible["columns"]
-            out = copy(self)
+            told, at, out = plausible["ellipsoids"][number], plausible["columns"], copy(self)
             out.plausible, out.kept = None, {}
             stays = [{"kind": "stays", "column": j} for j in sorted(self.known["level column"])]
             flat = [{"kind": "linear", "new": dict(zip(at, row, strict=True)), "old": {},
@@ -1065,19 +1062,15 @@ class Seen:
         """State the quadratic terms of the distance of prototype k, in coordinates."""
 
         def made() -> Terms:
-            out: Terms = {}
-            depth = range(self.model.depth)
-            vectors = [[slope.get(c, ZERO) for c in depth] for slope in self.slopes]
-            columns = list[tuple[list[int], int]]()
-            for vector in vectors:
+            out, columns, depth = Terms(), list[tuple[list[int], int]](), range(self.model.depth)
+            for i, slope in enumerate(self.slopes):
                 self.clock.look()
-                columns.append(self.model.lifted(k, vector))
-            for i, (a, s) in enumerate(columns):
-                self.clock.look()
-                for j, (b, t) in enumerate(columns[i:], i):
+                a, s = self.model.lifted(k, [slope.get(c, ZERO) for c in depth])
+                columns.append((a, s))
+                for j, (b, t) in enumerate(columns):
                     entry = sum([p * q for p, q in zip(a, b, strict=True)])
                     if entry:
-                        out[i, j] = Q(entry * (1 if i == j else 2), s * t)
+                        out[j, i] = Q(entry * (1 if i == j else 2), s * t)
             return out
 
         found: Terms = self.kept((k,), made)
@@ -1541,17 +1534,19 @@ class Asked:
         same = [i for i in self.targets if self.model.labels[i] == label]
         if not any(self._keeps(i, scores) for i in same):
             raise Refused("the answer does not have the confidence")
-        stated = (self.question.plausible or {}).get("ellipsoids", ())
-        inside = [n for n, each in enumerate(stated) if each["class"] == label]
-        for n in inside:
+        for n in self._ellipsoids(label):
             try:
-                self.part(label, n)._check_conditions(row, delta)
-                break
+                return self.part(label, n)._check_conditions(row, delta)
             except Refused:
                 continue
-        else:
-            if self.question.plausible is not None:
-                raise Refused("the answer is in no ellipsoid of its label")
+        raise Refused("the answer is in no ellipsoid of its label")
+
+    def _ellipsoids(self, label: int) -> list[int | None]:
+        """Numbers of the ellipsoids in which a label is plausible; None is everywhere."""
+        if self.question.plausible is None:
+            return [None]
+        stated = enumerate(self.question.plausible["ellipsoids"])
+        return [n for n, each in stated if each["class"] == label]
 
     def _keeps(self, i: int, scores: Vector) -> bool:
         """Whether scores give prototype i the confidence over each of another label."""
@@ -1618,25 +1613,19 @@ class Asked:
 
     def _over_parts(self, parts: list[Told], cap: End, empty: bool) -> End:
         """Least over what an answer may be: of a prototype, in an ellipsoid of its label."""
-        stated, labels = self.question.plausible, self.model.labels
-        best: dict[tuple[int, int | None], End] = {}
+        labels, best = self.model.labels, dict[tuple[int, int | None], End]()
         for i in self.targets:
             is_bare = any(self.model.is_copy(i, k) for k in range(i)) and not self.is_told
             if not is_bare and not self._is_ruled_out(i):
-                where: list[int | None] = [None] if stated is None else [
-                    n for n, each in enumerate(stated["ellipsoids"]) if each["class"] == labels[i]
-                ]  # fmt: skip
-                best |= {(i, n): ZERO for n in where}
+                best |= {(i, n): ZERO for n in self._ellipsoids(labels[i])}
         for told in parts:
             self.clock.look()
-            number, only = told.get("ellipsoid"), told["prototypes"]
-            if any(labels[i] != told["class"] for i in only):
+            label, number, only = told["class"], told.get("ellipsoid"), told["prototypes"]
+            if any(labels[i] != label for i in only):
                 raise Refused("a part is about prototypes of another label")
-            owner = told["class"] if stated is None or number is None else (
-                stated["ellipsoids"][number]["class"])  # fmt: skip
-            if (number is None) != (stated is None) or owner != told["class"]:
+            if number not in self._ellipsoids(label):
                 raise Refused("a part is about an ellipsoid of another label, or about none")
-            value = self.part(told["class"], number, only).least(told["proof"], cap, empty)
+            value = self.part(label, number, only).least(told["proof"], cap, empty)
             for i in only:
                 if (i, number) in best:
                     best[i, number] = max(best[i, number], value)
@@ -1880,12 +1869,12 @@ class Asked:
         # With r at least the root of ``left * a' M^-1 a`` there is ``r + a'delta >= 0``, where
         # `left` is what absolute changes leave of the cost.
         least, signs = _least_sizes(box)
-        left = cap - dot(seen.prices(signs), least)
-        for key, side, sign in (("from_low", low, -ONE), ("from_high", high, ONE)):
-            for c, pull in told.get(key, ()) if isinstance(left, Q) and left > 0 else ():
-                a, stretch = self.question.inverse.drawn(pull, self.clock)
-                vector = {d: entry for d, entry in zip(seen.at, a, strict=True) if entry}
-                yield vector, -rounded(root(left * stretch), True), unit[c], side[c], sign
+        left = cap - dot(seen.prices(signs), least) if isinstance(cap, Q) else ZERO
+        for key, ends, way in (("from_low", low, -ONE), ("from_high", high, ONE)):
+            for c, pull in told.get(key, ()) if left > 0 else ():
+                vector, stretch = self.question.inverse.drawn(pull, self.clock)
+                form = {d: entry for d, entry in zip(seen.at, vector, strict=True) if entry}
+                yield form, -rounded(root(left * stretch), True), unit[c], ends[c], way
 
     def _neighbours(self, c: int, first: bool, low: End, high: End) -> tuple[End, End]:
         """Find two allowed changes with none between them: around none, or at an end of a box."""
