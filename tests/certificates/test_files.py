@@ -385,6 +385,9 @@ def test_what_is_wrong_with_the_file_of_the_model_is_said_of_it(tmp_path: Path) 
     path = one_answer(tmp_path)
     (said,) = told(path, "--model", str(path))
     assert said.startswith("REFUTED 1 the model's file cannot be read: it is no JSON")
+    (tmp_path / "model.clvq").write_bytes(b"\xa0model")  # a model file, say, and none of --model-apart
+    (said,) = told(path, "--model", str(tmp_path / "model.clvq"))
+    assert said == "REFUTED 1 the model's file cannot be read: it is no text in UTF-8"
 
 
 def test_bytes_that_are_no_text_end_in_one_line(tmp_path: Path) -> None:

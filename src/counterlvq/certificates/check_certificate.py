@@ -120,6 +120,8 @@ def parsed(text: str | bytes, clock: Clock | None = None) -> Any:
         )  # fmt: skip
     except RecursionError:
         raise Refused("it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise Refused("it is no text in UTF-8") from None
     except ValueError as error:
         raise Refused(f"it is no JSON: {error}") from None
 
@@ -1226,7 +1228,6 @@ class Sum:
         """
         factors: dict[tuple[int, Q], tuple[Form, Form, list[Q]]] = {}
         for f, a, g, b, share in pairs:
-            clock.look()
             if isinstance(a, Q) and isinstance(b, Q):
                 _, sums, ends = factors.setdefault((id(f), a), (f, {}, []))
                 for c, slope in g.items():
@@ -1853,17 +1854,23 @@ class Asked:
     ) -> Iterator[tuple[Form, End, Form, End, Q]]:
         """Products that are not positive: of distances to sides, on a grid, and within a cost."""
         (low, high), seen, unit = box, self.seen, self.seen.units
+
+        def each(key: str) -> Iterator[Any]:
+            for item in told.get(key, ()):
+                self.clock.look()
+                yield item
+
         for word, forms, (a, b) in [("", unit, box), *([("form_", *sides)] if sides else [])]:
             for key, first, second, sign in (("low", a, a, -1), ("high", b, b, -1),
                                              ("cross", a, b, 1)):  # fmt: skip
-                for i, j, y in told.get(word + key, ()):
+                for i, j, y in each(word + key):
                     if y > 0:
                         yield forms[i], first[i], forms[j], second[j], sign * y
-        for side, c, y in told.get("neighbours", ()):
+        for side, c, y in each("neighbours"):
             if y > 0:
                 here, there = self._neighbours(c, side == "first", low[c], high[c])
                 yield unit[c], here, unit[c], there, -y
-        for i, j, y in told.get("pairs", ()):
+        for i, j, y in each("pairs"):
             if y > 0 and i != j and seen.column_of[i] == seen.column_of[j]:
                 yield unit[i], ZERO, unit[j], ZERO, y
         # With r at least the root of ``left * a' M^-1 a`` there is ``r + a'delta >= 0``, where
@@ -1871,10 +1878,10 @@ class Asked:
         least, signs = _least_sizes(box)
         left = cap - dot(seen.prices(signs), least) if isinstance(cap, Q) else ZERO
         for key, ends, way in (("from_low", low, -ONE), ("from_high", high, ONE)):
-            for c, pull in told.get(key, ()) if left > 0 else ():
+            for c, pull in each(key) if left > 0 else ():
                 vector, stretch = self.question.inverse.drawn(pull, self.clock)
                 form = {d: entry for d, entry in zip(seen.at, vector, strict=True) if entry}
-                yield form, -rounded(root(left * stretch), True), unit[c], ends[c], way
+                yield unit[c], ends[c], form, -rounded(root(left * stretch), True), way
 
     def _neighbours(self, c: int, first: bool, low: End, high: End) -> tuple[End, End]:
         """Find two allowed changes with none between them: around none, or at an end of a box."""
