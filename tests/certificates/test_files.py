@@ -385,7 +385,7 @@ def test_what_is_wrong_with_the_file_of_the_model_is_said_of_it(tmp_path: Path) 
     path = one_answer(tmp_path)
     (said,) = told(path, "--model", str(path))
     assert said.startswith("REFUTED 1 the model's file cannot be read: it is no JSON")
-    (tmp_path / "model.clvq").write_bytes(b"\xa0model")  # a model file, say, and none of --model-apart
+    (tmp_path / "model.clvq").write_bytes(b"\xa0model")
     (said,) = told(path, "--model", str(tmp_path / "model.clvq"))
     assert said == "REFUTED 1 the model's file cannot be read: it is no text in UTF-8"
 

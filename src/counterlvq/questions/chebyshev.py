@@ -83,7 +83,7 @@ def exact_height(prices: Prices, cf: Counterfactual) -> float:
 
 
 def widened(cf: Counterfactual, row: Floats, height: float = 0.0) -> Counterfactual:
-    """Put the one more column behind the input of an answer, its values, and points of its proof."""
+    """Put the one more column behind the input of an answer, its values and points of a proof."""
     return replace(
         cf,
         original_values=np.append(row, 0.0),
