@@ -773,7 +773,8 @@ def test_many_rules_about_one_column_look_at_the_clock(
     anything = [{"lower": None, "upper": None}]
     rule = {"kind": "values", "column": 0, "parts": anything, "old": []}
     header["question"]["constraints"] = [rule] * 400
-    certificate = checker.Certificate(checker.parsed(json.dumps(header)), seconds=0.5)
+    certificate = checker.Certificate(checker.parsed(json.dumps(header)))
+    certificate.seconds = 0.5  # for the line alone: a busy machine may take that for the header
     met: list[Any] = []
 
     def slowly(_: Any, pieces: Any) -> None:
