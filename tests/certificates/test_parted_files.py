@@ -20,6 +20,7 @@ from counterlvq.certificates import check_certificate as exactly
 MODEL = clvq.PrototypeModel(
     [[0, 0], [4, 1], [1, 5], [5, 5]], ["a", "b", "c", "b"], [[1.0, 0.2], [0.0, 0.7]]
 )
+COSTS = {"l1": clvq.Manhattan(), "l2": clvq.Euclidean(), "largest": clvq.Chebyshev([1.0, 0.5])}
 RULES = {
     "noise l1": clvq.Noise(0.4, "l1"),
     "noise l2": clvq.Noise(0.4, "l2", [1.0, 2.0]),
@@ -56,9 +57,9 @@ def changed(path: Path, values: list[Any], change: Callable[[list[Any]], None]) 
 
 
 @pytest.mark.parametrize("rule", RULES)
-@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Euclidean()], ids=["l1", "l2"])
-def test_the_exact_checker_accepts_a_confidence(rule: str, cost: clvq.Cost, tmp_path: Path) -> None:
-    explainer = clvq.Explainer(MODEL, cost, confidence=RULES[rule])
+@pytest.mark.parametrize("cost", COSTS)
+def test_the_exact_checker_accepts_a_confidence(rule: str, cost: str, tmp_path: Path) -> None:
+    explainer = clvq.Explainer(MODEL, COSTS[cost], confidence=RULES[rule])
     cf = explainer.explain([1.0, 1.0], target="b")
     path = tmp_path / "sure.jsonl"
     header, line = filed(explainer, cf, path)
@@ -88,10 +89,11 @@ def test_the_exact_checker_accepts_a_confidence(rule: str, cost: clvq.Cost, tmp_
         assert words in changed(path, [header, line], lie), lie.__name__
 
 
-def test_a_probability_is_a_lead(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cost", ["l1", "largest"])
+def test_a_probability_is_a_lead(cost: str, tmp_path: Path) -> None:
     X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 1.5], [3.0, 0.5]])
     fitted = LogisticRegression().fit(X, ["no", "no", "yes", "yes"])
-    explainer = clvq.Explainer(fitted, confidence=clvq.Probability(0.9))
+    explainer = clvq.Explainer(fitted, COSTS[cost], confidence=clvq.Probability(0.9))
     cf = explainer.explain([0.0, 1.0], target="yes")
     header, line = filed(explainer, cf, tmp_path / "a.jsonl")
     assert header["question"]["confidence"]["kind"] == "lead"
@@ -104,16 +106,21 @@ def test_few_changes_levels_and_local_metrics(tmp_path: Path) -> None:
         [[0, 0], [4, 1]], ["a", "b"], [np.eye(2), np.array([[2.0, 0.5], [0.0, 1.0]])]
     )
     similar = clvq.Explainer(local, confidence=clvq.RelativeSimilarity(0.3))
-    for n, explainer in enumerate((few, similar)):
+    largest = [
+        clvq.Explainer(model, COSTS["largest"], [clvq.AtMost(1)], confidence=RULES["similarity"])
+        for model in (MODEL, local)
+    ]
+    for n, explainer in enumerate((few, similar, *largest)):
         cf = explainer.explain([1.0, 1.0], target="b")
         _, line = filed(explainer, cf, tmp_path / f"{n}.jsonl")
         assert line["answer"]["status"] == "optimal"
 
 
+@pytest.mark.parametrize("cost", ["l1", "largest"])
 @pytest.mark.parametrize("rule", ["noise l2", "similarity", "drift"])
-def test_no_answer_is_proved(rule: str, tmp_path: Path) -> None:
+def test_no_answer_is_proved(rule: str, cost: str, tmp_path: Path) -> None:
     box = [clvq.Bounds(0, -1, 1.5), clvq.Bounds(1, -1, 1)]
-    explainer = clvq.Explainer(MODEL, constraints=box, confidence=RULES[rule])
+    explainer = clvq.Explainer(MODEL, COSTS[cost], box, confidence=RULES[rule])
     cf = explainer.explain([1.0, 1.0], target="b")
     assert cf.status == "infeasible"
     header, line = filed(explainer, cf, tmp_path / "none.jsonl")
@@ -133,11 +140,12 @@ def test_a_drift_over_the_prototype_needs_no_proof(tmp_path: Path) -> None:
     filed(explainer, cf, tmp_path / "none.jsonl")
 
 
-def test_the_exact_checker_accepts_plausible_answers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("cost", COSTS)
+def test_the_exact_checker_accepts_plausible_answers(cost: str, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     rows = np.concatenate([rng.normal(size=(40, 2)) * 0.4 + at for at in MODEL.prototypes])
     likely = clvq.Plausible.fit(rows, np.repeat(MODEL.labels, 40), share=0.8)
-    explainer = clvq.Explainer(MODEL, constraints=[likely])
+    explainer = clvq.Explainer(MODEL, COSTS[cost], [likely])
     cf = explainer.explain([1.0, 1.0], target=["b", "c"])
     header, line = filed(explainer, cf, tmp_path / "a.jsonl")
     assert line["answer"]["status"] == "optimal"

@@ -157,7 +157,7 @@ def test_what_the_format_cannot_say_is_refused(tmp_path: Path) -> None:
     near = clvq.PrototypeModel([[x, 0.0], [x, 4.0]], ["no", "yes"], feature_names=["n", "r"])
     for at in (x + 1, x - 1):
         batch = clvq.Explainer(near, features=steps).explain_batch([[at, 0.0]])
-        with pytest.raises(clvq.NotSupportedError, match="column 0 of the input is off its grid"):
+        with pytest.raises(clvq.NotSupportedError, match="the column 'n' of the input is off"):
             batch.save_vipr(tmp_path / "proofs")
     # Beyond 2^53 doubles are 2 apart: every other multiple of 3 is none.
     x = 3.0 * (2**53 // 3)

@@ -117,6 +117,24 @@ def verdicts(texts: list[str], folder: Path) -> list[dict]:
     return json.loads(done.stdout)
 
 
+def test_one_rival_is_overtaken_at_the_price_of_either_part(tmp_path: Path) -> None:
+    """Squares that do not see a column that gains say nothing; absolute changes still do."""
+    explainer = clvq.Explainer(clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["no", "yes"]))
+    header, line = map(json.loads, certificate(explainer, np.zeros(2)).splitlines())
+    header["question"]["cost"]["quadratic"] = {"kind": "diagonal", "values": [1.0, 0.0]}
+    line["proof"] = {"cells": [{"prototype": 1, "kind": "single", "rival": 0}]}
+    line["hashes"]["question"] = exactly.fingerprint(header["question"])
+    texts = []
+    for bound in (2.5, 2.5000001):  # 20 behind, and 8 gained by a unit
+        line["answer"] = {
+            "row": [2.0, 2.0], "cost": 8.0, "lower_bound": bound, "status": "feasible"
+        }  # fmt: skip
+        texts.append(f"{json.dumps(header)}\n{json.dumps(line)}\n")
+    assert [is_verified(text) for text in texts] == [True, False]
+    told = verdicts(texts, tmp_path)
+    assert [each["verdict"] for each in told] == ["verified", "refuted"]
+
+
 def agreement(cases: range, mutations: int, folder: Path, drawn=asked) -> None:
     rng = np.random.default_rng(cases.start)
     sound = [certificate(*drawn(case)) for case in cases]

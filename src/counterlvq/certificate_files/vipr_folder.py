@@ -61,8 +61,11 @@ def _row(writer: Writer, n: int, answer: Counterfactual, folder: str) -> dict[st
             if cell.bound is not None:
                 least = cell.bound if least is None else min(least, cell.bound)
     except NotExpressible as refusal:
+        at = refusal.column
+        why = f"{refusal}" if at is None else (
+            f"the column {writer.question['columns'][at]['name']!r} {refusal}")  # fmt: skip
         raise NotSupportedError(
-            f"row {n} cannot be written for VIPR: {refusal}. The format knows absolute costs under "
+            f"row {n} cannot be written for VIPR: {why}. The format knows absolute costs under "
             f"shared metrics, of real and whole numbers; write the others with --certificates. "
             f"Least changes and ranges that a model has of its training table are lifted by "
             f"--anywhere, decimals by training with a file of --columns that states none."

@@ -49,6 +49,7 @@ POINT, LEAST_NEAR, SHARE_OF_STEP, SHARE_OF_SUM = Q(1, 2**51), Q(1, 2**960), Q(1,
 # Distances that differ by less than this share may be decided by the rounding of a foreign model.
 CLOSE = Q(1, 2**30)
 ZERO, ONE, HALF, INF = Q(0), Q(1), Q(1, 2), float("inf")
+NONE: Any = {}  # terms of a linear function
 TINY = Q(1, 2**1100)  # less than any difference of doubles
 # Digits, in base two, to which matrices and sides of boxes are rounded, always to the safe side.
 BITS = 64
@@ -57,6 +58,7 @@ Vector = list[Q]
 End = Q | float  # a rational number, or one of the two infinities: no other float is ever used
 Box = tuple[list[End], list[End]]  # smallest and largest change of each coordinate
 Terms = dict[tuple[int, int], Q]  # coefficients of delta_i delta_j, i <= j
+Form = dict[int, Q]  # slopes of a linear form, by coordinate
 Told = dict[str, Any]  # an object of the file, once it is read
 
 
@@ -118,6 +120,8 @@ def parsed(text: str | bytes, clock: Clock | None = None) -> Any:
         )  # fmt: skip
     except RecursionError:
         raise Refused("it is nested too deeply") from None
+    except UnicodeDecodeError:
+        raise Refused("it is no text in UTF-8") from None
     except ValueError as error:
         raise Refused(f"it is no JSON: {error}") from None
 
@@ -153,15 +157,21 @@ _CHARGES = {
     "rules?": Table("rival"), "tangents?": [("rival", "number", ["number", "coordinate"])],
 }  # fmt: skip
 _CELL = {"prototype": "wished-for prototype"}
-_NODE = {"cap?": "number|inf", "charges?": _CHARGES}
 _PLACE = {"at": "number", "low": "node number", "high": "node number"}
-_CUT = {"coordinate": "coordinate", **_PLACE}
 _FORM_PRODUCTS = [("linear form", "linear form", "number")]
-_FORM_NODE = {"cap?": "number|inf", "charges?": {
-    **_CHARGES, "form_low?": _FORM_PRODUCTS, "form_high?": _FORM_PRODUCTS,
-    "form_cross?": _FORM_PRODUCTS,
-}}  # fmt: skip
+_FORM_CHARGES = {**_CHARGES, **dict.fromkeys(("form_low?", "form_high?", "form_cross?"),
+                                             _FORM_PRODUCTS)}  # fmt: skip
 _ADDED = {"values": ["number", "prototype"]}
+
+
+def _nodes(charges: dict[str, Any], **more: Any) -> Kinds:
+    """Nodes of a tree, of which all may be charged for."""
+    kinds = {"cut": {"coordinate": "coordinate", **_PLACE}, **more, "bound": {}, "empty": {},
+             "lost": {}, "open": {}}  # fmt: skip
+    node = {"cap?": "number|inf", "charges?": charges}
+    return Kinds({kind: {**shape, **node} for kind, shape in kinds.items()})
+
+
 SHAPES: dict[str, Any] = {
     "header": {"format": "text", "version": "number", "model": "any", "question": "any",
                "note?": "text"},
@@ -222,12 +232,8 @@ SHAPES: dict[str, Any] = {
                    "tree": {**_CELL, "nodes": ["node", "node number"]},
                    "form tree": {**_CELL, "forms": [Table("coordinate"), "linear form"],
                                  "nodes": ["form node", "node number"]}}),
-    "node": Kinds({"cut": {**_CUT, **_NODE}, "bound": _NODE, "empty": _NODE, "lost": _NODE,
-                   "open": _NODE}),
-    "form node": Kinds({"cut": {**_CUT, **_FORM_NODE},
-                        "form cut": {"form": "linear form", **_PLACE, **_FORM_NODE},
-                        "bound": _FORM_NODE, "empty": _FORM_NODE, "lost": _FORM_NODE,
-                        "open": _FORM_NODE}),
+    "node": _nodes(_CHARGES),
+    "form node": _nodes(_FORM_CHARGES, **{"form cut": {"form": "linear form", **_PLACE}}),
 }  # fmt: skip
 WORDS = {"sense": ("<=", "=="), "status": ("optimal", "feasible", "infeasible", "unknown"),
          "side": ("first", "last"), "flag": (True, False),
@@ -507,7 +513,7 @@ def square(told: Told, n: int, clock: Clock) -> Terms:
     return out
 
 
-class Form(NamedTuple):
+class Curve(NamedTuple):
     """``(z - center)' matrix (z - center) + linear'z <= value`` on some columns of numbers."""
 
     matrix: Terms
@@ -547,7 +553,7 @@ class Question:
             each for each in stated if each["kind"] not in ("quadratic", "plausible")
         ]
         self.forms = [
-            Form(square(each["square"], len(each["columns"]), clock), each["columns"],
+            Curve(square(each["square"], len(each["columns"]), clock), each["columns"],
                  each["center"], each["linear"], each["value"])
             for each in stated if each["kind"] == "quadratic"
         ]  # fmt: skip
@@ -617,12 +623,9 @@ class Question:
 
     def within(self, number: int, clock: Clock) -> Question:
         """Ask the same of inputs in one ellipsoid, in which columns of levels stay."""
-        if self.plausible is None:
-            raise Refused("a part is about an ellipsoid, and there are none")
-        key = ("within", number)
+        key, plausible = ("within", number), self.plausible or {}
         if key not in self.kept:
-            told, at = self.plausible["ellipsoids"][number], self.plausible["columns"]
-            out = copy(self)
+            told, at, out = plausible["ellipsoids"][number], plausible["columns"], copy(self)
             out.plausible, out.kept = None, {}
             stays = [{"kind": "stays", "column": j} for j in sorted(self.known["level column"])]
             flat = [{"kind": "linear", "new": dict(zip(at, row, strict=True)), "old": {},
@@ -630,7 +633,7 @@ class Question:
             out.constraints = [*self.constraints, *stays, *flat]
             matrix = square(told["square"], len(at), clock)
             if matrix:  # without directions in which rows vary, all of them are flat
-                form = Form(matrix, at, told["center"], [ZERO] * len(at), told["value"])
+                form = Curve(matrix, at, told["center"], [ZERO] * len(at), told["value"])
                 out.forms = [*self.forms, form]
             self.kept[key] = out
         found: Question = self.kept[key]
@@ -819,7 +822,9 @@ class Seen:
                              for _ in range(size)]  # fmt: skip
         self.column_of = [j for j, span in enumerate(self.spans) for _ in span]
         self.width = len(self.start)
+        self.units: list[Form] = [{c: ONE} for c in range(self.width)]
         self.at = [self.spans[j][0] for j in question.at_numbers]
+        self.places = {*self.at}
         self.M: Terms = {(self.at[i], self.at[j]): a for (i, j), a in question.curves.items()}
         self.rows = list[Row]()
         for item in question.constraints:
@@ -1040,23 +1045,34 @@ class Seen:
             self.pulls[k] = self.draw(k, less(self.z, self.model.prototypes[k]))
         return self.pulls[k]
 
+    def score(self, k: int) -> tuple[Iterable[tuple[int, Q]], Q, Terms]:
+        """State the score of prototype k as a function of the change: slopes, constant, terms."""
+        return [(c, 2 * a) for c, a in enumerate(self.pull(k))], self.scores[k], self.metric(k)
+
+    def curve(self, form: Curve) -> tuple[Iterable[tuple[int, Q]], Q, Terms]:
+        """State the left-hand side less the right-hand side of a quadratic condition likewise."""
+        at = [self.spans[j][0] for j in form.columns]
+        here = less([self.x[j] for j in form.columns], form.center)
+        slope, terms = dict(zip(at, form.linear, strict=True)), {}
+        for (i, j), a in form.matrix.items():
+            terms[min(at[i], at[j]), max(at[i], at[j])] = a
+            slope[at[i]] += a * here[j]
+            slope[at[j]] += a * here[i]
+        return slope.items(), form.at(self.x), terms
+
     def metric(self, k: int) -> Terms:
         """State the quadratic terms of the distance of prototype k, in coordinates."""
 
         def made() -> Terms:
-            out: Terms = {}
-            depth = range(self.model.depth)
-            vectors = [[slope.get(c, ZERO) for c in depth] for slope in self.slopes]
-            columns = list[tuple[list[int], int]]()
-            for vector in vectors:
+            out, columns, depth = Terms(), list[tuple[list[int], int]](), range(self.model.depth)
+            for i, slope in enumerate(self.slopes):
                 self.clock.look()
-                columns.append(self.model.lifted(k, vector))
-            for i, (a, s) in enumerate(columns):
-                self.clock.look()
-                for j, (b, t) in enumerate(columns[i:], i):
+                a, s = self.model.lifted(k, [slope.get(c, ZERO) for c in depth])
+                columns.append((a, s))
+                for j, (b, t) in enumerate(columns):
                     entry = sum([p * q for p, q in zip(a, b, strict=True)])
                     if entry:
-                        out[i, j] = Q(entry * (1 if i == j else 2), s * t)
+                        out[j, i] = Q(entry * (1 if i == j else 2), s * t)
             return out
 
         found: Terms = self.kept((k,), made)
@@ -1194,22 +1210,38 @@ class Sum:
         self.h, self.w, self.constant = [ZERO] * width, [ZERO] * width, ZERO
         self.is_convex = True  # by its parts; else that has to be shown
 
-    def add(self, share: Q, terms: Terms) -> None:
-        """Add a share of a quadratic form."""
+    def plus(
+        self, share: Q, slope: Iterable[tuple[int, Q]], constant: Q = ZERO, terms: Terms = NONE
+    ) -> None:
+        """Add a share of a function: its slopes, its constant and its quadratic terms."""
+        for c, a in slope:
+            if a:
+                self.h[c] += share * a
         for at, a in terms.items():
             self.H[at] = self.H.get(at, ZERO) + share * a
+        self.constant += share * constant
 
-    def lean(self, share: Q, slope: Sequence[Q]) -> None:
-        """Add a share of a linear form."""
-        self.h = [s + share * a if a else s for s, a in zip(self.h, slope, strict=True)]
+    def products(self, pairs: Iterable[tuple[Form, End, Form, End, Q]], clock: Clock) -> None:
+        """Add ``share (f'delta - a)(g'delta - b)`` for each (f, a, g, b, share) of finite ends.
 
-    def product(self, i: int, a: Q, j: int, b: Q, share: Q) -> None:
-        """Add ``share (delta_i - a)(delta_j - b)``."""
-        self.is_convex = False
-        self.add(share, {(min(i, j), max(i, j)): ONE})
-        self.h[i] -= share * b
-        self.h[j] -= share * a
-        self.constant += share * a * b
+        The second factors of one first factor are added up first: they may be long sums.
+        """
+        factors: dict[tuple[int, Q], tuple[Form, Form, list[Q]]] = {}
+        for f, a, g, b, share in pairs:
+            if isinstance(a, Q) and isinstance(b, Q):
+                _, sums, ends = factors.setdefault((id(f), a), (f, {}, []))
+                for c, slope in g.items():
+                    sums[c] = sums.get(c, ZERO) + share * slope
+                ends.append(share * b)
+        for (_, a), (f, sums, ends) in factors.items():
+            self.is_convex, end = False, sum(ends, ZERO)
+            self.plus(-a, sums.items(), -end)
+            self.plus(-end, f.items())
+            for c, slope in f.items():
+                clock.look()
+                for e, other in sums.items():
+                    at = (min(c, e), max(c, e))
+                    self.H[at] = self.H.get(at, ZERO) + slope * other
 
     def least(self, box: Box, point: Vector, clock: Clock) -> End:
         """Bound the sum from below over a box that is not empty.
@@ -1397,7 +1429,7 @@ def solved(rows: list[Vector], clock: Clock) -> Vector | None:
 class Sides(NamedTuple):
     """Linear forms of the change, and the ends of each."""
 
-    forms: list[dict[int, Q]]
+    forms: list[Form]
     ends: Box
 
 
@@ -1503,17 +1535,19 @@ class Asked:
         same = [i for i in self.targets if self.model.labels[i] == label]
         if not any(self._keeps(i, scores) for i in same):
             raise Refused("the answer does not have the confidence")
-        stated = (self.question.plausible or {}).get("ellipsoids", ())
-        inside = [n for n, each in enumerate(stated) if each["class"] == label]
-        for n in inside:
+        for n in self._ellipsoids(label):
             try:
-                self.part(label, n)._check_conditions(row, delta)
-                break
+                return self.part(label, n)._check_conditions(row, delta)
             except Refused:
                 continue
-        else:
-            if self.question.plausible is not None:
-                raise Refused("the answer is in no ellipsoid of its label")
+        raise Refused("the answer is in no ellipsoid of its label")
+
+    def _ellipsoids(self, label: int) -> list[int | None]:
+        """Numbers of the ellipsoids in which a label is plausible; None is everywhere."""
+        if self.question.plausible is None:
+            return [None]
+        stated = enumerate(self.question.plausible["ellipsoids"])
+        return [n for n, each in stated if each["class"] == label]
 
     def _keeps(self, i: int, scores: Vector) -> bool:
         """Whether scores give prototype i the confidence over each of another label."""
@@ -1580,25 +1614,19 @@ class Asked:
 
     def _over_parts(self, parts: list[Told], cap: End, empty: bool) -> End:
         """Least over what an answer may be: of a prototype, in an ellipsoid of its label."""
-        stated, labels = self.question.plausible, self.model.labels
-        best: dict[tuple[int, int | None], End] = {}
+        labels, best = self.model.labels, dict[tuple[int, int | None], End]()
         for i in self.targets:
             is_bare = any(self.model.is_copy(i, k) for k in range(i)) and not self.is_told
             if not is_bare and not self._is_ruled_out(i):
-                where: list[int | None] = [None] if stated is None else [
-                    n for n, each in enumerate(stated["ellipsoids"]) if each["class"] == labels[i]
-                ]  # fmt: skip
-                best |= {(i, n): ZERO for n in where}
+                best |= {(i, n): ZERO for n in self._ellipsoids(labels[i])}
         for told in parts:
             self.clock.look()
-            number, only = told.get("ellipsoid"), told["prototypes"]
-            if any(labels[i] != told["class"] for i in only):
+            label, number, only = told["class"], told.get("ellipsoid"), told["prototypes"]
+            if any(labels[i] != label for i in only):
                 raise Refused("a part is about prototypes of another label")
-            owner = told["class"] if stated is None or number is None else (
-                stated["ellipsoids"][number]["class"])  # fmt: skip
-            if (number is None) != (stated is None) or owner != told["class"]:
+            if number not in self._ellipsoids(label):
                 raise Refused("a part is about an ellipsoid of another label, or about none")
-            value = self.part(told["class"], number, only).least(told["proof"], cap, empty)
+            value = self.part(label, number, only).least(told["proof"], cap, empty)
             for i in only:
                 if (i, number) in best:
                     best[i, number] = max(best[i, number], value)
@@ -1654,7 +1682,7 @@ class Asked:
         if cap not in self.roots:
             (low, high), loosened = map(list, self.sides), self.question.is_loosened
             for c in range(self.seen.width):
-                down, up = self._reach(c, cap)
+                down, up = self._reach({c: ONE}, cap)
                 low[c], high[c] = max(low[c], -down), min(high[c], up)
             if not loosened:
                 self._under_heights(low, high)
@@ -1663,20 +1691,25 @@ class Asked:
             self.roots[cap] = self.narrowed((low, high)) if loosened else _filled((low, high))
         return self.roots[cap]
 
-    def _reach(self, c: int, cap: End) -> tuple[End, End]:
-        """How far a change of cost at most `cap` can go along one coordinate, down and up."""
+    def _reach(self, form: Form, cap: End) -> tuple[End, End]:
+        """How far a change of cost at most `cap` takes a linear form, down and up."""
         if not isinstance(cap, Q):
             return INF, INF
         # Rounded up to 16 digits of two: points of tangency are those of the box for that cost.
         seen, cap = self.seen, rounded(cap, True, 16)
-        far: End = INF
-        if c in seen.at:
-            stretch = self.question.inverse.along(seen.at.index(c), self.clock)
-            if isinstance(stretch, Q):
-                far = rounded(root(cap * stretch), True)
-        down, up = (min(far, rounded(cap / price, True)) if price else far
-                    for price in (seen.w[c] - seen.tilt[c], seen.w[c] + seen.tilt[c]))  # fmt: skip
-        return down, up
+        stretch: End = INF
+        if all(c in seen.places for c in form):
+            stretch = self.question.inverse.of([form.get(c, ZERO) for c in seen.at], self.clock)
+        ways: list[End] = [
+            rounded(root(cap * stretch), True) if isinstance(stretch, Q) else INF
+        ] * 2
+        for n, sign in enumerate((-1, 1)):
+            gains = [(abs(a), seen.w[c] + (seen.tilt[c] if sign * a > 0 else -seen.tilt[c]))
+                     for c, a in form.items()]  # fmt: skip
+            if all(price for _, price in gains):
+                most = max([ZERO, *(a / price for a, price in gains)])
+                ways[n] = min(ways[n], rounded(cap * most, True))
+        return ways[0], ways[1]
 
     def _under_heights(self, low: list[End], high: list[End]) -> None:
         """Narrow what has no price by the ends of what has one and is never less."""
@@ -1687,7 +1720,7 @@ class Asked:
             elif isinstance(end, Q):
                 low[c] = max(low[c], rounded(-b * end / a, False))
 
-    def _around(self, form: Form, low: list[End], high: list[End]) -> None:
+    def _around(self, form: Curve, low: list[End], high: list[End]) -> None:
         """Keep the box around an ellipsoid; what has slopes beside the square has none here."""
         inverse = Inverse(form.matrix, len(form.columns))
         for n, j in enumerate(form.columns if form.matrix and not any(form.linear) else ()):
@@ -1725,87 +1758,59 @@ class Asked:
                 low[c], high[c] = allowed.snap(low[c], 1), allowed.snap(high[c], -1)
         return _filled((low, high))
 
-    def cut(self, box: Box, c: int, at: Q) -> tuple[Box, Box]:
-        """Cut across one coordinate; between two allowed changes there is nothing."""
-        allowed = self.seen.allowed[c]
-        below: End = at
-        above: End = at
-        if allowed is not None:
-            below = allowed.snap(at, -1)
-            above = allowed.beyond(below, 1) if isinstance(below, Q) else allowed.snap(at, 1)
-        (low, high), first, last = box, list(box[0]), list(box[1])
-        first[c], last[c] = max(first[c], above), min(last[c], below)
-        return (low, last), (first, high)
+    def cut(self, c: int, at: Q) -> tuple[End, End]:
+        """Last change up to a cut and first one from it on; none is between two allowed ones."""
+        allowed = self.seen.allowed[c] if c < self.seen.width else None
+        if allowed is None:
+            return at, at
+        below = allowed.snap(at, -1)
+        return below, allowed.beyond(below, 1) if isinstance(below, Q) else allowed.snap(at, 1)
 
     # Bounds.
 
-    def form_sides(
-        self, forms: list[dict[int, Q]], within: Box, box: Box, cap: End
-    ) -> Sides | None:
+    def form_sides(self, forms: list[Form], within: Box, box: Box, cap: End) -> Sides | None:
         """Sides of linear forms in a box, of cost at most `cap`; None if they have crossed."""
         low, high = list(within[0]), list(within[1])
         for n, form in enumerate(forms):
             self.clock.look()
-            down, up = self._form_reach(form, cap)
-            ends = {c: (box[0][c], box[1][c]) if a > 0 else (box[1][c], box[0][c])
-                    for c, a in form.items() if a}  # fmt: skip
-            least = [a * ends[c][0] for c, a in form.items() if a]
-            most = [a * ends[c][1] for c, a in form.items() if a]
+            down, up = self._reach(form, cap)
+            least = [a * (box[0] if a > 0 else box[1])[c] for c, a in form.items()]
+            most = [a * (box[1] if a > 0 else box[0])[c] for c, a in form.items()]
             low[n] = max(low[n], -down, -INF if -INF in least else added(least, ZERO, self.clock))
             high[n] = min(high[n], up, INF if INF in most else added(most, ZERO, self.clock))
         return None if _filled((low, high)) is None else Sides(forms, (low, high))
 
-    def _form_reach(self, form: dict[int, Q], cap: End) -> tuple[End, End]:
-        """How far a linear form can go at a cost of at most `cap`, down and up."""
-        if not isinstance(cap, Q):
-            return INF, INF
-        seen, cap = self.seen, rounded(cap, True, 16)
-        far: End = INF
-        if seen.M and all(c in seen.at for c, a in form.items() if a):
-            slope = [form.get(c, ZERO) for c in seen.at]
-            stretch = self.question.inverse.of(slope, self.clock)
-            if isinstance(stretch, Q):
-                far = rounded(root(cap * stretch), True)
-        ways: list[End] = []
-        for sign in (-1, 1):
-            gains = [(abs(a), seen.w[c] + (seen.tilt[c] if sign * a > 0 else -seen.tilt[c]))
-                     for c, a in form.items() if a]  # fmt: skip
-            if all(price for _, price in gains):
-                most = max([ZERO, *(a / price for a, price in gains)])
-                ways.append(min(far, rounded(cap * most, True)))
-            else:
-                ways.append(far)
-        return ways[0], ways[1]
-
-    def charged(self, i: int, told: Told, box: Box, cap: End, sides: Sides | None = None) -> Sum:
-        """Sum what is charged for: each part is at most 0 for every change of the cell."""
-        seen, out = self.seen, Sum(self.seen.width)
+    def summed(
+        self, i: int, told: Told, box: Box, cap: End, with_cost: bool, sides: Sides | None = None
+    ) -> Sum:
+        """Sum what is charged for, and the cost: each charge is at most 0 for every answer."""
+        seen, out, scores = self.seen, Sum(self.seen.width), self.seen.scores
+        if with_cost:
+            out.plus(ONE, enumerate(seen.tilt), ZERO, seen.M)
+            out.w = list(seen.w)
         for k, y in told.get("rivals", {}).items():
             self.clock.look()
-            if y > 0:
-                out.lean(y, seen.slope(i, k))
-                out.constant += y * (seen.scores[i] - seen.scores[k] + self.lead(i, k))
-                if self.model.is_local:
-                    out.is_convex = False
-                    out.add(y, seen.metric(i))
-                    out.add(-y, seen.metric(k))
+            if y > 0 and self.model.is_local:
+                out.is_convex = False
+                out.plus(y, *seen.score(i))
+                out.plus(-y, *seen.score(k))
+                out.constant += y * self.lead(i, k)
+            elif y > 0:
+                slope = enumerate(seen.slope(i, k))
+                out.plus(y, slope, scores[i] - scores[k] + self.lead(i, k))
         self._add_rules(out, i, told)
         for n, y in told.get("rows", {}).items():
             row = seen.rows[n]
             self.clock.look()
             if (y > 0 or row.equality) and (row.when is None or row.when(box)):
-                for c, a in row.new.items():
-                    out.h[c] += y * a
-                out.constant -= y * (row.value - row.left(seen.start)) + abs(y) * self.slacks[n]
+                out.plus(y, row.new.items(), row.left(seen.start) - row.value)
+                out.constant -= abs(y) * self.slacks[n]
         for n, y in told.get("quadratics", {}).items():
             if y > 0:
-                self._add_form(out, self.question.forms[n], y)
-        self._add_products(out, told, box)
-        if sides is not None:
-            self._add_form_products(out, told, sides)
+                out.plus(y, *seen.curve(self.question.forms[n]))
+        out.products(self._products(told, box, cap, sides), self.clock)
         if isinstance(cap, Q):
             self._add_cost_products(out, told, box, cap)
-            self._add_ball_products(out, told, box, cap)
         return out
 
     def _add_rules(self, out: Sum, i: int, told: Told) -> None:
@@ -1817,12 +1822,9 @@ class Asked:
             if rule["kind"] != "similarity":
                 raise Refused("rules are charged for, and none has a curve of its own")
             if y > 0:
-                out.lean(2 * y * own, seen.pull(i))
-                out.lean(-2 * y * other, seen.pull(k))
-                out.constant += y * (own * seen.scores[i] - other * seen.scores[k])
+                out.plus(y * own, *seen.score(i))
+                out.plus(-y * other, *seen.score(k))
                 out.is_convex = out.is_convex and not self.model.is_local
-                out.add(y * own, seen.metric(i))
-                out.add(-y * other, seen.metric(k))
         for k, y, point in told.get("tangents", ()):
             self.clock.look()
             if rule["kind"] not in ("similarity", "drift") or self.model.is_local:
@@ -1836,82 +1838,50 @@ class Asked:
                 away = seen.draw(k, less(at, W[k]))
                 slope = [2 * (own * a - other * b) for a, b in zip(pull, away, strict=True)]
                 value = own * scores[i] - other * scores[k]
-                out.constant += y * (value - dot(slope, point))
-                out.lean(y, slope)
+                out.plus(y, enumerate(slope), value - dot(slope, point))
                 continue
             # A length is at least the product with any direction of at most unit length.
             length = root(Q(sum([a * a for a in image[0]]), image[1] ** 2))
             share = 4 * rule["radius"] / length if length else ZERO
             here = self.model.lifted(i, less(seen.z, W[i]))
             met = sum([a * b for a, b in zip(image[0], here[0], strict=True)])
-            out.lean(y, seen.slope(i, k))
-            out.lean(y * share, pull)
-            out.constant += y * (seen.scores[i] - seen.scores[k] + self.lead(i, k)
-                                 + share * Q(met, image[1] * here[1]))  # fmt: skip
+            ahead = seen.scores[k] - seen.scores[i]
+            out.plus(y, enumerate(seen.slope(i, k)), self.lead(i, k) - ahead)
+            out.plus(y * share, enumerate(pull), Q(met, image[1] * here[1]))
 
-    def _add_form(self, out: Sum, form: Form, y: Q) -> None:
-        at = [self.seen.spans[j][0] for j in form.columns]
-        here = less([self.seen.x[j] for j in form.columns], form.center)
-        for (i, j), a in form.matrix.items():
-            out.add(y, {(min(at[i], at[j]), max(at[i], at[j])): a})
-            out.h[at[i]] += y * a * here[j]
-            out.h[at[j]] += y * a * here[i]
-        for c, a in zip(at, form.linear, strict=True):
-            out.h[c] += y * a
-        out.constant += y * form.at(self.seen.x)
+    def _products(
+        self, told: Told, box: Box, cap: End, sides: Sides | None
+    ) -> Iterator[tuple[Form, End, Form, End, Q]]:
+        """Products that are not positive: of distances to sides, on a grid, and within a cost."""
+        (low, high), seen, unit = box, self.seen, self.seen.units
 
-    def _add_products(self, out: Sum, told: Told, box: Box) -> None:
-        """Take off products that are not negative: of distances to sides, and on a grid."""
-        low, high = box
-        for key, first, second, sign in (
-            ("low", low, low, -1), ("high", high, high, -1), ("cross", low, high, 1),
-        ):  # fmt: skip
-            for i, j, y in told.get(key, ()):
+        def each(key: str) -> Iterator[Any]:
+            for item in told.get(key, ()):
                 self.clock.look()
-                a, b = first[i], second[j]
-                if y > 0 and isinstance(a, Q) and isinstance(b, Q):
-                    out.product(i, a, j, b, sign * y)
-        for side, c, y in told.get("neighbours", ()):
-            self.clock.look()
-            a, b = self._neighbours(c, side == "first", low[c], high[c])
-            if y > 0 and isinstance(a, Q) and isinstance(b, Q):
-                out.product(c, a, c, b, -y)
-        for i, j, y in told.get("pairs", ()):
-            self.clock.look()
-            if y > 0 and i != j and self.seen.column_of[i] == self.seen.column_of[j]:
-                out.product(i, ZERO, j, ZERO, y)
+                yield item
 
-    def _add_form_products(self, out: Sum, told: Told, sides: Sides) -> None:
-        """Take off products of distances to the sides of linear forms."""
-        low, high = sides.ends
-        weights: dict[int, dict[int, Q]] = {}
-        for key, first, second, sign in (
-            ("form_low", low, low, -1), ("form_high", high, high, -1), ("form_cross", low, high, 1),
-        ):  # fmt: skip
-            for i, j, y in told.get(key, ()):
-                self.clock.look()
-                a, b = first[i], second[j]
-                if y > 0 and isinstance(a, Q) and isinstance(b, Q):
-                    share = sign * y
-                    row = weights.setdefault(i, {})
-                    row[j] = row.get(j, ZERO) + share
-                    for c, slope in sides.forms[i].items():
-                        out.h[c] -= share * b * slope
-                    for c, slope in sides.forms[j].items():
-                        out.h[c] -= share * a * slope
-                    out.constant += share * a * b
-        for i, row in weights.items():
-            out.is_convex = False
-            # The second factors of one form are added up first: they are long sums.
-            drawn: dict[int, Q] = {}
-            for j, share in row.items():
-                self.clock.look()
-                for c, slope in sides.forms[j].items():
-                    drawn[c] = drawn.get(c, ZERO) + share * slope
-            for c, slope in sides.forms[i].items():
-                self.clock.look()
-                for e, other in drawn.items():
-                    out.add(slope * other, {(min(c, e), max(c, e)): ONE})
+        for word, forms, (a, b) in [("", unit, box), *([("form_", *sides)] if sides else [])]:
+            for key, first, second, sign in (("low", a, a, -1), ("high", b, b, -1),
+                                             ("cross", a, b, 1)):  # fmt: skip
+                for i, j, y in each(word + key):
+                    if y > 0:
+                        yield forms[i], first[i], forms[j], second[j], sign * y
+        for side, c, y in each("neighbours"):
+            if y > 0:
+                here, there = self._neighbours(c, side == "first", low[c], high[c])
+                yield unit[c], here, unit[c], there, -y
+        for i, j, y in each("pairs"):
+            if y > 0 and i != j and seen.column_of[i] == seen.column_of[j]:
+                yield unit[i], ZERO, unit[j], ZERO, y
+        # With r at least the root of ``left * a' M^-1 a`` there is ``r + a'delta >= 0``, where
+        # `left` is what absolute changes leave of the cost.
+        least, signs = _least_sizes(box)
+        left = cap - dot(seen.prices(signs), least) if isinstance(cap, Q) else ZERO
+        for key, ends, way in (("from_low", low, -ONE), ("from_high", high, ONE)):
+            for c, pull in each(key) if left > 0 else ():
+                vector, stretch = self.question.inverse.drawn(pull, self.clock)
+                form = {d: entry for d, entry in zip(seen.at, vector, strict=True) if entry}
+                yield unit[c], ends[c], form, -rounded(root(left * stretch), True), way
 
     def _neighbours(self, c: int, first: bool, low: End, high: End) -> tuple[End, End]:
         """Find two allowed changes with none between them: around none, or at an end of a box."""
@@ -1941,41 +1911,9 @@ class Asked:
             self.clock.look()
             known = 1 if i == j else sign[i] * sign[j]
             value = known * size if known else max(-size, min(size, signs.get((i, j), ZERO)))
-            out.add(value, {(i, j): ONE})
+            out.plus(value, (), ZERO, {(i, j): ONE})
         out.w = [a - b * spent for a, b in zip(out.w, w, strict=True)]
         out.constant += cap * spent
-
-    def _add_ball_products(self, out: Sum, told: Told, box: Box, cap: Q) -> None:
-        """Take off ``(r + a'delta)`` times the distance to a side, for vectors a.
-
-        With r at least the root of ``left * a' M^-1 a`` neither factor is negative, where `left` is
-        what absolute changes leave of the cost.
-        """
-        seen, (least, signs) = self.seen, _least_sizes(box)
-        left = cap - dot(seen.prices(signs), least)
-        for key, side, sign in (("from_low", box[0], 1), ("from_high", box[1], -1)):
-            for c, pull in told.get(key, ()) if left > 0 else ():
-                self.clock.look()
-                end, (a, stretch) = side[c], self.question.inverse.drawn(pull, self.clock)
-                if not isinstance(end, Q):
-                    continue
-                r = rounded(root(left * stretch), True)
-                for d, entry in zip(seen.at, a, strict=True):
-                    if entry:
-                        out.product(d, ZERO, c, end, -sign * entry)
-                out.h[c] -= sign * r
-                out.constant += sign * r * end
-
-    def summed(
-        self, i: int, told: Told, box: Box, cap: End, with_cost: bool, sides: Sides | None = None
-    ) -> Sum:
-        """Sum what is charged for, and the cost."""
-        total, seen = self.charged(i, told, box, cap, sides), self.seen
-        if with_cost:
-            total.add(ONE, seen.M)
-            total.w = [a + b for a, b in zip(total.w, seen.w, strict=True)]
-            total.lean(ONE, seen.tilt)
-        return total
 
     def bound(
         self, i: int, told: Told, box: Box, cap: End, with_cost: bool, sides: Sides | None = None
@@ -2057,9 +1995,8 @@ class Asked:
         """
         scores = self.seen.scores
         for k in self.rivals if not self.margin and not self.model.is_local else ():
-            total = Sum(self.seen.width)
-            total.lean(ONE, self.seen.slope(i, k))
-            total.constant = scores[i] - scores[k] + self.lead(i, k)
+            total, slope = Sum(self.seen.width), enumerate(self.seen.slope(i, k))
+            total.plus(ONE, slope, scores[i] - scores[k] + self.lead(i, k))
             least = total.least(box, [], self.clock)
             is_plain = self.question.rule is None and not self.is_told
             if least > 0 or (least == 0 and k < i and is_plain):
@@ -2190,33 +2127,32 @@ class Asked:
             return ZERO
         if not any(n):
             return INF  # nothing that may change gains on the rival: the cell is empty
-        if seen.M:
-            if any(s for c, s in enumerate(n) if c not in seen.at):
-                return ZERO
+        # Either part of the cost alone is a bound. Where the slope rises, a change downwards gains.
+        found, prices = ZERO, seen.prices([-s for s in n])
+        if all(price for s, price in zip(n, prices, strict=True) if s):
+            found = behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
+        if seen.M and not any(s for c, s in enumerate(n) if c not in seen.at):
             gain = self.question.inverse.of([n[c] for c in seen.at], self.clock)
-            return behind * behind / gain if isinstance(gain, Q) and gain else ZERO
-        if any(s and not w for s, w in zip(n, seen.w, strict=True)):
-            return ZERO
-        # Where the slope rises, it is a change downwards that gains.
-        prices = seen.prices([-s for s in n])
-        return behind / max([abs(s) / price for s, price in zip(n, prices, strict=True) if s])
+            found = max(found, behind * behind / gain) if isinstance(gain, Q) else found
+        return found
 
     def _tree(self, i: int, item: Told, cap: End, empty: bool) -> End:
         """Least bound over the parts that are left whole: they hold all cheaper changes."""
-        least: End = cap
-        nodes, forms = item["nodes"], item.get("forms", [])
-        everything: Box = ([-INF] * self.seen.width, [INF] * self.seen.width)
-        whole: Box = ([-INF] * len(forms), [INF] * len(forms))
-        waiting: list[tuple[int, Box, Box, Q]] = [(0, everything, whole, ZERO)]
+        least, nodes, width = cap, item["nodes"], self.seen.width
+        forms = [{c: a for c, a in form.items() if a} for form in item.get("forms", ())]
+        # The ends of linear forms stand behind those of the coordinates.
+        count = width + len(forms)
+        waiting: list[tuple[int, Box, Q]] = [(0, ([-INF] * count, [INF] * count), ZERO)]
         while waiting:
             self.clock.look()
-            at, outer, within, floor = waiting.pop()
+            at, (low, high), floor = waiting.pop()
             node = nodes[at]
             own = max(cap, node.get("cap", cap))  # what a node reckons with: that cost, or more
-            box = self._inside(outer, own)
+            box = self._inside((low[:width], high[:width]), own)
             kind, told = node["kind"], node.get("charges", {})
             if box is None or (kind == "lost" and self.is_lost(i, box)):
                 continue
+            within = low[width:], high[width:]
             sides = self.form_sides(forms, within, box, own) if forms else None
             if forms and sides is None:
                 continue
@@ -2228,20 +2164,15 @@ class Asked:
                 floor = max(floor, value)
             if floor >= least:
                 continue
-            if kind not in ("cut", "form cut"):
+            if "at" not in node:
                 least = floor
                 continue
-            if kind == "form cut":
-                least_of, most_of = map(list, within)
-                n, place = node["form"], node["at"]
-                least_of[n], most_of[n] = max(least_of[n], place), min(most_of[n], place)
-                waiting += [(node["low"], box, (within[0], most_of), floor),
-                            (node["high"], box, (least_of, within[1]), floor)]  # fmt: skip
-                continue
-            below, above = self.cut(box, node["coordinate"], node["at"])
-            waiting += [
-                (node["low"], below, within, floor), (node["high"], above, within, floor),
-            ]  # fmt: skip
+            c = node["coordinate"] if kind == "cut" else width + node["form"]
+            below, above = self.cut(c, node["at"])
+            low, high = box[0] + within[0], box[1] + within[1]
+            first, last = list(low), list(high)
+            first[c], last[c] = max(low[c], above), min(high[c], below)
+            waiting += [(node["low"], (low, last), floor), (node["high"], (first, high), floor)]
         return least
 
     def _inside(self, outer: Box, cap: End) -> Box | None:

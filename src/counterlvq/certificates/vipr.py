@@ -33,7 +33,11 @@ _WORTH = Fraction(1, 2**20)
 
 
 class NotExpressible(Exception):  # noqa: N818 - it says what a question is, not what went wrong
-    """A question that the format has no words for."""
+    """A question that the format has no words for: why, and the column that it is about."""
+
+    def __init__(self, why: str, column: int | None = None) -> None:
+        super().__init__(why)
+        self.column = column
 
 
 @final
@@ -77,11 +81,11 @@ def _refuse_others(question: checker.Question) -> None:
             raise NotExpressible(f"a constraint {words}")
     for j, column in enumerate(question.columns):
         if column.levels:
-            raise NotExpressible(f"column {j} has levels")
+            raise NotExpressible("has levels", j)
         if column.from_input:
-            raise NotExpressible(f"column {j} has steps of change")
+            raise NotExpressible("has steps of change", j)
         if column.step.denominator != 1:
-            raise NotExpressible(f"column {j} has decimals")
+            raise NotExpressible("has decimals", j)
 
 
 def _refuse_strays(asked: checker.Asked, cap: Fraction | None) -> None:
@@ -93,11 +97,11 @@ def _refuse_strays(asked: checker.Asked, cap: Fraction | None) -> None:
         if allowed is None:
             continue
         if (allowed.start / allowed.step).denominator > 1:
-            raise NotExpressible(f"column {c} of the input is off its grid")
+            raise NotExpressible("of the input is off its grid", c)
         weight = asked.seen.w[c]
         far = cap / weight if cap is not None and weight else _ZERO
         if abs(allowed.start) + far > _EXACT:
-            raise NotExpressible(f"column {c} has values beyond 2^53, which doubles round")
+            raise NotExpressible("has values beyond 2^53, which doubles round", c)
 
 
 class _Row(NamedTuple):

@@ -16,7 +16,6 @@ from counterlvq.certificates.at_most import CountedQuestion
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.questions import Question
 from counterlvq.certificates.unions import StatedPart
-from counterlvq.errors import NotSupportedError
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
 from counterlvq.explainer.no_answer import WhyNot, everything, why_not
 from counterlvq.explainer.settings import (
@@ -245,11 +244,6 @@ class OneRow:
 
     def for_files(self) -> OneRow:
         """Return the explainer whose question a file can state."""
-        if self.prices.takes_largest and self.is_union:
-            raise NotSupportedError(
-                "certificate files have no kind for the largest change together with a confidence "
-                "or plausible answers. Verify such answers with `explainer.verify`."
-            )
         wide: OneRow = self.with_height if self.prices.takes_largest else self
         return wide
 

@@ -344,13 +344,12 @@ class Asked {
     const held = (c) => isFinite_(low[c]) && isFinite_(high[c]) && !sign(low[c]) && !sign(high[c]);
     const n = this.slope(i, k).map((s, c) => (held(c) ? ZERO : s));
     if (!n.some(sign)) return INF;
-    if (curve.some(sign)) {
-      if (n.some((s, c) => sign(s) && !sign(curve[c]))) return ZERO;
-      const gain = sum(n.map((s, c) => (sign(s) ? div(mul(s, s), curve[c]) : ZERO)));
-      return div(mul(behind, behind), gain);
-    }
-    if (n.some((s, c) => sign(s) && !sign(w[c]))) return ZERO;
-    return div(behind, n.reduce((most, s, c) => (sign(s) ? max(most, div(abs(s), w[c])) : most), ZERO));
+    // Either part of the cost alone is a bound, if it limits every change that gains.
+    const limits = (prices) => n.every((s, c) => !sign(s) || sign(prices[c]));
+    const over = (prices) => n.map((s, c) => (sign(s) ? div(abs(s), prices[c]) : ZERO));
+    const flat = limits(w) ? div(behind, over(w).reduce(max, ZERO)) : ZERO;
+    if (!limits(curve)) return flat;
+    return max(flat, div(mul(behind, behind), sum(over(curve).map((gain, c) => mul(gain, abs(n[c]))))));
   }
   // A cell of a proof, once it is read: tables are maps.
   read(item) {

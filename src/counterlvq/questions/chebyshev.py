@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from counterlvq.certificates.exact_duality import rounded_down
+from counterlvq.certificates.implied_rivals import ImpliedCertificate
+from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.numeric.arrays import Floats, read_only
 from counterlvq.numeric.tolerances import UNIT
 from counterlvq.prepared import Prepared
 from counterlvq.problem.at_most import AtMost
 from counterlvq.problem.chebyshev import Height
+from counterlvq.problem.confidence import Confidence, Noise
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.questions.protocol import Asks
@@ -38,12 +41,20 @@ def heightened(asked: Asks) -> Any:
     source = asked._source.widened(Feature(name, lower=0.0))
     constraints = (*(_among(item, asked) for item in asked.constraints), Height(asked.prices))
     return asked.asking_for(
+        confidence=_beside(asked.confidence),
         model=source.model,
         features=source.features,
         prices=asked.prices.of_height(),
         constraints=constraints,
         _source=source,
     )
+
+
+def _beside(confidence: Confidence | None) -> Confidence | None:
+    """Weigh noise in one more column: no score depends on it, so that any weight will do."""
+    if isinstance(confidence, Noise) and confidence.weights is not None:
+        return Noise(confidence.radius, confidence.norm, np.append(confidence.weights, 1.0))
+    return confidence
 
 
 def _among(item: Constraint | str, asked: Asks) -> Constraint | str:
@@ -72,12 +83,23 @@ def exact_height(prices: Prices, cf: Counterfactual) -> float:
 
 
 def widened(cf: Counterfactual, row: Floats, height: float = 0.0) -> Counterfactual:
-    """Put the one more column behind the input of an answer, and behind its values."""
+    """Put the one more column behind the input of an answer, its values and points of a proof."""
     return replace(
         cf,
         original_values=np.append(row, 0.0),
         values=np.append(cf.values, height),
+        certificate=_widened_points(cf.certificate),
     )
+
+
+def _widened_points(certificate: Any) -> Any:
+    """Put implied rivals where all prototypes of the wider table lie: at 0 in its last column."""
+    if isinstance(certificate, JoinedCertificate):
+        return replace(certificate, parts=tuple(map(_widened_points, certificate.parts)))
+    if isinstance(certificate, ImpliedCertificate):
+        points = np.pad(certificate.points, ((0, 0), (0, 1)))
+        return replace(certificate, points=points)
+    return certificate
 
 
 def narrowed(asked: Asks, wide: Asks, found: Counterfactual) -> Counterfactual:

@@ -10,6 +10,7 @@ from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.pipelines.source import ExplainedModel
 from counterlvq.prepared import Prepared
+from counterlvq.problem.confidence import Confidence
 from counterlvq.problem.constraints import Constraint
 from counterlvq.problem.cost_terms import Prices
 from counterlvq.programs.at_most import CountLimit
@@ -38,6 +39,10 @@ class Asks(Protocol):
     @property
     def margin(self) -> float | None:
         """The user's margin."""
+
+    @property
+    def confidence(self) -> Confidence | None:
+        """What answers have to be sure of, besides their label."""
 
     @property
     def is_sure(self) -> bool:
