@@ -137,9 +137,9 @@ def report(
         say("counterlvq: certificate files have no kind for what was asked, so that the page holds "
             "no proofs to check.", aside=True)  # fmt: skip
     elif certificates:
-        rows = "; the prototypes of a nearest neighbour are training rows"
         has_rows = explainer.model.meaning.part == "prototype"
-        say(f"counterlvq: the page holds the model{rows if has_rows else ''} "
+        warning = "; the prototypes of a nearest neighbour are training rows" if has_rows else ""
+        say(f"counterlvq: the page holds the model{warning} "
             f"(--no-certificates leaves it out).", aside=True)  # fmt: skip
     return 0 if all(clvq.Status(status).has_answer for status in batch.status) else NO_ANSWER
 
