@@ -84,7 +84,8 @@ class Heights:
         slopes = np.where(normals < 0, self.slopes[0], self.slopes[1])
         sizes = np.abs(normals)
         with np.errstate(divide="ignore"):
-            return np.divide(sizes, slopes, out=np.zeros_like(sizes), where=sizes > 0)
+            speeds: Floats = np.divide(sizes, slopes, out=np.zeros_like(sizes), where=sizes > 0)
+        return speeds
 
 
 def heights_of(template: ProgramTemplate) -> Heights | None:
