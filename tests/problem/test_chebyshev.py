@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 import counterlvq as clvq
+from counterlvq import solvers
 from tests.support.quick import seeds
 
 LABELS = np.array(["granted", "refused", "unsure"])
@@ -33,8 +34,9 @@ def drawn(seed: int, metric: str, d: int = 4) -> tuple[clvq.PrototypeModel, np.n
 
 
 def least_height(
-    model: clvq.PrototypeModel, x: np.ndarray, target: str, w: np.ndarray, upper: np.ndarray
-) -> float:
+    model: clvq.PrototypeModel, x: np.ndarray, target: str, w: np.ndarray, upper: np.ndarray,
+    lower: float | np.ndarray = -np.inf,
+) -> float:  # fmt: skip
     """One linear program for each cell: the variables are the row, and the largest change."""
     P, d, best = model.prototypes, x.size, np.inf
     F = np.eye(d) if model.omegas is None else np.asarray(model.omegas)
@@ -48,7 +50,7 @@ def least_height(
         rows = [np.c_[normals / sizes[:, None], np.zeros(len(rivals))]]
         rows += [np.c_[sign * np.eye(d), -np.ones(d)] for sign in (1.0, -1.0)]
         rights = np.r_[rights / sizes, np.zeros(2 * d)]
-        ends = [(None, most) for most in w * (upper - x)]
+        ends = [(low, high) for low, high in zip(w * (lower - x), w * (upper - x), strict=True)]
         found = linprog(np.eye(d + 1)[d], np.vstack(rows), rights, bounds=[*ends, (0, None)])
         best = min(best, float(found.fun) if found.status == 0 else np.inf)
     return best
@@ -81,6 +83,33 @@ def test_answers_are_those_of_plain_programs(metric: str, seed: int) -> None:
             assert cf.cost == pytest.approx(least, rel=1e-6)
             assert cf.lower_bound <= least * (1 + 1e-9)
             assert explainer.verify(cf) == cf.lower_bound
+
+
+@pytest.mark.parametrize("held", [False, True], ids=["free", "held"])
+def test_far_cells_are_left_out_with_a_proof(held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each of 40 prototypes is a cell; few of them are worth a linear program."""
+    rng = np.random.default_rng(3)
+    model = clvq.PrototypeModel(rng.normal(size=(40, 3)), np.resize(LABELS, 40))
+    w, upper = np.array([1.0, 0.2, 3.0]), np.full(3, 2.0)
+    rules: list[Any] = [clvq.Bounds(j, upper=2.0) for j in range(3)]
+    rules += [clvq.Freeze(1)] if held else []
+    asked = clvq.Explainer(model, clvq.Chebyshev(w), rules)
+    programs: list[Any] = []
+    real = solvers.select
+    monkeypatch.setattr(solvers, "select", lambda program: programs.append(0) or real(program))
+    cells = 0
+    for x in rng.normal(size=(6, 3)).clip(max=1.5):
+        is_held = np.array([False, held, False])
+        low, high = np.where(is_held, x, -np.inf), np.where(is_held, x, upper)
+        for target in set(LABELS.tolist()) - set(model.predict([x]).tolist()):
+            cf = asked.explain(x, target=target)
+            cells += np.count_nonzero(model.labels == target)
+            expected = least_height(model, x, target, w, high, low)
+            assert cf.cost == pytest.approx(expected, rel=1e-6)
+            assert cf.status == "optimal"
+            assert asked.verify(cf) == cf.lower_bound
+    # Where a feature is held many cells are out of reach, which one rival does not show.
+    assert held or 0 < len(programs) < cells / 2
 
 
 def test_local_metrics_by_a_grid() -> None:

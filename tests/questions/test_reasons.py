@@ -180,6 +180,18 @@ def test_what_is_wrong_is_said() -> None:
         both.reasons([1.0, 1.0], order=["z"])
 
 
+def test_witnesses_come_as_the_input_was_given() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], ["no", "yes"], None, ["a", "b"])
+    asked = clvq.Explainer(model, constraints=["0 <= a", "a <= 5", "0 <= b", "b <= 2"])
+    given = pd.Series({"name": "Ada", "a": 1.0, "b": 1.0})
+    witness = asked.reasons(given).witnesses["a"]
+    assert isinstance(witness.row, pd.Series)
+    assert dict(witness.row) == {"name": "Ada", "a": witness.x[0], "b": witness.x[1]}
+    witness = asked.reasons({"b": 1.0, "a": 1.0}).witnesses["a"]
+    assert type(witness.row) is type(asked.explain({"b": 1.0, "a": 1.0}).row)
+    assert asked.reasons([1.0, 1.0]).witnesses["a"].row.tolist() == witness.x.tolist()
+
+
 def test_without_time_nothing_is_claimed() -> None:
     model, table = drawn(2)
     asked = clvq.Explainer(model, constraints=clvq.within_data(table), time_limit=0.0)

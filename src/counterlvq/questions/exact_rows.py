@@ -78,12 +78,14 @@ def rows_around(
     rivals: NDArray[np.intp],
     prototype: int,
     x: Floats,
+    y: Floats,
 ) -> ExactRows:
-    """State the cell of a prototype and the constraints at an input, exactly."""
+    """State the cell of a prototype and the constraints on the way from x to y, exactly."""
     exact = [*_cell(model, rivals, prototype)]
     cells = len(exact)
     for rows in (template.inequalities, template.bounds):
         exact += _stated(rows, x)
+    exact += _least_changes(template, x, y)
     fixed = template.fixed
     at_zero = (fixed.v == 0) & ~fixed.R.any(axis=1)
     barred = (fixed.A[at_zero] != 0).any(axis=0)
@@ -116,8 +118,26 @@ def _held(template: ProgramTemplate) -> NDArray[np.bool_]:
             held[item.absent] = True
         if item.test is not None:
             held[item.test.column] = True
-    held[[*template.grid.least, *(rule.column for rule in template.grid.rules)]] = True
+    held[[rule.column for rule in template.grid.rules]] = True
     return held
+
+
+def _least_changes(template: ProgramTemplate, x: Floats, y: Floats) -> list[tuple[Exact, Fraction]]:
+    """Stay as far from an input as a least change asks for, on the side where an answer lies.
+
+    An answer that counts as far enough but for rounding is, and so is all that is farther.
+    """
+    out = []
+    for j, by in template.grid.least.items():
+        here, there = Fraction(float(x[j])), Fraction(float(y[j]))
+        if here == there:
+            continue
+        sign = 1 if there > here else -1
+        row = [Fraction(0)] * x.size
+        row[j] = Fraction(-sign)
+        least = min(Fraction(by), abs(there - here))
+        out.append((row, -(sign * here + least)))
+    return out
 
 
 def _cell(

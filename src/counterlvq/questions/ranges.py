@@ -329,7 +329,7 @@ class _Box:
                 spans[int(j)] = span
         target_mask = wished_prototypes(view.model, cf.target, -1)
         question = view.answers.question(x, target_mask)
-        rows = rows_around(view.model, view.template, question.cells.rivals, cf.prototype, x)
+        rows = rows_around(view.model, view.template, question.cells.rivals, cf.prototype, x, y)
         moving &= ~(rows.held | rows.barred)
         is_open = rules.says is None
         near = np.abs(x) + np.abs(y) + question.spread

@@ -8,7 +8,7 @@ for each feature and "have another label", and proved as any clash of constraint
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, final
 
@@ -159,7 +159,8 @@ def _phrase(feature: Feature, value: Any, wording: Wording = PLAIN) -> str:
 def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -> Reasons:
     """Find a subset-minimal sufficient reason; see `Explainer.reasons`."""
     names = _ordered(asked.features, order)
-    row = read_whole_row(asked, x, "reasons")
+    given = asked._source.seen(x, is_row=True)
+    row = read_whole_row(asked, given, "reasons")
     ranges = tuple(item for item in asked.constraints if _is_absolute(item, asked.features))
     held = tuple(map(Freeze, names))
     every = asked.asking_for(constraints=(*ranges, *held), **_PLAIN)
@@ -176,7 +177,8 @@ def reasons_of(asked: Asks, x: Any, order: Sequence[FeatureKey] | None = None) -
         kept = (*ranges, *(held[other] for other in members if other != k))
         found = asked.asking_for(constraints=kept, **_PLAIN).answered(row, target)
         if found.status.has_answer:
-            witnesses[names[k]] = found
+            as_given = asked._source.like(given, found.values[None, :])
+            witnesses[names[k]] = replace(found, as_given=as_given)
     shown = len(witnesses) == len(chosen)
     status = Status.OPTIMAL if shown else Status.FEASIBLE
     types = zip(row.tolist(), asked.features, strict=True)

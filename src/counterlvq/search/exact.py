@@ -32,6 +32,7 @@ from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import ProgramTemplate
+from counterlvq.search.heights import heights_of
 from counterlvq.search.repair import settle
 from counterlvq.search.result import DualPoint, SearchContext, SearchResult
 from counterlvq.solvers import Outcome, Solution, compiled
@@ -161,14 +162,21 @@ class Search:
         targets = question.cells.targets
         if bounds is None:
             bounds = np.zeros(targets.size)
+        heights = question.template.derived(heights_of) if firsts.rivals.size else None
+        over = None if heights is None else heights.overtaken(question, self._asked)
+        if over is not None:
+            bounds = np.maximum(bounds, over.costs)
         proofs = []
         for at in np.argsort(bounds, kind="stable"):
             if self.context.out_of_time():
                 break
             i, first = int(targets[at]), float(bounds[at])
-            if self._best is not None and first >= self._cost * (1.0 + CLOSED_GAP):
+            if self._best is None or first < self._cost * (1.0 + CLOSED_GAP):
+                proofs += self._explore(i)
+            elif heights is None or over is None:
                 break
-            proofs += self._explore(i)
+            elif over.costs[at] > 0:
+                proofs.append(heights.proof(question, over, int(at)))
         return tuple(proofs)
 
     @property
