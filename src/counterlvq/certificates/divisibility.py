@@ -14,14 +14,12 @@ from math import floor, gcd, inf
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.tolerances import WHOLE_DOUBLES
 from counterlvq.programs.grids import Grid
 from counterlvq.programs.nonconvex import Box
 from counterlvq.programs.program import Program
 
 __all__ = ["no_whole_numbers_meet"]
-
-# From here on neighbouring doubles are whole numbers, and further apart than 1.
-_DOUBLES_APART = 2.0**53
 
 
 def no_whole_numbers_meet(program: Program, grid: Grid, x: Floats, box: Box) -> bool:
@@ -33,9 +31,8 @@ def no_whole_numbers_meet(program: Program, grid: Grid, x: Floats, box: Box) -> 
     is_whole = (grid.step > 0) & (grid.parts == 1.0) & (np.fmod(x, step) == 0.0)
     if grid.from_input is not None:
         is_whole &= ~grid.from_input
-    # Where doubles lie further apart than 1, the one next to a multiple of a step may be none.
     far = np.maximum(np.abs(x + box.lower), np.abs(x + box.upper))
-    step = np.where(far < _DOUBLES_APART, step, 1.0)
+    step = np.where(far < WHOLE_DOUBLES, step, 1.0)
     limits: dict[bytes, tuple[Floats, float, float]] = {}
     for row, low, high in _limited(program):
         if not np.isfinite(row).all() or not row.any() or not is_whole[row != 0].all():
