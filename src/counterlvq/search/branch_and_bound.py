@@ -244,7 +244,9 @@ class Branching(CellSearch):
             most = min(most, _OPEN_NODES)
         if not np.isfinite(self._cost) and not np.isfinite(self._allowed):
             most = min(most, _VAIN_NODES)
-        spent = self._solved >= most or self._work >= self.most_work
+        # One cell that is not looked at leaves nothing proved of any.
+        worked = self._work >= self.most_work and self._solved >= len(self._roots)
+        spent = self._solved >= most or worked
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:
