@@ -53,7 +53,8 @@ def _columns(chosen: list[str], options: argparse.Namespace) -> int:
     for found in local_columns.measure(chosen, options.rows):
         share = sum(found.proved) / len(found.proved)
         _say(
-            f"{found.problem} {found.space} {found.cost}: {share:.0%} in {sum(found.seconds):.1f} s"
+            f"{found.problem} {found.space} {found.cost} {found.method}: {share:.0%} "
+            f"in {sum(found.seconds):.1f} s"
         )
         runs.append(found)
     print(local_columns.write(runs, options.output))

@@ -701,16 +701,32 @@ def test_a_solver_that_lies_is_not_believed(
             assert_honest(question, explainer.explain(x, target), prices, x, target)
 
 
+@pytest.mark.parametrize(
+    ("metrics", "method", "budget"),
+    [
+        (None, "auto", "strategies._GRID_BUDGET"),
+        (None, "global", "branch_and_bound._VAIN_NODES"),
+        ([np.eye(3), np.diag([1.0, 0.8, 0.5])], "global", "branch_and_bound._VAIN_NODES"),
+    ],
+)
 def test_conditions_that_no_whole_numbers_meet_come_to_an_end(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, metrics: list[np.ndarray] | None, method: str, budget: str
 ) -> None:
-    monkeypatch.setattr("counterlvq.search.strategies._GRID_BUDGET", 40)
-    model = clvq.PrototypeModel([[0.0, 0.0], [9.0, 9.0]], ["no", "yes"], feature_names=["a", "b"])
-    features = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b", "whole")])
-    explainer = clvq.Explainer(model, constraints=["6 * a + 10 * b == 15"], features=features)
-    answer = explainer.explain([0, 0], "yes")
-    assert answer.status == "unknown"
-    assert answer.lower_bound > 0
+    """A real number beside them, too small to make up for what is missing, hides the reason."""
+    monkeypatch.setattr(f"counterlvq.search.{budget}", 10)
+    features = [clvq.Feature("a", "whole"), clvq.Feature("b", "whole"), clvq.Feature("c")]
+    places = [[0.0, 0.0, 0.0], [9.0, 9.0, 0.5]]
+    model = clvq.PrototypeModel(places, ["no", "yes"], omegas=metrics, feature_names=[*"abc"])
+    explainer = clvq.Explainer(
+        model,
+        constraints=["6 * a + 10 * b + c == 15", clvq.Bounds("c", 0.0, 0.5)],
+        features=clvq.Features(features),
+        method=method,
+    )
+    for start, target in zip(places, ["yes", "no"], strict=True):
+        answer = explainer.explain(start, target)
+        assert answer.status == "unknown"
+        assert answer.lower_bound < np.inf
 
 
 @pytest.mark.covering

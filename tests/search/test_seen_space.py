@@ -233,3 +233,25 @@ def test_a_file_with_tampered_forms_is_refuted_or_true() -> None:
         told["answer"]["lower_bound"] = told["answer"]["cost"] * 2
         with pytest.raises(exactly.Refused):
             writer.checker.check(told)
+
+
+def test_absolute_costs_under_metrics_that_see_all_agree_with_the_lifting_of_all(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Above a width the same relaxation is solved on its dual side: same costs, both proved."""
+    rng, d = np.random.default_rng(4), 13
+    omegas = rng.normal(size=(6, d, d)) / np.sqrt(d) + np.eye(d)
+    model = clvq.PrototypeModel(rng.normal(size=(6, d)), [0, 0, 0, 1, 1, 1], omegas=omegas)
+    found = {}
+    for width in (d, d + 1):
+        monkeypatch.setattr("counterlvq.search.seen_space._LEAST_PLAIN", width)
+        explainer = clvq.Explainer(model)
+        for target in (0, 1):
+            cf = explainer.explain(model.prototypes[3 * (1 - target)], target)
+            assert cf.status == "optimal"
+            assert explainer.verify(cf) == cf.lower_bound
+            found[width, target] = cf
+    for target in (0, 1):
+        here, there = found[d, target], found[d + 1, target]
+        assert here.lower_bound <= there.cost * (1.0 + 1e-9)
+        assert there.lower_bound <= here.cost * (1.0 + 1e-9)

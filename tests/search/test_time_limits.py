@@ -12,11 +12,14 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.problem.targets import wished_prototypes
+from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Program
 from counterlvq.search import exact, result
 from counterlvq.search.conflicts import conflict_of
 from counterlvq.solvers import Choice, Outcome, Solution
+from counterlvq.solvers.ccp import Descent, Frames
+from counterlvq.solvers.ccp_round import Convexified, Round, Scores
 from counterlvq.solvers.compiled import Scratch
 
 
@@ -225,3 +228,35 @@ def test_limits_beyond_what_clocks_hold_are_none(monkeypatch: pytest.MonkeyPatch
     told = clvq.Explainer(model, time_limit=1e308).explain([1.0, 0.0], "yes")
     assert told.status == clvq.Status.OPTIMAL
     assert not failed
+
+
+def test_rounds_of_a_search_share_one_limit(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each gets what the others have left, and none is begun when nothing is left."""
+    W = np.array([[0.0, 0.0], [4.0, 0.0]])
+    own = np.stack([np.eye(2), np.diag([1.5, 0.5])])
+    F, rivals = own[1], own[:1]
+    M = np.einsum("kri,krj->kij", rivals, rivals)
+    scores = Scores(F, -F @ W[1], M, np.zeros((1, 2)), np.zeros(1))
+    free = np.full(2, np.inf)
+    ball = QuadraticCondition(np.eye(2), np.zeros(2), np.zeros(2), 100.0)
+    none = np.zeros((0, 2))
+    program = Program(
+        w=np.array([1.0, 0.7]), L=none, A=none, b=np.zeros(0), E=none, e=np.zeros(0),
+        lower=-free, upper=free, quadrics=(ball,), reach=np.full(2, 9.0), blur=np.zeros(0),
+    )  # fmt: skip
+    left: list[float] = []
+    honest = Convexified.round
+
+    def round_(self: Convexified, *asked: float) -> Round | None:
+        left.append(asked[-1])
+        return honest(self, *asked)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Convexified, "round", round_)
+    descent = Descent.of(program, scores, np.full(2, 4.0), Frames(M))
+    for search in (descent.downhill, descent.into_cell):
+        left.clear()
+        search(W[1], 0.0, 0.0, 3.5)
+        assert 1 <= len(left) <= 3
+        assert left == sorted(left, reverse=True)
+        assert min(left) > 0.0
+        assert max(left) < 3.5

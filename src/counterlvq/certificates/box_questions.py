@@ -17,6 +17,7 @@ import numpy as np
 
 from counterlvq.cells import Halfspaces, LocalCells, LocalView, SharedCells
 from counterlvq.certificates.box_tests import BoxTest
+from counterlvq.certificates.divisibility import no_whole_numbers_meet
 from counterlvq.certificates.duality import exact_rivals
 from counterlvq.certificates.enclosures import (
     around,
@@ -251,9 +252,12 @@ class BoxQuestion:
         for _ in range(_GRID_SWEEPS):
             before = box
             box = self._on_grid(box)
-            box = self._on_grid(within_rows(self._program(self._applying(box)), box))
+            program = self._program(self._applying(box))
+            box = self._on_grid(within_rows(program, box))
             if box.is_empty or box.equals(before):
                 break
+        if not box.is_empty and no_whole_numbers_meet(program, self.template.grid, self.x, box):
+            return Box(np.full(self.x.size, np.inf), np.full(self.x.size, -np.inf))
         return box
 
     def _on_grid(self, box: Box) -> Box:

@@ -34,7 +34,7 @@ from copy import copy
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction as Q
 from itertools import permutations, product
-from math import isfinite, isqrt, lcm, sqrt
+from math import gcd, isfinite, isqrt, lcm, sqrt
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -1748,7 +1748,55 @@ class Asked:
             found = self._snapped((low, high))
             if found == before:
                 break
-        return found
+        return None if found is None or self._has_no_values(found) else found
+
+    def _has_no_values(self, box: Box) -> bool:
+        """Whether a sum over whole numbers has no value in its limits: ``6 a + 10 b`` is even."""
+        seen, limits = self.seen, dict[tuple[tuple[int, Q], ...], tuple[End, End]]()
+        for row, slack in zip(seen.rows, self.slacks, strict=True):
+            self.clock.look()
+            is_whole = bool(row.new) and all(map(self._is_whole, row.new))
+            if not is_whole or (row.when is not None and not row.when(box)):
+                continue
+            value = row.value - row.left(seen.start)
+            low, high = value - slack if row.equality else -INF, value + slack
+            parts = sorted(row.new.items())
+            if parts[0][1] < 0:
+                low, high, parts = -high, -low, [(c, -a) for c, a in parts]
+            before = limits.get(tuple(parts), (-INF, INF))
+            limits[tuple(parts)] = max(low, before[0]), min(high, before[1])
+        return any(self._lies_between(box, parts, *ends) for parts, ends in limits.items())
+
+    def _is_whole(self, c: int) -> bool:
+        """Whether all changes of a coordinate are multiples of a whole step."""
+        allowed, start = self.seen.allowed[c], self.seen.start[c]
+        if allowed is None or not allowed.step or allowed.is_from_input:
+            return False
+        return allowed.step.denominator == 1 and (start / allowed.step).denominator == 1
+
+    def _lies_between(
+        self, box: Box, parts: tuple[tuple[int, Q], ...], low: End, high: End
+    ) -> bool:
+        """Whether no value of a sum of whole changes lies in an interval."""
+        divisor, at = ZERO, ZERO
+        for c, a in parts:
+            allowed, start = self.seen.allowed[c], self.seen.start[c]
+            assert allowed is not None  # it is whole
+            # A value may be off the grid by rounding, and still count as on it.
+            low, high = low - abs(a) * allowed.most_near, high + abs(a) * allowed.most_near
+            if box[0][c] == box[1][c]:
+                at += a * Q(box[0][c])
+                continue
+            # Where doubles lie further apart than 1, that next to a multiple of a step may be none.
+            far = max(abs(start + box[0][c]), abs(start + box[1][c]))
+            part = abs(a) * (allowed.step if far < 2**53 else 1)
+            over = divisor.denominator * part.denominator
+            divisor = Q(gcd(int(divisor * over), int(part * over)), over)
+        if not (isinstance(low, Q) and isinstance(high, Q)):
+            return False
+        if not divisor:
+            return not low <= at <= high
+        return at + divisor * ((high - at) // divisor) < low
 
     def _snapped(self, box: Box) -> Box | None:
         """Move sides inwards to allowed changes."""

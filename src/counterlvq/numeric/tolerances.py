@@ -77,6 +77,8 @@ GRID_ROUNDING = 2.0**-44
 SHARE_OF_STEP = 2.0**-8
 # The same where steps are counted from the input: their sum is rounded once more.
 SHARE_OF_SUM = 0.25
+# From here on doubles are whole numbers, and the one next to a multiple of a step is none.
+WHOLE_DOUBLES = 2.0**53
 # How near to a listed value another one counts as it, and by how much a least change may be missed:
 # the last digits of a sum of decimals. A point has no neighbours that it could be blurred into.
 POINT_ROUNDING = 2.0**-51

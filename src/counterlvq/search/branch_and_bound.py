@@ -62,6 +62,8 @@ _DENOMINATOR, _MOST_WHOLE = 1000, 2**40
 _NAMED = 3
 # Relaxations spent where nothing limits an answer: boxes without end could be cut for ever.
 _OPEN_NODES = 500
+# Relaxations spent without any answer where no time limit ends the search either.
+_VAIN_NODES = 5000
 # Seconds that a relaxation takes at the least, per third power of the products of two features.
 _SECONDS = 3e-9
 # How near to a side, as a share of the width, a box may be cut.
@@ -153,7 +155,7 @@ class Branching(CellSearch):
     def run(self) -> SearchResult:
         """Search until the gap is closed, the budget is spent or time is up."""
         self._allowed = max(self.context.seconds_left(), 0.0)
-        if not self.context.out_of_time():
+        if not self.context.out_of_time() and not self.question.root(np.inf).is_empty:
             self._start(from_input=True)
         evidence = self._contradiction()
         if self._best is None and evidence is None:
@@ -240,7 +242,11 @@ class Branching(CellSearch):
         most = np.inf if self.most_nodes is None else self.most_nodes
         if not self.question.root(self._cost).is_finite:
             most = min(most, _OPEN_NODES)
-        spent = self._solved >= most or self._work >= self.most_work
+        if not np.isfinite(self._cost) and not np.isfinite(self._allowed):
+            most = min(most, _VAIN_NODES)
+        # One cell that is not looked at leaves nothing proved of any.
+        worked = self._work >= self.most_work and self._solved >= len(self._roots)
+        spent = self._solved >= most or worked
         return spent or self._closes(bound) or self._takes_too_long() or self._has_to_check()
 
     def _takes_too_long(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from functools import cache
 from typing import final
@@ -54,13 +55,17 @@ class Descent:
         return cls(program, scores, unit, _Compiled.of(program, scores, frames))
 
     def downhill(self, start: Floats, margin: float, tolerance: float, seconds: float) -> Floats:
-        """Walk downhill from a point of the cell; the end is in the cell as well."""
+        """Walk downhill from a point of the cell; the end is in the cell as well.
+
+        All rounds together may take `seconds`.
+        """
         if self.compiled is not None:
             return self.compiled.downhill(start, margin, tolerance)
         delta, cost = start, self.program.cost(start)
-        rounds = self._rounds(start)
+        rounds, end = self._rounds(start), time.monotonic() + seconds
         for _ in range(_CONIC_ROUNDS):
-            found = rounds.round(delta, margin, _LAST_PENALTY, seconds)
+            left = end - time.monotonic()
+            found = rounds.round(delta, margin, _LAST_PENALTY, left) if left > 0 else None
             if found is None or found.slack > NO_SLACK * rounds.distance:
                 return delta
             now = self.program.cost(found.delta)
@@ -78,12 +83,13 @@ class Descent:
         """Search from a point that breaks constraints or lies outside the cell.
 
         Each round lets the rivals' conditions give way at a penalty that grows until they
-        hold; None if they do not in the end.
+        hold; None if they do not in the end, or within `seconds` for all of them.
         """
-        rounds = self._rounds(start)
+        rounds, end = self._rounds(start), time.monotonic() + seconds
         delta, penalty, best = start, _FIRST_PENALTY, np.inf
         for _ in range(_CONIC_ROUNDS):
-            found = rounds.round(delta, margin, penalty, seconds)
+            left = end - time.monotonic()
+            found = rounds.round(delta, margin, penalty, left) if left > 0 else None
             if found is None:
                 return None
             value = self.program.cost(found.delta) / rounds.objective

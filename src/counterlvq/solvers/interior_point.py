@@ -146,17 +146,21 @@ def solved(
     """Improve a strictly feasible start; None if it is none.
 
     The end is where the objective passes `goal`; where the gap is at most `tolerance`, or a share
-    `loose` of what is missing to the goal; after some steps that lead nowhere; or at `deadline`.
+    `loose` of what is missing to the goal; after two steps that lead nowhere, the second of
+    them to the middle; or where another step would end after `deadline`.
     """
     here = _first(program, start)
     if here is None:
         return None
-    value, gap, steps = program.value(start), np.inf, 0
-    while steps < _MOST_STEPS and time.monotonic() < deadline:
-        found = _step(program, here)
+    value, gap, steps, length = program.value(start), np.inf, 0, 1.0
+    now, longest = time.monotonic(), 0.0
+    while steps < _MOST_STEPS and now + longest < deadline:
+        found, begun = _step(program, here, length < LEAST_STEP), now
+        now = time.monotonic()
+        longest = max(longest, now - begun)
         if found is None:
             break
-        (there, length), steps = found, steps + 1
+        before, (there, length), steps = length, found, steps + 1
         here, value = there, program.value(there.x)
         gap = float(here.s @ here.z + (here.X * here.N).sum())
         if value >= goal:
@@ -166,7 +170,7 @@ def solved(
             tolerance, loose * (goal - value - gap)
         ):
             break
-        if length < LEAST_STEP:
+        if max(before, length) < LEAST_STEP:
             break
     return Iterate(here.x, here.z, here.X, value, gap, steps)
 
@@ -182,8 +186,11 @@ def _first(program: Stated, x: Floats) -> _Point | None:
     )
 
 
-def _step(program: Stated, here: _Point) -> tuple[_Point, float] | None:
-    """Take one step, if there is one: a predictor, and the corrector that it suggests."""
+def _step(program: Stated, here: _Point, to_the_middle: bool) -> tuple[_Point, float] | None:
+    """Take one step, if there is one: a predictor, and the corrector that it suggests.
+
+    Or `to_the_middle`, away from all borders, with the gap as it is.
+    """
     from scipy.linalg import cho_factor, cho_solve
 
     x, s, N, z, X, _inverse, W, _ = here
@@ -211,7 +218,10 @@ def _step(program: Stated, here: _Point) -> tuple[_Point, float] | None:
     share = max(left / count / mean, 0.0)
     share = float(np.clip(share * share if min(dual, primal) > 0.1 else share, LEAST_AIM, 1.0))
     turned = ahead.X @ ahead.N @ W
-    way = direction(share * mean, ahead.s * ahead.z, 0.5 * (turned + turned.T))
+    if to_the_middle:
+        way = direction(mean, 0.0, 0.0)
+    else:
+        way = direction(share * mean, ahead.s * ahead.z, 0.5 * (turned + turned.T))
     if not np.isfinite(way.x).all():
         return None
     dual, primal = (min(1.0, _NEARLY * length) for length in _lengths(here, way))

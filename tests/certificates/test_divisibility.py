@@ -1,0 +1,106 @@
+"""Sums over whole numbers whose common divisor forbids what the conditions ask for."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import counterlvq as clvq
+from tests.support.certificate_corpus import told
+from tests.support.quick import some
+
+PLACES = [[1.0, 1.0], [9.0, 9.0], [3.0, 7.0], [8.0, 2.0]]
+LABELS = ["no", "yes", "no", "yes"]
+OMEGAS = {
+    "shared": None,
+    "local": [
+        [[1.0, 0.2], [0.0, 0.9]],
+        [[1.2, 0.0], [0.3, 1.0]],
+        [[0.8, 0.1], [0.1, 1.1]],
+        [[1.0, -0.2], [0.1, 0.9]],
+    ],
+}
+COSTS = {"absolute": clvq.Manhattan(), "squared": clvq.Euclidean()}
+CLASHES = [
+    ["6 * a + 10 * b == 15"],
+    ["6 * a - 10 * b >= 15", "6 * a - 10 * b <= 15.5"],
+    ["10 * b - 6 * a <= -15", "6 * a - 10 * b <= 15.9"],
+    ["0.5 * a + 1.5 * b == 0.75"],
+]
+
+
+def pair(step: int = 1) -> clvq.Features:
+    return clvq.Features([clvq.Feature("a", "whole", step=step), clvq.Feature("b", "whole")])
+
+
+def model(metrics: str) -> clvq.PrototypeModel:
+    return clvq.PrototypeModel(PLACES, LABELS, omegas=OMEGAS[metrics], feature_names=["a", "b"])
+
+
+@pytest.mark.parametrize("metrics", OMEGAS)
+@pytest.mark.parametrize("cost", COSTS)
+@pytest.mark.parametrize("rules", CLASHES)
+def test_a_common_divisor_is_a_reason(
+    metrics: str, cost: str, rules: list[str], tmp_path: Path
+) -> None:
+    """Without bounds, without a time limit, and to the satisfaction of the exact checker."""
+    explainer = clvq.Explainer(
+        model(metrics), cost=COSTS[cost], constraints=rules, features=pair(), method="global"
+    )
+    for start, target in (([1, 1], "yes"), ([9, 9], "no")):
+        cf = explainer.explain(start, target)
+        assert cf.status == "infeasible"
+        assert len(cf.conflict) == len(rules)
+        path = tmp_path / "certificate.jsonl"
+        clvq.save_certificate(cf, path, explainer)
+        assert all(verdict.verified for verdict in clvq.verify_certificates(path))
+        assert [line.split()[0] for line in told(path)] == ["VERIFIED"]
+
+
+def meets(rules: tuple[float, float, float, float], a: int, b: int) -> bool:
+    first, second, low, high = rules
+    return bool(low <= first * a + second * b <= high)
+
+
+@pytest.mark.parametrize("metrics", OMEGAS)
+@pytest.mark.parametrize("seed", some(range(6), quick={3}))
+def test_what_some_whole_numbers_meet_is_never_excluded(metrics: str, seed: int) -> None:
+    """By enumeration: narrow bands of sums, of which some hold values and others none."""
+    rng = np.random.default_rng(seed)
+    for _ in range(3):
+        step = int(rng.integers(1, 4))
+        first, second = (int(k) * int(rng.choice([2, 3])) for k in rng.integers(1, 7, 2))
+        low = float(rng.integers(-20, 20)) + float(rng.choice([0.0, 0.25, 0.5]))
+        rules = (float(first), float(second), low, low + float(rng.choice([0.0, 0.5, 1.0])))
+        ends = [clvq.Bounds("a", lower=-12, upper=12), clvq.Bounds("b", lower=-12, upper=12)]
+        total = f"{first} * a + {second} * b"
+        said = [f"{total} >= {rules[2]}", f"{total} <= {rules[3]}"]
+        asked = clvq.Explainer(model(metrics), constraints=[*ends, *said], features=pair(step))
+        cf = asked.explain([0, 1], "yes")
+        room = [
+            (a, b)
+            for a, b in product(range(-12 + 12 % step, 13, step), range(-12, 13))
+            if meets(rules, a, b) and model(metrics).predict([[a, b]])[0] == "yes"
+        ]
+        assert (cf.status == "infeasible") == (not room)
+
+
+def test_a_step_counts_where_doubles_hold_it() -> None:
+    """Multiples of 5 beside whole numbers: ``a + 10 b == 3`` has no value, ``a + 3 b == 3`` has."""
+    ends = clvq.Bounds("a", -100, 100)
+    never = clvq.Explainer(model("local"), constraints=["a + 10 * b == 3", ends], features=pair(5))
+    assert never.explain([0, 1], "yes").status == "infeasible"
+    there = clvq.Explainer(model("local"), constraints=["a + 3 * b == 33"], features=pair(5))
+    assert there.explain([0, 1], "yes").status == "optimal"
+
+
+def test_real_numbers_and_inputs_off_the_grid_are_left_alone() -> None:
+    real = clvq.Features([clvq.Feature("a", "whole"), clvq.Feature("b")])
+    explainer = clvq.Explainer(model("local"), constraints=["6 * a + 10 * b == 135"], features=real)
+    assert explainer.explain([1, 1.0], "yes").status == "optimal"
+    off = clvq.Features([clvq.Feature("a", "whole", step=2), clvq.Feature("b", "whole", step=2)])
+    explainer = clvq.Explainer(model("local"), constraints=["a + b == 17"], features=off)
+    assert explainer.explain([1, 1], "yes").x.sum() == 17
