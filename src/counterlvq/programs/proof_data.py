@@ -257,13 +257,11 @@ def _form_stretch(V: Floats, L: Floats, reach: CostReach) -> Floats:
 
 def limits_at(stated: ProofData, caps: Floats) -> Floats:
     """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
-    w, stretch, (is_priced, is_stretched, is_tied) = (
-        stated.least_way,
-        stated.stretch,
-        stated.limited,
-    )
-    shape, known, most = (caps.size, w.size), True, 0.0
-    cap = float(caps[0]) if caps.size == 1 else -1.0
+    w, stretch = stated.least_way, stated.stretch
+    is_priced, is_stretched, is_tied = stated.limited
+    shape, cap = (caps.size, w.size), float(caps[0]) if caps.size == 1 else -1.0
+    known: NDArray[np.bool_] | bool = True
+    most: Floats | float = 0.0
     if 0.0 <= cap < np.inf:
         most = _coarse(cap)
     else:
