@@ -33,7 +33,7 @@ def regions_of(explainer: clvq.Explainer) -> Regions:
     return found
 
 
-def drawn_rows(count: int) -> np.ndarray:
+def drawn_rows(count: int) -> Any:
     """Rows among the data, at its edge, and up to a million times as far out."""
     rng = np.random.default_rng(7)
     rows = X[rng.integers(len(X), size=count)] * SIZES
@@ -43,7 +43,8 @@ def drawn_rows(count: int) -> np.ndarray:
 @pytest.mark.parametrize("cost", COSTS)
 def test_a_region_is_no_less_careful_than_its_rows(cost: str) -> None:
     explainer = explainer_with(cost)
-    rules, regions, rows = explainer.prepared_for().rules, regions_of(explainer), drawn_rows(60)
+    rules: Any = explainer.prepared_for().rules
+    regions, rows = regions_of(explainer), drawn_rows(60)
     certain, blur = regions.at(rows)
     assert (certain >= rules.doubt.least_margin(rows)).all()
     reach = np.random.default_rng(8).random(rows.shape) * SIZES
@@ -72,7 +73,8 @@ def test_a_row_gets_the_same_alone_and_among_others(cost: str) -> None:
 def test_changes_of_a_covered_cost_stay_in_the_region(cost: str) -> None:
     explainer = explainer_with(cost)
     rules, regions = explainer.prepared_for().rules, regions_of(explainer)
-    stated = explainer.prepared_for().answers.stated
+    answers: Any = explainer.prepared_for().answers
+    stated = answers.stated
     covered = []
     for row in drawn_rows(20):
         region = regions.of_row(row[None])
@@ -92,7 +94,8 @@ def bits(found: Any, i: int) -> tuple[Any, ...]:
 @pytest.mark.parametrize("cost", COSTS)
 def test_single_rows_and_batches_agree_where_leads_are_small_too(cost: str) -> None:
     explainer = explainer_with(cost)
-    rules, rows = explainer.prepared_for().rules, X[::15] * SIZES
+    rules: Any = explainer.prepared_for().rules
+    rows = X[::15] * SIZES
     answers = np.stack([cf.values for cf in explainer.explain_batch(rows, target=None)])
     # Answers lead by next to nothing, so that regions say too much about them.
     leads = rules.doubt.at(answers).leads_of_nearest

@@ -408,7 +408,8 @@ class Acceptance:
     @cached_property
     def regions(self) -> Regions | None:
         """Regions of rows of plain numbers; None where bounds have to be found row by row."""
-        model, doubt = self.model, self.doubt
+        model: Any = self.model  # or as much of one as is asked about rows
+        doubt = self.doubt
         if doubt is None or doubt.is_coarse or not doubt.is_direct or self.says is None:
             return None
         if not isinstance(model, PrototypeModel) or model.is_local or self.is_sure:
