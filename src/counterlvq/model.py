@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -188,6 +188,11 @@ class PrototypeModel(PrototypeMetric):
             return read_only(np.searchsorted(self.classes, self.labels))
         positions = {key_of(label): c for c, label in enumerate(self.classes.tolist())}
         return read_only(np.array([positions[key_of(label)] for label in self.labels.tolist()]))
+
+    @cached_property
+    def class_keys(self) -> frozenset[Hashable]:
+        """What stands for the labels in a set."""
+        return frozenset(map(key_of, self.classes))
 
     def distances(self, X: ArrayLike) -> Floats:
         """Squared distance of each row to each prototype.

@@ -94,6 +94,8 @@ class Shared:
 
     # Conditions of constraints on features, which do not depend on levels: read once for all.
     read: Read = field(default_factory=dict)
+    # Whether any of them is about levels, by the ranges that rows lie outside of.
+    about_levels: dict[Hashable, bool] = field(default_factory=dict)
     templates: Kept[Hashable, ProgramTemplate] = field(
         default_factory=lambda: Kept(_MOST_TEMPLATES)
     )
@@ -208,11 +210,15 @@ class Prepared:
     def template(self) -> ProgramTemplate:
         """Cost and constraints in numbers; one for all levels for which these are the same."""
         kept, coordinates = range(len(self.asked.constraints)), self.source.coordinates
-        parts = (part for k in kept for part in self._read(k))
-        about_levels = any(isinstance(part, _ABOUT_LEVELS) for part in parts)
+        outside = tuple(sorted(self.outside.items()))
+        about_levels = self.shared.about_levels.get(outside)
+        if about_levels is None:
+            parts = (part for k in kept for part in self._read(k))
+            about_levels = any(isinstance(part, _ABOUT_LEVELS) for part in parts)
+            self.shared.about_levels[outside] = about_levels
         key = (
             coordinates.between,
-            tuple(sorted(self.outside.items())),
+            outside,
             self.asked.prices.told_apart(coordinates),
             coordinates.levels if about_levels else (),
         )

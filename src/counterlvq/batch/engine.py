@@ -78,6 +78,21 @@ class Table:
             table.put(i, answer)
         return table
 
+    @classmethod
+    def alone(cls, answer: Counterfactual, nearest: int) -> Table:
+        """Hold one answer that was found on its own."""
+        return cls(
+            answer.values[None, :],
+            np.array([answer.cost]),
+            np.array([answer.lower_bound]),
+            np.array([answer.gap]),
+            np.array([answer.resolution]),
+            np.array([_CODE[answer.status]], dtype=np.int8),
+            np.array([answer.prototype]),
+            np.array([nearest]),
+            np.zeros(1, dtype=bool),
+        )
+
     def clear(self, part: slice) -> None:
         """Nothing is known yet of these rows."""
         self.X[part], self.cost[part] = np.nan, np.inf

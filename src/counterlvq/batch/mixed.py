@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from counterlvq.batch.engine import Table
 from counterlvq.batch.threads import run_blocks
-from counterlvq.certificates.acceptance import Acceptance, Judged, blur_around, blur_within
+from counterlvq.certificates.acceptance import Acceptance, Judged
+from counterlvq.certificates.leads import blur_around, blur_within
 from counterlvq.certificates.packed_boxes import Targets, leads_asked, reach_at
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats

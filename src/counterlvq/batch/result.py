@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.markup.parts import Fact
-from counterlvq.numeric.arrays import Floats, read_only
+from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import COUNTED_CHANGE
 from counterlvq.presentation.batch_card import batch_card
@@ -129,8 +129,8 @@ class CounterfactualBatch:
 
     def __post_init__(self) -> None:
         for part in vars(self).values():
-            if isinstance(part, np.ndarray):
-                read_only(part)
+            if type(part) is np.ndarray:
+                part.setflags(write=False)
 
     def __len__(self) -> int:
         return int(self.cost.shape[0])

@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, final
+from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from counterlvq.distance_bounds import competing
+from counterlvq.certificates.leads import Around, Leads, LeadsAt, blur_around, blur_within
+from counterlvq.certificates.regions import Region, Regions
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.records import Record
-from counterlvq.numeric.restatement_error import Blur
 from counterlvq.numeric.tolerances import (
     CONFIDENT_CUSHION,
     INEQUALITY_ROUNDING,
     MARGIN_ROUNDING,
-    SAFE,
+    NEGLIGIBLE_LEAD,
 )
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
-from counterlvq.row_models import RowModels
 
 __all__ = [
     "MOST_PUSHES",
     "Acceptance",
     "Accepted",
     "Judged",
-    "Leads",
-    "LeadsAt",
     "Verdict",
-    "blur_around",
-    "blur_within",
     "gap_of",
 ]
 
@@ -49,48 +45,10 @@ _AMPLE = 1.5
 _SCARCE = 1.0625
 
 
-# Prototypes up to so many times as far, squared, as the second nearest may decide around a row.
-# Models behind a pipeline alone are concerned: a bound gives way by the blur of these at the row.
-_AROUND = 16.0
 # How often an answer that the user's own `predict` may not confirm is pushed further in.
 MOST_PUSHES = 4
 # How many times its share of the lead that has to be gained a further lead may cost.
 _OPEN = 8.0
-
-
-class Leads(Protocol):
-    """How much of a lead makes a label certain, see `counterlvq.pipelines.doubt`."""
-
-    def least_margin(self, rows: Floats) -> Floats:
-        """Lead over every prototype of another label with which the label is certain, (n,)."""
-
-    @property
-    def is_coarse(self) -> bool:
-        """Whether that lead is large enough to be seen in the cost."""
-
-    def overlooked(self, rows: Floats, reach: Floats) -> Floats:
-        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
-
-    def at(self, rows: Floats) -> LeadsAt:
-        """Ask several things about the same rows."""
-
-
-class LeadsAt(Protocol):
-    """The same at some rows: what several answers need is computed once."""
-
-    @property
-    def least_margin(self) -> Floats:
-        """Lead over every prototype of another label with which the label is certain, (n,)."""
-
-    def overlooked(self, reach: Floats) -> Floats:
-        """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
-
-    def leads(self, target_mask: NDArray[np.bool_]) -> Floats:
-        """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
-
-    @property
-    def leads_of_nearest(self) -> Floats:
-        """By how much the nearest prototype is nearer than any of another label, (n,)."""
 
 
 class Verdict(NamedTuple):
@@ -201,15 +159,12 @@ class Acceptance:
         self, Y: Floats, X: Floats, bound: Floats | float = 0.0, *, strict: bool = True
     ) -> Judged:
         """Judge each row of `Y` as the counterfactual of that row of `X`, with its bound."""
-        # Numba takes a second to import and is not needed before this point.
-        from counterlvq.certificates.acceptance_kernel import judge_rows
-
         n = Y.shape[0]
         out = Judged(np.empty(n, dtype=bool), *(np.empty(n) for _ in range(3)))
         give = 0.0 if strict else INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
         reach, squares = self._reach(X), self._squares(Y, X)
-        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, reach, squares, *out)
+        _judge()(self._checks, _writable(X), _writable(Y), bounds, give, reach, squares, *out)
         for quadric in self.template.quadrics:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
@@ -352,48 +307,124 @@ class Acceptance:
             return np.ones(len(rows), dtype=bool)
         there = self.doubt.at(rows) if at is None else at
         leads = there.leads_of_nearest if target_mask is None else there.leads(target_mask)
-        return np.asarray(leads >= there.least_margin)
+        if self.regions is None:
+            return np.asarray(leads >= there.least_margin)
+        certain = self.regions.at(rows)[0]
+        out = np.asarray(leads >= certain)
+        if not out.all():
+            left = ~out
+            exactly = there if left.all() else self.doubt.at(rows[left])
+            out[left] = leads[left] >= exactly.least_margin
+        return out
 
-    def least_margin(self, rows: Floats, certain: Floats | None = None) -> Floats:
-        """Lead to ask for so that the label is certain at rows and around them, (n,)."""
+    def around(self, rows: Floats, at: LeadsAt | None = None) -> Around:
+        """Say what the user's own `predict` may overlook at rows and around them.
+
+        By regions, where that is next to nothing beside the lead of the nearest prototype; row by
+        row elsewhere. `at` is what `doubt` says at the rows, where it was asked already.
+        """
+        if self.doubt is None:
+            certain = np.zeros(len(rows))
+            return Around(certain, self._blur_by(rows, certain))
+        there = self.doubt.at(rows) if at is None else at
+        if self.regions is None:
+            certain = there.least_margin
+            return Around(certain, self._blur_by(rows, certain))
+        certain, blur = self.regions.at(rows)
+        left = ~(np.maximum(certain, blur) <= NEGLIGIBLE_LEAD * there.leads_of_nearest)
+        if left.any():
+            exactly = there if left.all() else self.doubt.at(rows[left])
+            certain[left] = exactly.least_margin
+            blur[left] = self._blur_by(rows[left], certain[left])
+        return Around(certain, blur)
+
+    def least_margin(self, rows: Floats, around: Around | None = None) -> Floats:
+        """Lead to ask for so that the label is certain at rows and around them, (n,).
+
+        `around` is what `around` says of the rows, where it is known.
+        """
         least = np.zeros(len(rows))
         if self.doubt is not None:
-            ample = _SCARCE if self.doubt.is_coarse else _AMPLE
-            least = ample * (self.doubt.least_margin(rows) if certain is None else certain)
+            least = self.ample * (self.least_leads(rows) if around is None else around.certain)
         if self.is_sure:
             margin, scores = self.margin or 0.0, self.model.distances_of_checked(rows)
             least = np.maximum(least, margin + CONFIDENT_CUSHION * (margin + scores.max(axis=1)))
         return np.where(np.isfinite(least), least, 0.0)
 
-    def blur(
-        self, rows: Floats, certain: Floats | None = None, scores: Floats | None = None
-    ) -> Floats:
+    @property
+    def ample(self) -> float:
+        """How many times the lead that makes the label of an input certain is asked for."""
+        return _SCARCE if self.doubt is not None and self.doubt.is_coarse else _AMPLE
+
+    def blur(self, rows: Floats) -> Floats:
         """Lead of a rival that the user's own `predict` may overlook at rows and around, (n,).
 
-        Twice what its rounding can be at the row itself, and what restating it in the user's
-        columns got wrong: the points that a bound is about lie elsewhere, usually not far away.
-        `certain` and `scores` are `least_leads` and distances at the rows, where they are known.
+        What its rounding can be in the region of the row, or twice what it can be at the row
+        itself, and what restating it in the user's columns got wrong: the points that a bound is
+        about lie elsewhere, usually not far away.
         """
+        return np.zeros(len(rows)) if self.says is None else self.around(rows).blur
+
+    def _blur_by(self, rows: Floats, certain: Floats) -> Floats:
         if self.says is None:
             return np.zeros(len(rows))
-        leads = self.least_leads(rows) if certain is None else certain
-        return blur_around(self.model, rows, leads, scores)
+        return blur_around(self.model, rows, certain)
 
-    def blur_within(self, rows: Floats, reach: Floats, around: Floats | None = None) -> Floats:
+    def blur_within(
+        self,
+        rows: Floats,
+        reach: Floats,
+        around: Floats | None = None,
+        at: LeadsAt | None = None,
+    ) -> Floats:
         """Lead of a rival that `predict` may overlook at any row within `reach` (n, d), (n,).
 
         At least `blur`, so that bounds about small vicinities agree. Infinite where a column that
-        matters has no limit. `around` is `blur` of the rows, where it is known.
+        matters has no limit. `around` is `blur` of the rows, and `at` is as for `around`, where
+        they are known.
         """
         if self.says is None:
             return np.zeros(len(rows))
         around = self.blur(rows) if around is None else around
-        overlooked = None if self.doubt is None else self.doubt.overlooked(rows, reach)
-        return blur_within(self.model, rows, reach, around, overlooked)
+        if self.doubt is None:
+            return blur_within(self.model, rows, reach, around, None)
+        there = self.doubt.at(rows) if at is None else at
+        if self.regions is None:
+            return blur_within(self.model, rows, reach, around, there.overlooked(reach))
+        found = np.maximum(around, self.regions.at(rows, reach)[1])
+        left = ~(found <= NEGLIGIBLE_LEAD * there.leads_of_nearest)
+        if left.any():
+            exactly = there if left.all() else self.doubt.at(rows[left])
+            overlooked = exactly.overlooked(reach[left])
+            found[left] = blur_within(self.model, rows[left], reach[left], around[left], overlooked)
+        return found
 
     def least_leads(self, rows: Floats) -> Floats:
         """Lead with which the label is certain at rows, (n,)."""
+        if self.regions is not None:
+            return self.around(rows).certain
         return np.zeros(len(rows)) if self.doubt is None else self.doubt.least_margin(rows)
+
+    @cached_property
+    def regions(self) -> Regions | None:
+        """Regions of rows of plain numbers; None where bounds have to be found row by row."""
+        model: Any = self.model  # or as much of one as is asked about rows
+        doubt = self.doubt
+        if doubt is None or doubt.is_coarse or not doubt.is_direct or self.says is None:
+            return None
+        if not isinstance(model, PrototypeModel) or model.is_local or self.is_sure:
+            return None
+        if not self.template.is_continuous:
+            return None
+        return Regions(model.prototypes, _reach_unit(self.template), self._overlooked_in)
+
+    def _overlooked_in(self, rows: Floats, reach: Floats) -> Region:
+        """Say what holds at every row that differs by at most `reach` (1, d) from a row."""
+        assert self.doubt is not None
+        overlooked = self.doubt.overlooked(rows, reach)
+        blur = blur_within(self.model, rows, reach, np.zeros(1), overlooked)
+        # Twice, because the leads that it is compared with are computed ones.
+        return Region(2.0 * float(overlooked[0]), float(blur[0]))
 
     def pushed(self, least: Floats, Y: Floats) -> Floats:
         """Lead to ask for next, where the points that `least` led to are in doubt, (n,)."""
@@ -422,52 +453,6 @@ class Acceptance:
     @cached_property
     def _checks(self) -> _Checks:
         return self.template.derived(_checks_of)
-
-
-def blur_around(
-    model: PrototypeModel | RowModels, rows: Floats, leads: Floats, scores: Floats | None = None
-) -> Floats:
-    """As `Acceptance.blur`, where `leads` (n,) make labels certain at rows."""
-    own = 2.0 * leads
-    if model.blur is not None:
-        scores = model.distances_of_checked(rows) if scores is None else scores
-        # Prototypes much farther away than the second nearest decide nothing around here.
-        second = np.partition(scores, 1, axis=1)[:, 1:2]
-        blur = np.where(scores <= _AROUND * second, model.blur.of_scores(rows), 0.0)
-        own = own + 4.0 * blur.max(axis=1)
-    return np.where(np.isfinite(own), own, np.inf)
-
-
-def blur_within(
-    model: PrototypeModel | RowModels,
-    rows: Floats,
-    reach: Floats,
-    around: Floats,
-    overlooked: Floats | None,
-    scores: Floats | None = None,
-) -> Floats:
-    """As `Acceptance.blur_within`, with what is known `around` rows and `overlooked` there."""
-    out = around if overlooked is None else np.maximum(around, overlooked)
-    if model.blur is not None:
-        out = out + _misstated(model, model.blur, rows, reach, scores)
-    return np.where(np.isfinite(out), out, np.inf)
-
-
-def _misstated(
-    model: PrototypeModel | RowModels,
-    blur: Blur,
-    rows: Floats,
-    reach: Floats,
-    scores: Floats | None,
-) -> Floats:
-    """Bound what restating a model got wrong at any row within `reach`, (n,)."""
-    # Columns that the model ignores may change without limit.
-    limits = np.where(blur.ignored, 0.0, reach)
-    limited = np.asarray(np.isfinite(limits).all(axis=1))
-    limits = np.where(limited[:, None], limits, 0.0)
-    errors = blur.over_boxes(rows - limits, rows + limits)
-    found = 2.0 * SAFE * competing(model, rows, limits, errors, scores)
-    return np.asarray(np.where(limited, found, np.inf))
 
 
 @final
@@ -511,6 +496,23 @@ def _checks_of(template: ProgramTemplate) -> _Checks:
         L_feature=c,
         L_factor=template.cost_values,
     )
+
+
+def _reach_unit(template: ProgramTemplate) -> Floats:
+    """Say in about which proportion changes of one cost reach along the columns, (d,)."""
+    squares = np.zeros(template.w.size)
+    np.add.at(squares, template.cost_entries[1], template.cost_values**2)
+    prices = template.limiting_ways.min(axis=0) + np.sqrt(squares)
+    is_priced = (prices > 0) & np.isfinite(prices)
+    return np.asarray(np.where(is_priced, 1.0 / np.where(is_priced, prices, 1.0), 1.0))
+
+
+@functools.cache
+def _judge() -> Callable[..., None]:
+    # Numba takes a second to import and is not needed before this point.
+    from counterlvq.certificates.acceptance_kernel import judge_rows
+
+    return judge_rows
 
 
 def _writable(rows: Floats) -> Floats:

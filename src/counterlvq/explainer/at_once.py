@@ -87,9 +87,7 @@ class AtOnce:
         asked, rules, model = self.asked, self.view.rules, self.view.model
         if self.has_ranges and outside_of(asked.constraints, asked.features, row):
             return None
-        first = 0
-        if target is None:
-            first = int(model.nearest_of_checked(row[None, :])[0])
+        first = 0 if target is not None else int(model.nearest_of_checked(row[None, :])[0])
         ready = self._prepared(target, first)
         if ready is None or ready.kernel is None:
             return None
@@ -97,18 +95,35 @@ class AtOnce:
         found = ready.kernel.find(row, doubt)
         if found is None or (self.has_rules and not found.is_input_good):
             return None
-        if target is None:
-            nearest, prototype = first, int(model.nearest_of_checked(found.pair[1:])[0])
+        both = self._labelled(found, ready.target_mask, doubt)
+        if both is None:
+            return None
+        answer = self._stated(row, ready, found, *both, given)
+        return AnswerAtOnce(answer, both[0])
+
+    def _labelled(
+        self, found: RowFound, mask: NDArray[np.bool_], doubt: RowDoubt | None
+    ) -> tuple[int, int] | None:
+        """Nearest prototypes of input and answer; None unless they are settled for certain."""
+        rules = self.view.rules
+        if doubt is None:
+            nearest, prototype = rules.model.nearest_of_checked(found.pair).tolist()
+            is_settled = found.gap <= CLOSED_GAP
         else:
-            nearest, prototype = model.nearest_of_checked(found.pair).tolist()
-        mask = ready.target_mask
-        is_closed = found.gap <= CLOSED_GAP or (doubt and found.gap <= doubt.open_share(mask))
-        if mask[nearest] or not mask[prototype] or not is_closed:
+            there = RowDoubt(rules, found.pair[1:])
+            nearest, prototype = doubt.nearest, there.nearest
+            is_settled = (
+                (found.gap <= CLOSED_GAP or found.gap <= doubt.open_share(mask))
+                and there.is_assured(mask)
+                and doubt.is_assured()
+            )
+        if mask[nearest] or not mask[prototype] or not is_settled:
             return None
-        if doubt is not None and not self._confirmed(found, mask, doubt, nearest, prototype):
-            return None
-        answer = self._stated(row, ready, found, nearest, prototype, given)
-        return AnswerAtOnce(answer, nearest)
+        if rules.says is not None:
+            told = np.asarray(rules.says(found.pair))
+            if not (told == rules.model.labels[[nearest, prototype]]).all():
+                return None
+        return nearest, prototype
 
     def _prepared(self, target: Any, nearest: int) -> _Ready | None:
         """Look up a wish; None for one that has to be looked into."""
@@ -128,22 +143,6 @@ class AtOnce:
             return _Ready(mask, labels, kernel), mask.nbytes + kernel.nbytes
 
         return self._ready.get(key, made)
-
-    def _confirmed(
-        self,
-        found: RowFound,
-        mask: NDArray[np.bool_],
-        doubt: RowDoubt,
-        nearest: int,
-        prototype: int,
-    ) -> bool:
-        """Whether the user's own `predict` says of both rows what the model says, for certain."""
-        rules, pair = self.view.rules, found.pair
-        if not rules.is_assured(pair[1:], mask)[0] or not doubt.is_assured:
-            return False
-        assert rules.says is not None
-        told = np.asarray(rules.says(pair))
-        return bool((told == rules.model.labels[[nearest, prototype]]).all())
 
     def _stated(
         self,

@@ -105,7 +105,7 @@ def _answered_at_once(asked: OneRow, asker: RowAsker) -> Table | None:
     if found is None:
         return None
     asker.known[0] = found.answer
-    return Table.of(asker.rows, [found.answer], np.array([found.nearest]))
+    return Table.alone(found.answer, found.nearest)
 
 
 def _answered(

@@ -235,6 +235,8 @@ def real_number(name: str, value: float) -> float:
 
 
 def _floats(name: str, value: ArrayLike) -> Floats:
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return read_only(np.array(value, order="C"))  # nothing can be wrong but the values
     if has_names(value):
         raise InvalidInputError(
             f"{name} is a {type(value).__name__} whose entries have names, but is read by "

@@ -125,7 +125,25 @@ def _compiled(function: Callable[..., Any], *, is_part: bool = False) -> Any:
     with contextlib.suppress(RuntimeError):  # no folder can be written to
         compiled._cache = _StampedCache(function)
     _compile_beside(compiled)
+    _know_records(compiled)
     return compiled
+
+
+def _know_records(compiled: Any) -> None:
+    """Tell the types of records without the detour by which Numba asks about unknown objects.
+
+    It took as long as the kernel itself for a row that is asked for alone.
+    """
+    type_of = compiled.typeof_pyval
+
+    def known(value: Any) -> Any:
+        if isinstance(value, Record):
+            kind = _RECORD_TYPES.get(id(value.layout))
+            if kind is not None:  # and is kept, so that nobody has to hold on to it
+                return kind
+        return type_of(value)
+
+    compiled.typeof_pyval = known
 
 
 def _compile_beside(compiled: Any) -> None:

@@ -132,6 +132,9 @@ SCORE_ROUNDING = 2.0**-48
 # Share of scores that the rounding of a foreign model may hide of a lead. Too little of it gives
 # up an answer.
 HIDDEN_LEAD = 2.0**-46
+# Share of the lead that decides about a row below which what rounding can hide is bounded for many
+# rows at once. A larger share makes bounds weaker and answers dearer by about as much.
+NEGLIGIBLE_LEAD = 2.0**-34
 # Rounding of linear conditions, as a share of their terms: how far inside solvers aim. Bounds of a
 # feature that cross by less do so by rounding alone.
 CROSSING = 2.0**-48

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -16,6 +17,9 @@ from counterlvq.pipelines.table_map import TableMap
 from counterlvq.problem.coordinates import Coordinates
 
 __all__ = ["Doubt", "DoubtAt"]
+
+# Scores of one row up to which a list is quicker than an array.
+_FEW_SCORES = 64
 
 
 @final
@@ -49,6 +53,11 @@ class Doubt:
     def is_coarse(self) -> bool:
         """Whether the lead is large enough to be seen in the cost."""
         return self.arithmetic.is_coarse
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether rows are those of the user's table, and not points in coordinates."""
+        return self.inner is None and self.columns is None
 
     def overlooked(self, rows: Floats, reach: Floats) -> Floats:
         """Lead that `predict` may overlook at any row within `reach` (n, d) of these, (n,)."""
@@ -109,16 +118,45 @@ class DoubtAt:
 
     def leads(self, target_mask: NDArray[np.bool_]) -> Floats:
         """By how much the nearest wished-for prototype is nearer than any other, (n,)."""
+        few = self._few_scores
+        if few is not None:
+            split: tuple[list[float], list[float]] = ([math.inf], [math.inf])
+            for score, is_wished in zip(few, target_mask.tolist(), strict=True):
+                split[is_wished].append(score)
+            return np.array([min(split[0]) - min(split[1])])
         rivals = self.scores[:, ~target_mask].min(axis=1, initial=np.inf)
         return np.asarray(rivals - self.scores[:, target_mask].min(axis=1, initial=np.inf))
 
-    @property
+    @cached_property
     def leads_of_nearest(self) -> Floats:
         """By how much the nearest prototype is nearer than any of another label, (n,)."""
         classes, scores = self.doubt.arithmetic.model.class_index, self.scores
+        few = self._few_scores
+        if few is not None:
+            least, labels = min(few), classes.tolist()
+            own = labels[few.index(least)]
+            others = (score for score, c in zip(few, labels, strict=True) if c != own)
+            return np.array([min(others, default=math.inf) - least])
         nearest = scores.argmin(axis=1)
         other = classes[None, :] != classes[nearest][:, None]
         return np.asarray(np.where(other, scores, np.inf).min(axis=1) - scores.min(axis=1))
+
+    @property
+    def first_of_few(self) -> tuple[int, float] | None:
+        """Nearest prototype of a single row, and its lead over any other; None for many."""
+        few = self._few_scores
+        if few is None or len(few) < 2:
+            return None
+        first, second = sorted(few)[:2]
+        return few.index(first), second - first
+
+    @cached_property
+    def _few_scores(self) -> list[float] | None:
+        """The scores of one row where they are few: quicker than arrays, and the same numbers."""
+        if len(self.rows) != 1 or self.scores.size > _FEW_SCORES:
+            return None
+        found: list[float] = self.scores[0].tolist()
+        return found if sum(found) < math.inf else None  # what is no number is left to NumPy
 
     def _sizes(self, farther: Floats | None = None) -> Floats:
         """Sizes of what steps round, at rows of the table and within a reach of them."""

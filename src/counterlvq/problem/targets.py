@@ -56,7 +56,7 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | 
     """
     if target is None or isinstance(target, str | bytes | set | frozenset):
         return None
-    if np.ndim(target) == 0:
+    if type(target) is not list and np.ndim(target) == 0:
         return None
     if isinstance(target, np.ndarray):
         target = target.ravel()
@@ -66,7 +66,7 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | 
             f"label for all, or a set such as {{'a', 'b'}} for any of several labels."
         )
     found = _numbered(target)
-    known = {None, *map(key_of, model.classes)}
+    known = {None, *model.class_keys}
     strangers = [k for k, wish in enumerate(found.wishes) if not _is_known(wish, known)]
     if strangers:
         bad = np.flatnonzero(np.isin(found.codes, strangers))

@@ -6,6 +6,7 @@ A `ProofData` holds what the user gave, cost, constraints and model, as plain ar
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
@@ -89,6 +90,11 @@ class ProofData(Record):
     single_value: Floats
     single_equality: NDArray[np.bool_]
     single_column: NDArray[np.int64]
+
+    @cached_property
+    def limited(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.bool_]]:
+        """Features that prices limit, that the square limits, and that are tied, (d,) each."""
+        return self.least_way > 0, np.isfinite(self.stretch), ~self.movable
 
     @cached_property
     def least_way(self) -> Floats:
@@ -252,14 +258,22 @@ def _form_stretch(V: Floats, L: Floats, reach: CostReach) -> Floats:
 def limits_at(stated: ProofData, caps: Floats) -> Floats:
     """How far changes of cost at most `caps` (n,) can go along each feature, (n, d)."""
     w, stretch = stated.least_way, stated.stretch
-    out = np.full((caps.size, w.size), np.inf)
-    known = (caps >= 0.0) & (caps < np.inf)
-    most = coarse(caps[known])[:, None]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = np.where(w > 0, most / w, np.inf)
-        along = np.where(np.isfinite(stretch), np.sqrt(most) * stretch, np.inf)
-    out[known] = np.minimum(part, along) * (1.0 + 8.0 * UNIT)
-    return np.where(stated.movable, out, 0.0)
+    is_priced, is_stretched, is_tied = stated.limited
+    shape, cap = (caps.size, w.size), float(caps[0]) if caps.size == 1 else -1.0
+    known: NDArray[np.bool_] | bool = True
+    most: Floats | float = 0.0
+    if 0.0 <= cap < np.inf:
+        most = _coarse(cap)
+    else:
+        known = ((caps >= 0.0) & (caps < np.inf))[:, None]
+        most = coarse(np.where(known, caps[:, None], 0.0))
+    out, along = np.full(shape, np.inf), np.full(shape, np.inf)
+    np.divide(most, w, out=out, where=known & is_priced)
+    np.multiply(np.sqrt(most), stretch, out=along, where=known & is_stretched)
+    np.minimum(out, along, out=out)
+    out *= 1.0 + 8.0 * UNIT
+    out[:, is_tied] = 0.0
+    return out
 
 
 def sides_at(stated: ProofData, X: Floats) -> Floats:
@@ -284,6 +298,12 @@ def coarse(caps: Floats | float) -> Floats:
     """
     mantissa, exponent = np.frexp(caps)
     return np.asarray(np.ldexp(np.ceil(mantissa * 65536.0) / 65536.0, exponent))
+
+
+def _coarse(cap: float) -> float:
+    """As `coarse` for one number."""
+    mantissa, exponent = math.frexp(cap)
+    return math.ldexp(math.ceil(mantissa * 65536.0) / 65536.0, exponent)
 
 
 def reach_of(L: Floats) -> CostReach:

@@ -51,7 +51,7 @@ class RowFound(NamedTuple):
     bound: float
     gap: float
     resolution: float
-    trace: compiled.Trace
+    trace: compiled.Trace | None = None  # what a certificate is made of, once all is known
 
     def is_at(self, y: Floats) -> bool:
         """Whether the answer is this point, to the last bit."""
@@ -98,13 +98,15 @@ class KernelRow:
         memory.X[:] = x
         memory.least[0], memory.blur[0] = (0.0, 0.0) if doubt is None else (doubt.least, doubt.blur)
         found = self._asked(memory)
-        if found is not None and doubt is not None:
+        if found and doubt and not doubt.covers(found.cost, self.stated):
             there = doubt.blur_within(limits_at(self.stated, np.array([found.cost])))
-            if np.isinf(there):
+            if there == np.inf:
                 found = None
             elif there > doubt.blur:
                 memory.blur[0] = there
                 found = self._asked(memory, found)
+        if found is not None:
+            found = found._replace(trace=compiled.trace_of(memory.scratch))
         self._spare.append(memory)
         return found
 
@@ -114,6 +116,7 @@ class KernelRow:
 
     def certifying(self, found: RowFound) -> partial[CellCertificate]:
         """Return what makes the certificate of an answer."""
+        assert found.trace is not None
         return partial(self.certificate, found.trace)
 
     def _new_memory(self) -> _Memory:
@@ -143,7 +146,6 @@ class KernelRow:
             return known._replace(
                 bound=min(bound, known.cost),
                 gap=gap_of(known.cost, bound),
-                trace=compiled.trace_of(scratch),
             )
         Y[0] = X[0]
         judged = self.rules.judged(Y, X, bounds)
@@ -158,5 +160,4 @@ class KernelRow:
             min(float(bounds[1]), total),
             float(judged.gap[1]),
             float(judged.resolution[1]),
-            compiled.trace_of(scratch),
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -40,6 +41,8 @@ class Code(IntEnum):
 
 
 _SKIPPED, _EMPTY = -1, -2  # as in `kernels.rows`
+# Targets up to which copying what a row has left of all of them is quicker than choosing.
+_FEW_TARGETS = 16
 
 
 @final
@@ -170,10 +173,15 @@ def run(
 
 def kernel_for(family: KernelData) -> Callable[..., None]:
     """Return the kernel that takes programs of this kind, see `kernels.rows`."""
+    return _kernels()[family.is_quadratic]
+
+
+@functools.cache
+def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
     # Numba takes a second to import and is not needed before this point.
     from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
 
-    return answer_quadratic if family.is_quadratic else answer_absolute
+    return answer_absolute, answer_quadratic
 
 
 def _per_row(values: Floats | None, n: int) -> Floats:
@@ -185,15 +193,24 @@ class Trace(NamedTuple):
 
     used: NDArray[np.int64]  # (targets,) as in `Scratch`
     rival: NDArray[np.int64]  # (targets,)
-    visited: NDArray[np.intp]  # (n,) positions of the targets that were not skipped
+    visited: NDArray[np.intp]  # (n,) positions of the targets that the others are about
     rows: NDArray[np.int64]  # (n, d + 2)
     prices: Floats  # (n, d + 2)
     deltas: Floats  # (n, all features)
 
 
 def trace_of(scratch: Scratch) -> Trace:
-    """Copy what the last row has left behind."""
+    """Copy what the last row has left behind; of many targets, without those that were skipped."""
     used = scratch.used.copy()
+    if used.size <= _FEW_TARGETS:
+        return Trace(
+            used,
+            scratch.rival.copy(),
+            np.arange(used.size),
+            scratch.rows.copy(),
+            scratch.prices.copy(),
+            scratch.deltas.copy(),
+        )
     visited = np.flatnonzero(used != _SKIPPED)
     return Trace(
         used,
@@ -222,6 +239,8 @@ def priced_cells(family: KernelData, trace: Trace) -> Iterator[Priced]:
     unit = 2.0 if family.is_quadratic else 1.0
     for n, t in enumerate(trace.visited):
         count = int(trace.used[t])
+        if count == _SKIPPED:
+            continue
         used = _EMPTY - count if count <= _EMPTY else count
         rows = trace.rows[n, :used]
         prices = unit * trace.prices[n, :used]

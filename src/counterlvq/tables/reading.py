@@ -57,6 +57,8 @@ class Reading:
     @property
     def good(self) -> NDArray[np.int64]:
         """Positions of the rows that can be read."""
+        if not self.problems:
+            return np.arange(len(self.values))
         is_good = np.ones(len(self.values), dtype=bool)
         is_good[list(self.problems)] = False
         return np.flatnonzero(is_good)
