@@ -1788,8 +1788,8 @@ class Asked:
                 at += a * Q(box[0][c])
                 continue
             # Where doubles lie further apart than 1, that next to a multiple of a step may be none.
-            far = max(abs(start + box[0][c]), abs(start + box[1][c]))
-            part = abs(a) * (allowed.step if far < 2**53 else 1)
+            is_near = all(-(2**53) < start + end[c] < 2**53 for end in box)
+            part = abs(a) * (allowed.step if is_near else 1)
             over = divisor.denominator * part.denominator
             divisor = Q(gcd(int(divisor * over), int(part * over)), over)
         if not (isinstance(low, Q) and isinstance(high, Q)):
