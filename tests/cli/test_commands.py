@@ -170,8 +170,9 @@ def test_explain_writes_csv(workshop: Path) -> None:
         cost=clvq.Euclidean(),
         constraints=[clvq.Freeze("petal_width"), clvq.Bounds("sepal_width", lower=2)],
     )
-    table = pd.read_csv(io.BytesIO(done.stdout), float_precision="round_trip")
-    assert_same_answers(table, batch)
+    numbers = dict.fromkeys((*batch.feature_names, "cost", "lower_bound", "gap"), float)
+    # Python reads floats to the last digit, and not every pandas does.
+    assert_same_answers(pd.read_csv(io.BytesIO(done.stdout), converters=numbers), batch)
 
 
 def test_explain_in_every_other_format(

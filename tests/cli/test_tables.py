@@ -59,6 +59,12 @@ def test_no_line_hides_how_many_columns_there_are(begin: bytes) -> None:
     assert "--max-memory" in words
 
 
+def test_floats_are_read_to_the_last_digit() -> None:
+    values = np.random.default_rng(0).standard_normal(2_000) * 10.0 ** np.arange(-20, 20).repeat(50)
+    text = "\n".join(["a", *map(repr, values.tolist())])
+    assert read(text.encode())["a"].tolist() == values.tolist()
+
+
 def test_values_beyond_the_names_are_refused() -> None:
     words = refusal(b"a,b\n1,2,3\n")
     assert "2 names of columns and 3 values in its first row; expected a name for each" in words
