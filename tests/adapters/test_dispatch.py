@@ -54,9 +54,7 @@ def test_an_unknown_object_is_told_what_is_known() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "thing", [None, 3, "model.npz", np.eye(2), make_pipeline(StandardScaler())]
-)
+@pytest.mark.parametrize("thing", [None, 3, "model.npz", np.eye(2), StandardScaler()])
 def test_things_that_are_no_model_are_refused(thing: Any) -> None:
     with pytest.raises(clvq.NotSupportedError, match="cannot be read as a prototype model"):
         as_prototype_model(thing)

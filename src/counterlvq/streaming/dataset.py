@@ -6,13 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from time import monotonic
 from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import finite_scalar, told
+from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.progress import progress_bar
 from counterlvq.streaming.answers import BatchQuestion, Explains
 from counterlvq.streaming.csv_source import CsvSource, CsvStyle
