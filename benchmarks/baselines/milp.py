@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # What a solution may break its conditions by; SciPy's MILP allows itself 1e-6.
 _TOLERANCE = 1e-10
+# What SciPy calls how a program ended.
+_OPTIMAL, _INFEASIBLE = 0, 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,11 +154,17 @@ def _cell(stated: StatedRow, i: int, target: Any) -> SolvedCell:
     right = np.einsum("ij,jk,ik->i", others, stated.metric, others) - w @ stated.metric @ w
     cell = LinearConstraint(rows @ stated.value, ub=right - rows @ stated.constant)
     constraints = (cell, stated.tops, stated.one)
-    found = milp(
-        stated.price,
-        integrality=stated.is_integer,
-        bounds=stated.bounds,
-        constraints=constraints,
-        options={"mip_rel_gap": 1e-9},
-    )
+    # HiGHS ends in an error of its own now and then; without presolve it does not.
+    for presolve in (True, False):
+        found = milp(
+            stated.price,
+            integrality=stated.is_integer,
+            bounds=stated.bounds,
+            constraints=constraints,
+            options={"mip_rel_gap": 1e-9, "presolve": presolve},
+        )
+        if found.status in (_OPTIMAL, _INFEASIBLE):
+            break
+    else:
+        raise RuntimeError(f"HiGHS has no answer for prototype {i}: {found.message}")
     return SolvedCell(stated.price, stated.is_integer > 0, stated.bounds, constraints, found.x)

@@ -78,7 +78,8 @@ def blur_around(model: PrototypeModel | RowModels, rows: Floats, leads: Floats) 
         scores = model.distances_of_checked(rows)
         # Prototypes much farther away than the second nearest decide nothing around here.
         second = np.partition(scores, 1, axis=1)[:, 1:2]
-        blur = np.where(scores <= _AROUND * second, model.blur.of_scores(rows), 0.0)
+        with np.errstate(over="ignore"):  # then all of them are counted
+            blur = np.where(scores <= _AROUND * second, model.blur.of_scores(rows), 0.0)
         own = own + 4.0 * blur.max(axis=1)
     return np.where(np.isfinite(own), own, np.inf)
 
