@@ -202,7 +202,7 @@ def test_templates_come_from_files(desk: Path) -> None:
         ("[home]\nlabels = { flat = 'x' }", "label for 'flat', which is no level"),
         ("[home]\nchange = 'increase'", "expected one of: 'any', 'freeze'"),
         ("[home]\ndefault = 2", "[home] has a default and no prices; expected both"),
-        ("[home]\nprices = [['rent', 'own', 1]]", "no price for"),
+        ("[home]\nprices = [['rent', 'own', 1]]", "Add them, or give the others one with default"),
         ("[home]\nordered = 1", "[home] ordered is 1; expected true or false"),
         ("[pay]\nsteps = 50", '[pay] steps is 50; expected "of value" or "of change"'),
         ("[pay]\nrange = [true, 3]", "expected two numbers or dates"),

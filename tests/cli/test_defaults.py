@@ -164,3 +164,25 @@ def test_inspect_shows_the_summary(workshop: Path, iris: pd.DataFrame) -> None:
         assert feature["summary"]["median"] == values.median()
         assert feature["summary"]["deviation"] == pytest.approx(float(np.std(values)))
     assert "seen" in called("inspect", "iris.clvq", cwd=workshop).stdout.decode()
+
+
+def test_values_off_a_stated_step_change_by_half_of_it_at_least(tmp_path: Path) -> None:
+    """Whoever counts in fives reads 116 as 115 already."""
+    pressure = np.arange(90.0, 150.0)
+    table = pd.DataFrame({"pressure": pressure, "age": np.arange(20.0, 80.0)})
+    model = clvq.PrototypeModel(
+        [[132.0, 50.0], [99.0, 50.0]], ["ill", "well"], feature_names=["pressure", "age"]
+    )
+    clvq.save(model, tmp_path / "ward.clvq", reference=table)
+    pd.DataFrame({"pressure": [116.0, 117.0, 121.0], "age": [50.0] * 3}).to_csv(
+        tmp_path / "rows.csv", index=False
+    )
+    (tmp_path / "columns.toml").write_text('[pressure]\nkind = "whole"\nstep = 5\n')
+    ask = ("explain", "ward.clvq", "rows.csv", "--target", "well", "--columns", "columns.toml")
+    ask = (*ask, "--format", "json", "--freeze", "age")
+    found = {}
+    for more in ((), ("--least", "0")):
+        told = json.loads(called(*ask, *more, cwd=tmp_path).stdout)
+        found[more] = [cf["x"]["pressure"] for cf in told]
+    # Well is below 115.5.
+    assert found == {(): [110.0, 110.0, 115.0], ("--least", "0"): [115.0, 115.0, 115.0]}

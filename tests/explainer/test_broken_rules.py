@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from sklearn.compose import make_column_transformer
+from sklearn.neighbors import NearestCentroid
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import counterlvq as clvq
 
@@ -211,3 +213,36 @@ def test_rule_that_applies_to_some_levels_is_broken_by_those_alone() -> None:
     batch = explainer.explain_batch(rows, target="good")
     assert batch.breaks_rules.tolist() == [True, False, False]
     assert [one.broken for one in batch] == [(rule,), (), ()]
+
+
+@pytest.mark.parametrize("cost", [clvq.Manhattan(), clvq.Chebyshev()])
+@pytest.mark.parametrize("kind", ["real", "whole", "date"])
+@pytest.mark.parametrize(("start", "wish", "ends"), [(1, "yes", (0, 8)), (9, "no", (2, 20))])
+def test_ranges_are_named_beside_a_limit_on_how_many_change(
+    cost: clvq.Cost, kind: str, start: int, wish: str, ends: tuple[int, int]
+) -> None:
+    """One feature alone would have to leave its range; that of the third has nothing to do."""
+    ends_of_model = [[0.0, 0.0, 0.0], [10.0, 10.0, 0.0]]
+    model = clvq.PrototypeModel(ends_of_model, ["no", "yes"], None, ["a", "b", "c"])
+    features = [clvq.Feature(name, kind, lower=ends[0], upper=ends[1]) for name in "ab"]
+    asked = clvq.Features([*features, clvq.Feature("c", lower=0)])
+    constraints = ["c <= 5", clvq.AtMost(1)]
+    explainer = clvq.Explainer(model, cost, constraints, features=asked)
+    cf = explainer.explain([start, start, 1], target=wish)
+    assert cf.status is clvq.Status.INFEASIBLE
+    assert cf.conflict == (clvq.AtMost(1),)
+    assert [item.feature for item in cf.conflict_ranges] == ["a", "b"]
+    assert cf.conflict_is_irreducible
+
+
+def test_ranges_beside_such_a_limit_are_named_behind_a_pipeline() -> None:
+    ends = [-1.0, 0.0, 1.0, 9.0, 10.0, 11.0]
+    table = pd.DataFrame({"a": ends, "b": ends, "home": ["rent", "own"] * 3})
+    steps = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(), ["home"]))
+    pipeline = make_pipeline(steps, NearestCentroid()).fit(table, ["no"] * 3 + ["yes"] * 3)
+    features = clvq.Features.from_frame(table, ranges=(0, 8))
+    explainer = clvq.Explainer(pipeline, constraints=[clvq.AtMost(1)], features=features)
+    cf = explainer.explain(pd.Series({"a": 1.0, "b": 1.0, "home": "rent"}), target="yes")
+    assert (cf.status, cf.conflict) == ("infeasible", (clvq.AtMost(1),))
+    assert cf.conflict_ranges == (clvq.Bounds("a", 0, 8), clvq.Bounds("b", 0, 8))
+    assert '"at most 1 change", "a from 0 to 8" and "b from 0 to 8" leave no room' in cf.text()

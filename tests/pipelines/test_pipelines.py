@@ -485,7 +485,7 @@ UNREADABLE: dict[str, tuple[Any, str]] = {
     ),
     "splines": (SplineTransformer(), "use a model with local metrics"),
     "cut": (Binarizer(), "Instead of Binarizer, use the number itself"),
-    "neighbours": (KNNImputer(), "Instead of KNNImputer, use SimpleImputer"),
+    "neighbours": (KNNImputer(), "KNNImputer, which fills a gap by what other columns say, use"),
     "kernel": (KernelPCA(2), "Instead of KernelPCA, use PCA"),
     "clipped": (MinMaxScaler(clip=True), "MinMaxScaler has clip=True, which cuts values off"),
     "a function": (FunctionTransformer(np.abs), "FunctionTransformer applies 'absolute'"),

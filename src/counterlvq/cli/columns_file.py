@@ -24,6 +24,8 @@ __all__ = ["MOST_LEVELS", "Said", "columns_text", "read_columns", "text_dates"]
 MOST_LEVELS = 64
 # Larger files are no list of columns that somebody has edited.
 _MOST_BYTES = 16 << 20
+# Pairs of levels that an error lists.
+_LISTED = 8
 # What reads a date, or text that is one.
 _DATE = clvq.Feature("", "date")
 # A column of numbers with no more different values may have levels instead.
@@ -136,10 +138,12 @@ def _refuse_unpriced(feature: clvq.Feature, listed: tuple[tuple[Any, Any, float]
         pair for pair in combinations(feature.levels, 2) if frozenset(map(str, pair)) not in known
     ]
     if left and feature.change != "freeze":
-        more = f" and {len(left) - 1} more" if len(left) > 1 else ""
+        shown = ", ".join(shown_repr(list(pair)) for pair in left[:_LISTED])
+        more = f" and {len(left) - _LISTED} more" if len(left) > _LISTED else ""
         raise clvq.InvalidInputError(
-            f"[{shown_text(feature.name)}] prices has no price for {shown_repr(left[0])}{more}; "
-            f"expected one for each pair of levels. Give the others one with default = ..."
+            f"[{shown_text(feature.name)}] prices has no price for {shown}{more}; "
+            f"expected one for each pair of levels. Add them, or give the others one with "
+            f"default = ..."
         )
 
 

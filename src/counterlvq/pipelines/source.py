@@ -6,7 +6,7 @@ with the user's own `predict` and the way to read rows of that table.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple, final
@@ -336,6 +336,13 @@ class ExplainedModel:
             behind,
             None if doubt is None else replace(doubt, columns=known.count),
         )
+
+    def without_ranges(self, columns: Iterable[int]) -> ExplainedModel:
+        """Lift the allowed ranges of some columns of numbers."""
+        here = self.coordinates
+        lifted = {here.features.names[j]: (None, None) for j in columns}
+        features = here.features.refined(ranges=lifted)
+        return replace(self, coordinates=replace(here, features=features))
 
     def predictor(self) -> Predictor | None:
         """Return the user's own `predict`, for points in coordinates."""

@@ -16,6 +16,9 @@ from counterlvq.pipelines.flow import Flow
 
 __all__ = ["is_kind", "passed"]
 
+_BY_OTHERS = "which fills a gap by what other columns say"
+_IMPUTE = "use SimpleImputer, or impute before the pipeline"
+
 # What to do instead, for transformers that people reach for.
 _INSTEAD = {
     "Binarizer": "use the number itself, or encode it as a category",
@@ -24,8 +27,8 @@ _INSTEAD = {
     "PolynomialFeatures": "use a model with local metrics, which bends without them",
     "QuantileTransformer": "use RobustScaler, which is as robust and affine",
     "SplineTransformer": "use a model with local metrics, which bends without it",
-    "KNNImputer": "use SimpleImputer, or impute before the pipeline",
-    "IterativeImputer": "use SimpleImputer, or impute before the pipeline",
+    "KNNImputer": f"{_BY_OTHERS}, {_IMPUTE}",
+    "IterativeImputer": f"{_BY_OTHERS}, {_IMPUTE}",
     "TargetEncoder": "use OneHotEncoder or OrdinalEncoder",
     "KernelPCA": "use PCA",
 }
@@ -70,7 +73,7 @@ def _refusal(step: Any) -> str:
     name = type(step).__name__
     advice = _INSTEAD.get(name, "apply it to the table before the pipeline")
     return (
-        f"a pipeline with a {name} (from {type(step).__module__}) cannot be read; expected steps "
+        f"a pipeline with {name} (from {type(step).__module__}) cannot be read; expected steps "
         f"that are affine in numbers or encode categories: {', '.join(_LISTED)}, and feature "
         f"selectors. Instead of {name}, {advice}."
     )

@@ -8,7 +8,7 @@ them. Counting a feature changes no question until enough are counted: then all 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
@@ -19,7 +19,7 @@ from counterlvq.certificates.certificate import Certificate
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
-from counterlvq.prepared import Prepared
+from counterlvq.prepared import Prepared, allowed_range
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.programs.at_most import held_for_good, within_limits
 from counterlvq.questions.protocol import Asks
@@ -234,31 +234,71 @@ def _certificate(node: _Node) -> Certificate | None:
 
 
 def _clash(asked: Asks, row: Floats, target: Any, most: int) -> dict[str, Any]:
-    """Find constraints that leave no room together, of which none can be left out.
+    """Find constraints and ranges that leave no room together, of which none can be left out.
 
-    After `most` ordinary questions those that are left are named, be they too many.
+    After `most` ordinary questions those that are left are named, be they too many. Constraints
+    are looked for first, as if ranges could not be lifted.
     """
-    known: dict[tuple[int, ...], bool | None] = {}
-    started, limit = time.monotonic(), np.inf if asked.time_limit is None else asked.time_limit
-    spent = 0
+    asking = _Asking(row, target, most, asked.time_limit)
+    every, ranged = asked.constraints, asked._source.coordinates.ranged
 
-    def room(kept: Sequence[int]) -> bool | None:
-        nonlocal spent
-        key = tuple(kept)
-        if key not in known:
-            if time.monotonic() - started > limit or spent >= most:
-                return None
-            fewer = asked.asking_for(constraints=tuple(asked.constraints[k] for k in key))
-            tree = _Tree(fewer, row, target, any_will_do=True)
-            tree.grow()
-            spent += len(tree.known)
-            is_empty = tree.best is None and tree.result().status is Status.INFEASIBLE
-            known[key] = True if tree.best is not None else False if is_empty else None
-        return known[key]
+    def fewer_constraints(kept: Sequence[int]) -> Asks:
+        return asked.asking_for(constraints=tuple(every[k] for k in kept))
 
-    found = smallest_conflict(range(len(asked.constraints)), lambda kept: room(kept) is False)
-    others = ([k for k in found if k != out] for out in found)
+    found, is_irreducible = asking.conflict(len(every), fewer_constraints)
+    left = fewer_constraints(found)
+
+    def fewer_ranges(kept: Sequence[int]) -> Asks:
+        source = asked._source.without_ranges(j for k, j in enumerate(ranged) if k not in kept)
+        return left.asking_for(features=source.features, _source=source)
+
+    ranges, is_least = asking.conflict(len(ranged), fewer_ranges)
+    columns = [asked.features.columns[ranged[k]] for k in ranges]
     return {
-        "conflict": tuple(asked.constraints[k] for k in found),
-        "conflict_is_irreducible": all(room(kept) for kept in others),
+        "conflict": tuple(every[k] for k in found),
+        "conflict_ranges": tuple(map(allowed_range, columns)),
+        "conflict_is_irreducible": is_irreducible and is_least,
     }
+
+
+@final
+@dataclass(eq=False)
+class _Asking:
+    """Asks whether parts of a question leave room, while there are time and effort left."""
+
+    row: Floats
+    target: Any
+    most: int  # ordinary questions
+    time_limit: float | None
+    started: float = field(default_factory=time.monotonic)
+
+    def conflict(
+        self, count: int, fewer: Callable[[Sequence[int]], Asks]
+    ) -> tuple[tuple[int, ...], bool]:
+        """Find a set that clashes, by position, and whether none of it can be left out."""
+        known: dict[tuple[int, ...], bool | None] = {}
+
+        def room(kept: Sequence[int]) -> bool | None:
+            key = tuple(kept)
+            if key not in known:
+                if self._is_over:
+                    return None
+                known[key] = self._has_room(fewer(key))
+            return known[key]
+
+        found = smallest_conflict(range(count), lambda kept: room(kept) is False)
+        others = ([k for k in found if k != out] for out in found)
+        return found, all(room(kept) for kept in others)
+
+    @property
+    def _is_over(self) -> bool:
+        limit = np.inf if self.time_limit is None else self.time_limit
+        return time.monotonic() - self.started > limit or self.most <= 0
+
+    def _has_room(self, asked: Asks) -> bool | None:
+        tree = _Tree(asked, self.row, self.target, any_will_do=True)
+        tree.grow()
+        self.most -= len(tree.known)
+        if tree.best is not None:
+            return True
+        return False if tree.result().status is Status.INFEASIBLE else None
