@@ -71,6 +71,27 @@ def test_certificates_are_written_and_verified(
         assert capfd.readouterr().out.startswith("REFUTED 2 ")
 
 
+def test_folders_and_missing_files_are_errors_and_no_verdicts(
+    files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path, folder = str(tmp_path / "proofs.jsonl"), str(tmp_path)
+    assert explain(files, "--certificates", path) == 0
+    capfd.readouterr()
+    missing = str(tmp_path / "nowhere.jsonl")
+    for more in ([], ["--exact"]):
+        for words in ([folder], [path, "--model", folder]):
+            assert run(["verify", *words, *more]) == 1
+            said = capfd.readouterr()
+            told = " ".join(said.err.split())
+            assert f"{folder}: is a folder; expected a file of `counterlvq explain" in told
+            assert said.out == ""
+        for words in ([missing], [path, "--model", missing]):
+            assert run(["verify", *words, *more]) == 1
+            said = capfd.readouterr()
+            assert f"{missing}: No such file" in said.err
+            assert said.out == ""
+
+
 def test_time_for_one_answer_is_limited(
     files: tuple[str, str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import EISDIR
 from importlib.resources import as_file, files
 from importlib.resources.abc import Traversable
 from math import inf
@@ -66,13 +67,14 @@ def verify(
         return 0
     if file is None:
         raise click.UsageError("FILE is missing; or ask for the checker with --print-checker.")
+    size = _size_of([file] if model is None else [file, model])
     if exact:
         with as_file(_checker()) as path, as_file(_ender()) as ender:
             words = [sys.executable, "-I", "-X", "utf8", str(ender), str(os.getpid()), str(path)]
             words += [file, "--seconds", repr(seconds)]
             words += [] if model is None else ["--model", model]
             return _passed_on(words)
-    if _size_of([file] if model is None else [file, model]) <= _SMALL:
+    if size <= _SMALL:
         words = [file, "--seconds", repr(seconds)]
         return checker.main(words + ([] if model is None else ["--model", model]), say)
     verdicts = clvq.verify_certificates(file, model, seconds=seconds)
@@ -82,8 +84,15 @@ def verify(
 
 
 def _size_of(paths: list[str]) -> float:
-    """Bytes of some files; infinite where a pipe or a device is among them."""
+    """Bytes of some files; infinite where a pipe or a device is among them.
+
+    What is not there or is a folder raises here: that is no verdict about a file.
+    """
     found = [os.stat(path) for path in paths]
+    for path, each in zip(paths, found, strict=True):
+        if stat.S_ISDIR(each.st_mode):
+            expected = "expected a file of `counterlvq explain --certificates`, or of --model-apart"
+            raise IsADirectoryError(EISDIR, f"is a folder; {expected}", path)
     return sum(each.st_size if stat.S_ISREG(each.st_mode) else inf for each in found)
 
 
