@@ -37,7 +37,7 @@ ROOMS = {
     "distance_bounds": "numeric model row_models",
     "cells": "numeric model",
     "programs": "numeric model cells",
-    "certificates": "numeric model row_models distance_bounds cells programs",
+    "certificates": "types numeric model row_models distance_bounds cells programs",
     "solvers": "errors numeric programs",
     "search": "safe_text types numeric cells programs certificates solvers",
     "problem": "safe_text errors types numeric tables model programs",

@@ -171,8 +171,10 @@ def test_squares_against_the_search_that_is_not_compiled(
             patch.setattr(strategies, "compiled_boxes_find", lambda *_: None)
             others = [drawn.explainer("squared").explain(drawn.x, target) for target in "abc"]
         for cf, other in zip(found, others, strict=True):
-            assert cf.status == other.status
+            # The other one may run out of boxes before its proof ends; neither's bound is false.
+            assert cf.status == other.status or (cf.status, other.status) == ("optimal", "feasible")
             assert cf.cost == pytest.approx(other.cost, rel=1e-6)
+            assert max(cf.lower_bound, other.lower_bound) <= cf.cost
 
 
 RULES = [

@@ -24,6 +24,7 @@ from counterlvq.numeric.tolerances import (
 )
 from counterlvq.programs.proof_data import entries_of, starts_of
 from counterlvq.programs.template import ProgramTemplate
+from counterlvq.types import Scores
 
 __all__ = [
     "MOST_PUSHES",
@@ -414,7 +415,8 @@ class Acceptance:
             return None
         if not isinstance(model, PrototypeModel) or model.is_local or self.is_sure:
             return None
-        if not self.template.is_continuous:
+        # Linear scores may be next to 0 at few rows of a region, and need next to no lead there.
+        if not self.template.is_continuous or model.meaning.scores is Scores.SHIFTED:
             return None
         return Regions(model.prototypes, _reach_unit(self.template), self._overlooked_in)
 
