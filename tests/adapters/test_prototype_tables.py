@@ -106,6 +106,23 @@ def test_other_options(folder: Path) -> None:
     assert imported(folder, *words).is_local
 
 
+def test_a_summary_of_rows_lifts_what_a_table_of_prototypes_lacks(folder: Path) -> None:
+    imported(folder)
+    bare = called("explain", "m.clvq", "rows.csv", "--target", "yes", cwd=folder).stderr
+    assert b"no summary" in bare
+    assert b"import --reference" in bare
+    assert b"Train" not in bare  # nobody can: there are no rows to train on
+    rng = np.random.default_rng(0)
+    seen = pd.DataFrame(rng.normal(2.0, 1.0, (40, 3)).round(1), columns=NAMES).assign(name="x")
+    seen[["name", *NAMES[::-1]]].to_csv(folder / "seen.csv", index=False)
+    summary = imported(folder, "--reference", "seen.csv").reference
+    assert summary is not None
+    medians = {column.name: column.median for column in summary.columns}
+    assert medians == {name: float(seen[name].median()) for name in NAMES}
+    done = called("explain", "m.clvq", "rows.csv", "--target", "yes", cwd=folder)
+    assert b"no summary" not in done.stderr
+
+
 def test_standard_input_and_output(folder: Path) -> None:
     whole = (folder / "prototypes.csv").read_bytes()
     done = called("import", "-", "--label", "granted", "-o", "-", cwd=folder, stdin=whole)
@@ -122,6 +139,7 @@ def test_standard_input_and_output(folder: Path) -> None:
         (["--omega", "rows.csv", "--drop", "age"], "3 values in row 1; expected 2"),
         (["--drop", "nothing"], "feature 'nothing' does not exist"),
         (["--omega", "bare.csv", "--omega", "bare.csv"], "omegas holds 2 matrices"),
+        (["--reference", "words.csv"], "words.csv has no column 'income'"),
     ],
 )
 def test_errors_are_one_line(folder: Path, words: list[str], told: str) -> None:

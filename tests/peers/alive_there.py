@@ -38,10 +38,12 @@ def fitted_by_prosemble(name):
 
 
 def fitted_by_prototorch(name):
+    from there import let_prototorch_import, tensors, train_with_lightning
+
+    let_prototorch_import()
     import prototorch as pt
     import torch
     from prototorch import models as lib
-    from there import tensors, train_with_lightning
 
     torch.manual_seed(0)
     shape = {"distribution": {"num_classes": 3, "per_class": 2}, "input_dim": 4, "latent_dim": 2}

@@ -10,6 +10,7 @@ import os
 import pickle
 import subprocess
 import sys
+import types
 import warnings
 
 import numpy as np
@@ -67,7 +68,36 @@ def sklvq_models():
         yield name, "lgmlvq-class", lib.LGMLVQ(random_state=0, relevance_localization="class")
 
 
+class StandIn(types.ModuleType):
+    """Has whatever is asked for, and does nothing."""
+
+    __path__ = ()
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return StandIn(f"{self.__name__}.{name}")
+
+
+def let_prototorch_import():
+    """Put something in the place of a torchvision that does not go with the torch at hand.
+
+    The torchvision of the package index is built for graphics cards, and does not load beside a
+    torch for processors alone. prototorch and torchmetrics import it for pictures and for data
+    sets that they download; no model that is fitted here asks it for anything.
+    """
+    try:
+        import torchvision  # noqa: F401
+    except (ImportError, RuntimeError):
+        for name in [name for name in sys.modules if name.split(".")[0] == "torchvision"]:
+            del sys.modules[name]
+        names = ("", ".utils", ".datasets", ".datasets.utils", ".transforms", ".models", ".ops")
+        for name in names:
+            sys.modules[f"torchvision{name}"] = StandIn(f"torchvision{name}")
+
+
 def prototorch_models():
+    let_prototorch_import()
     import prototorch as pt
     from prototorch import models as lib
 
@@ -164,6 +194,7 @@ def export(library, model, place, exporter):
 def load(library, place):
     with open(place + ".pkl", "rb") as file:
         if library == "prototorch":
+            let_prototorch_import()
             import torch
 
             return torch.load(file, weights_only=False)

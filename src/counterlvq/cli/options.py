@@ -262,6 +262,13 @@ def explainer_from(
     )
 
 
+# Ways to a file with a summary: a model that was imported or made elsewhere is not trained here.
+_KEPT = (
+    "`counterlvq train`, `counterlvq import --reference` and `save(..., reference=)` in Python "
+    "keep a summary in the file"
+)
+
+
 def _say_what_is_missing(cost: str | None, reference: str | None, *, has_ranges: bool) -> None:
     """Say what the summary of a training table would have been taken for."""
     missing = []
@@ -274,7 +281,8 @@ def _say_what_is_missing(cost: str | None, reference: str | None, *, has_ranges:
     if missing:
         say(
             "counterlvq: the model file has no summary of its training table: "
-            f"{', and '.join(missing)}. Train it again to have all.",
+            f"{', and '.join(missing)}. --reference TABLE and --within TABLE take them from rows; "
+            f"{_KEPT}.",
             aside=True,
         )
 
@@ -297,7 +305,8 @@ def _least_changes(
     if model.reference is None:
         raise click.UsageError(
             "--least is a share of typical deviations, and the model file has no summary of its "
-            "training table. Train it again, or say --constraint 'if a changes then by at least 5'."
+            "training table. Say --constraint 'if a changes then by at least 5', or have one: "
+            f"{_KEPT}."
         )
     found = model.reference.least_changes(features, *([] if share is None else [share]))
     # Columns that the model sees through a function are changed as it sees them.

@@ -22,6 +22,8 @@ _COLORS = {
     "invalid": "magenta",
 }
 _HEAD = ("row", "status", "class", "cost", "bound", "gap", "changes")
+# A score or a probability stands there, where the model has one.
+_BEFORE_CHANGES = len(_HEAD) - 1
 
 
 def _called(answers: Sequence[clvq.Counterfactual]) -> str:
@@ -37,7 +39,11 @@ def listing(
     answers = [batch.sketch(i) for i in range(len(batch))]
     head = tuple(_called(answers) if name == "class" else name for name in _HEAD)
     lines = [head, *(_line(i, cf, wording) for i, cf in enumerate(answers))]
-    widths = [max(len(line[k]) for line in lines) for k in range(len(_HEAD) - 1)]
+    replies, about = _replies(answers, wording)
+    if replies:
+        pairs = zip(lines, replies, strict=True)
+        lines = [(*line[:_BEFORE_CHANGES], cell, line[-1]) for line, cell in pairs]
+    widths = [max(len(line[k]) for line in lines) for k in range(len(lines[0]) - 1)]
     out = []
     for line in lines:
         cells = [
@@ -49,7 +55,27 @@ def listing(
         out.append("  ".join([*cells, line[-1]]).rstrip())
     is_rounded = any(cf.status.has_answer and cf.shown.cost != cf.cost for cf in answers)
     rounded = ["cost and gap: of the rows as shown, with rounded numbers"] if is_rounded else []
-    return "\n".join([*out, *rounded, *notes, _last_line(batch)])
+    return "\n".join([*out, *rounded, *about, *notes, _last_line(batch)])
+
+
+def _replies(
+    answers: Sequence[clvq.Counterfactual], wording: Wording
+) -> tuple[list[str], list[str]]:
+    """Return a column with the numbers behind the decisions, and a note; nothing without any.
+
+    Rows that stay as they are have no number of before and after.
+    """
+    if wording.response is False:
+        return [], []
+    found = [cf.reply if cf.shown_changes else None for cf in answers]
+    names = {reply.name for reply in found if reply is not None}
+    if not names:
+        return [], []
+    # Several names are probabilities of several classes, each of the class on its line.
+    head = names.pop() if len(names) == 1 else "probability"
+    cells = ["" if reply is None else reply.values_text(wording.number) for reply in found]
+    about = [f"probability: of the {_called(answers)} that a row would have"] if names else []
+    return [head, *cells], about
 
 
 def _line(i: int, cf: clvq.Counterfactual, wording: Wording) -> tuple[str, ...]:

@@ -83,8 +83,18 @@ class Reply:
 
         `number` writes a number in another way.
         """
+        return f"{self.name} {self.values_text(number)}"
+
+    def values_text(self, number: Callable[[str], str] = str) -> str:
+        """Write the values alone, for a column that is called by the name.
+
+        Examples
+        --------
+        >>> Reply("score", 612.3, 640.0, threshold=640.0).values_text()
+        '612.3 -> 640'
+        """
         before, after = (number(self._digits(value)) for value in (self.before, self.after))
-        return f"{self.name} {before} -> {after}"
+        return f"{before} -> {after}"
 
     def sentence(self, called: str = "", number: Callable[[str], str] = str) -> str:
         """Say it in a sentence: probabilities in percent, of what the decision is called.
