@@ -947,3 +947,20 @@ def test_a_held_column_beyond_its_end_by_rounding_is_held_and_not_gone(tmp_path:
     ]
     found = checked(header, {**line, "answer": none, "proof": {"counted": nodes}})
     assert "does not show that there is no answer" in found
+
+
+def test_ways_of_alternatives_are_filed_by_who_was_asked(tmp_path: Path) -> None:
+    """Ways of `alternatives` are proved in questions of their own, which `asked` states."""
+    rng = np.random.default_rng(7)
+    model = clvq.PrototypeModel(rng.normal(size=(6, 4)), ["a", "b", "c"] * 2)
+    explainer, path = clvq.Explainer(model), tmp_path / "way.jsonl"
+    found = explainer.alternatives(rng.normal(size=4), count=3)
+    assert len(found.ways) == 3
+    for n, (way, asked) in enumerate(zip(found.ways, found.asked, strict=False)):
+        if n:
+            with pytest.raises(clvq.InvalidInputError, match="expected the Explainer that gave it"):
+                clvq.save_certificate(way, path, explainer)
+            assert not path.exists()
+        clvq.save_certificate(way, path, asked)
+        assert [str(verdict)[:8] for verdict in clvq.verify_certificates(path)] == ["VERIFIED"]
+        path.unlink()

@@ -56,6 +56,7 @@ def save_certificate(
     2
     """
     _refuse_swapped(counterfactual, path, explainer)
+    _refuse_foreign(counterfactual, explainer)
     save_lines([counterfactual], path, explainer, model_apart)
 
 
@@ -75,6 +76,16 @@ def _refuse_swapped(counterfactual: object, path: object, explainer: object) -> 
                 f"{name} is {told(given)}; expected {expected}: "
                 f"save_certificate(counterfactual, path, explainer)."
             )
+
+
+def _refuse_foreign(answer: Counterfactual, explainer: Explains) -> None:
+    """Refuse an answer whose proof shows nothing here: its line would be refuted."""
+    if explainer.verify(answer) <= 0.0 < answer.lower_bound:
+        raise InvalidInputError(
+            f"the answer has the lower bound {answer.lower_bound:g}, of which its proof shows "
+            f"nothing in the question of this explainer; expected the Explainer that gave it "
+            f"(of alternatives, `asked` has one for each)."
+        )
 
 
 def _filed(answers: Iterable[Any], explainer: Explains) -> Iterator[Counterfactual]:
