@@ -388,7 +388,7 @@ def assert_worth_something(kind: str, count: int, seen: Counter[str]) -> None:
     assert seen["engine open"] < count, seen
     clashing = kind == "clashing"  # some only to rounding: then exact arithmetic finds room
     assert seen["judged by none"] <= (0.1 if rough or clashing else 0.0) * count, seen
-    # Where it is rough, last digits decide how often; all that is asked is that the kernel mostly did.
+    # Where it is rough, last digits decide how often: all that is asked is that mostly it did.
     assert seen["handed on"] <= (0.5 if rough else 0.1) * count, seen
     # A tie is left by a step of a few roundings: what that costs cannot be proved to a share.
     least = 0.2 if kind == "ties" else 0.05 if rough or clashing else 0.0
