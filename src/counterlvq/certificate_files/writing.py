@@ -22,7 +22,7 @@ Path = str | os.PathLike[str]
 class Verifies(Explains, Protocol):
     """An explainer that can check its own answers."""
 
-    def verify(self, cf: Counterfactual) -> float:
+    def verify(self, counterfactual: Counterfactual) -> float:
         """Recompute the bound that the proof of an answer shows."""
 
 
