@@ -48,9 +48,6 @@ class Explains(Protocol):
     ) -> Question | BoxQuestion | CountedQuestion:
         """State what is asked about a row."""
 
-    def verify(self, cf: Counterfactual) -> float:
-        """Recompute the bound that the proof of an answer shows."""
-
     def for_files(self) -> Explains:
         """Return the explainer whose question a file can state."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, Protocol
 
 from counterlvq.certificate_files.lines import Explains, Writer, text_of
 from counterlvq.certificate_files.vipr_folder import save_folder
@@ -19,10 +19,17 @@ __all__ = ["save_certificate", "save_lines"]
 Path = str | os.PathLike[str]
 
 
+class Verifies(Explains, Protocol):
+    """An explainer that can check its own answers."""
+
+    def verify(self, counterfactual: Counterfactual) -> float:
+        """Recompute the bound that the proof of an answer shows."""
+
+
 def save_certificate(
     counterfactual: Counterfactual,
     path: Path,
-    explainer: Explains,
+    explainer: Verifies,
     *,
     model_apart: bool | Path = False,
 ) -> None:
@@ -78,7 +85,7 @@ def _refuse_swapped(counterfactual: object, path: object, explainer: object) -> 
             )
 
 
-def _refuse_foreign(answer: Counterfactual, explainer: Explains) -> None:
+def _refuse_foreign(answer: Counterfactual, explainer: Verifies) -> None:
     """Refuse an answer whose proof shows nothing here: its line would be refuted."""
     if explainer.verify(answer) <= 0.0 < answer.lower_bound:
         raise InvalidInputError(
