@@ -156,7 +156,7 @@ class Branching(CellSearch):
         if not self.context.out_of_time():
             self._start(from_input=True)
         evidence = self._contradiction()
-        if self._best is None and evidence is None:
+        if self._cost == np.inf and evidence is None:
             self._look_far()
         queue = self._plant(evidence)
         while evidence is None and queue and not self._is_over(queue[0][0]):

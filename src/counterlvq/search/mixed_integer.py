@@ -71,7 +71,7 @@ class MixedBranching(Branching):
             self._complete(prototype, model.prototypes[prototype] - x)
             if not self._is_shared:
                 self._dive(prototype)
-            elif self._best is None:
+            elif self._cost == np.inf:
                 self._dive_straight(prototype)
 
     def _relax_flat(self, problem: NonconvexProgram, box: Box) -> Relaxed:
