@@ -292,6 +292,9 @@ class Branching(CellSearch):
         if is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
+        if self._is_settled_by_cost(node, box, cap, sides):
+            self._closed = min(self._closed, node.bound)
+            return
         near = self._near(box)
         relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
@@ -314,6 +317,12 @@ class Branching(CellSearch):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _is_settled_by_cost(
+        self, node: Node, box: Box, cap: float, sides: FormSides | None
+    ) -> bool:
+        """Whether all changes in a box cost too much, whatever the model says of them."""
+        return False
 
     def _near(self, box: Box) -> Box:
         """Part of a box that is relaxed and cut: a relaxation needs an end."""
