@@ -92,7 +92,8 @@ release-check: $(DEV) ## Build, look at and try out what would be released; RELE
 
 BENCH_PEERS ?=
 BENCH_DICE ?=
-bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, BENCH_DICE=python asks DiCE there
+BENCH_IMAGES ?=
+bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, BENCH_DICE=python asks DiCE there, BENCH_IMAGES=python reads MNIST there
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.fits $(if $(BENCH_PEERS),--peers)
 	$(BIN)/python -m benchmarks.local
@@ -106,7 +107,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, 
 	$(BIN)/python -m benchmarks.certificates
 	$(BIN)/python -m benchmarks.first_answer
 	$(BIN)/python -m benchmarks.images
-	$(BIN)/python -m benchmarks.questions $(if $(BENCH_DICE),--dice $(BENCH_DICE))
+	$(BIN)/python -m benchmarks.questions $(if $(BENCH_DICE),--dice $(BENCH_DICE)) $(if $(BENCH_IMAGES),--images $(BENCH_IMAGES))
 
 REPRODUCE ?=
 reproduce: $(DEV) ## Run the paper's experiments again; REPRODUCE="--quick --peers --fresh"

@@ -39,6 +39,9 @@ PEER = Path(__file__).parent / "baselines" / "dice_ways.py"
 WAYS = 4
 COUNTS = (1, 2)
 METHODS = ("random", "genetic")
+# Rows of each table, and of the sets for robustness, which are asked about three norms each.
+ROWS, ROBUST_ROWS = 8, 24
+QUICK_ROWS = 2
 # Mean number of features that change, of rows rejected by relative similarity: Artelt et al.,
 # "Explaining reject options of LVQ classifiers", Table 1. Other folds and other training there.
 PUBLISHED = {"wine": 5.68, "cancer": 12.69}
@@ -540,7 +543,7 @@ def measure(
         print(f"{table.name}: all other questions", file=sys.stderr, flush=True)
     radii = []
     for name in robust:
-        radii += list(radius_figures(name, 5 * rows, images))
+        radii += list(radius_figures(name, min(5 * rows, ROBUST_ROWS), images))
         print(f"{name}: robustness", file=sys.stderr, flush=True)
     return {
         "ways": ways,
@@ -560,13 +563,13 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = parser.parse_args(arguments)
     with threadpool_limits(1):
         where = environment()
-        rows, robust = (2, ROBUST[:3]) if chosen.quick else (12, ROBUST)
+        rows, robust = (QUICK_ROWS, ROBUST[:3]) if chosen.quick else (ROWS, ROBUST)
         found = measure(rows, chosen.dice, chosen.images, robust)
     results = plain({"environment": where, **found})
     text = markdown(results)
     print(text)
+    content = json.dumps(results, indent=1, allow_nan=False) + "\n"
     if not chosen.quick:
-        content = json.dumps(results, indent=1, allow_nan=False) + "\n"
         write_atomically(RESULTS / "questions.json", lambda path: path.write_text(content, "utf-8"))
         write_atomically(RESULTS / "questions.md", lambda path: path.write_text(text, "utf-8"))
     return 0

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.compare import (
     CMA_ES,
     ENGINE,
@@ -216,7 +218,9 @@ def _number(value: float, form: str) -> str:
 
 
 def plain(value: Any) -> Any:
-    """NaN and infinity have no place in JSON."""
+    """NaN, infinity and the numbers of NumPy have no place in JSON."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -315,6 +315,9 @@ class Prepared:
         that there is no closer counterfactual at all, so that an answer which has to keep a
         margin is FEASIBLE, however small its gap. What is not checked in time is not claimed.
         """
+        if find.answer is None and context.below < np.inf:
+            # What was proved is that nothing is cheaper than an answer that others know.
+            return _Verdict(Status.UNKNOWN, 0.0, np.inf, 0.0)
         margin, find = context.margin or 0.0, find.checked(question, context)
         if find.is_excluded:
             return _Verdict(Status.INFEASIBLE, np.inf, 0.0, 0.0)

@@ -159,6 +159,34 @@ def test_whole_numbers_and_levels_by_trying_all() -> None:
         assert explainer.verify(cf) == cf.lower_bound
 
 
+@pytest.mark.slow
+def test_grids_under_local_metrics_are_proved_by_trying_all() -> None:
+    rng = np.random.default_rng(1)
+    prototypes = rng.uniform(-1, 7, size=(4, 3))
+    metrics = rng.normal(size=(4, 3, 3)) + np.eye(3)
+    model = clvq.PrototypeModel(prototypes, ["a", "b", "c", "c"], metrics, ["age", "job", "pay"])
+    numbers = clvq.Features(
+        [
+            clvq.Feature("age", "whole", lower=0, upper=6),
+            clvq.Feature("job", levels=[0, 1, 2]),
+            clvq.Feature("pay", "whole", lower=0, upper=5),
+        ]
+    )
+    price = {(0, 1): 0.97, (0, 2): 0.22, (1, 2): 2.01}
+    explainer = clvq.Explainer(
+        model, clvq.Chebyshev([2.61, 1.0, 1.52], switches={"job": price}), features=numbers
+    )
+    rows = np.array(list(product(range(7), range(3), range(6))), dtype=float)
+    told = model.predict(rows)
+    for target, x in product("abc", rows[[45, 79, 100, 118]]):
+        jobs = [0.0 if job == x[1] else price[min(job, x[1]), max(job, x[1])] for job in rows[:, 1]]
+        moves = np.abs(rows - x) * [2.61, 0.0, 1.52]
+        costs = np.maximum(moves.max(axis=1), jobs)[told == target]
+        cf = explainer.explain(x, target=target)
+        assert cf.status == ("optimal" if costs.size else "infeasible")
+        assert cf.cost == pytest.approx(costs.min(initial=np.inf), abs=1e-9)
+
+
 def test_certificate_files_have_one_more_column(tmp_path: Path) -> None:
     model, rows, w = drawn(0, "shared", 3)
     explainer = clvq.Explainer(model, clvq.Chebyshev(w), [clvq.AtMost(2), clvq.Freeze(0)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import cvxpy as cp
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 
 import counterlvq as clvq
+from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.plots import plot_plane
 from counterlvq.plots.slices import excess
 from tests.support.shell import called
@@ -175,3 +177,45 @@ def test_the_shell_fits_to_a_table(tmp_path: Path) -> None:
     likely = clvq.Plausible.fit(X, model=model)
     wished = clvq.Explainer(model, constraints=[likely]).explain(X[0], target="yes")
     assert found["cost"][0] == pytest.approx(wished.cost, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["numbers", "whole numbers", "local metrics"])
+@pytest.mark.parametrize("turned", [1, -1])
+def test_what_is_found_bounds_the_search_in_other_components(
+    kind: str, turned: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(4)
+    middles = np.array([[0.0, 0.0], [9.0, 0.0], [0.0, 30.0], [-60.0, 5.0]])
+    X = np.concatenate([rng.normal(size=(40, 2)) + middle for middle in middles])
+    y = np.repeat(["no", "yes"], [40, 120])
+    metrics = [[2.0, 1.0], [1.0, 1.5], [1.0, 1.0], [1.0, 1.0]] if "local" in kind else None
+    model = clvq.PrototypeModel(middles, ["no", "yes", "yes", "yes"], metrics)
+    fitted = clvq.Plausible.fit(X, y)
+    likely = clvq.Plausible(fitted.ellipsoids[::turned], fitted.features, fitted.share)
+    features = ["whole", "whole"] if kind == "whole numbers" else ["real", "real"]
+    explainer = clvq.Explainer(
+        model,
+        constraints=[likely],
+        features=clvq.Features([clvq.Feature(f"x{j}", one) for j, one in enumerate(features)]),
+    )
+    asked: list[tuple[float, float]] = []
+    plainly = clvq.Explainer.answered
+
+    def noted(self: clvq.Explainer, *told: object, **more: object) -> clvq.Counterfactual:
+        found = plainly(self, *told, **more)
+        asked.append((more["terms"].below, found.cost))
+        return found
+
+    monkeypatch.setattr(clvq.Explainer, "answered", noted)
+    cf = explainer.explain([0.0, 1.0], target="yes")
+    below, costs = zip(*asked, strict=True)
+    # The nearest component comes first, whatever the order, and nothing in the others is looked at.
+    assert below == (np.inf, cf.cost, cf.cost)
+    assert costs == (cf.cost, np.inf, np.inf)
+    assert cf.status == "optimal"
+    assert explainer.verify(cf) == cf.lower_bound > 0.9999 * cf.cost
+    # Without the proof of any one component nothing is proved.
+    for left_out in range(3):
+        parts = list(cf.certificate.parts)
+        parts[left_out] = parts[left_out - 1]
+        assert explainer.verify(replace(cf, certificate=JoinedCertificate(tuple(parts)))) < cf.cost

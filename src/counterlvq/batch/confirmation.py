@@ -51,7 +51,7 @@ def confirmed(
         share = float(rules.open_share(X, target_mask, least)[0])
         find = search(replace(context, least=float(least[0]), open_share=share))
         if find.answer is None:
-            if not least[0] or context.out_of_time():
+            if not least[0] or context.out_of_time() or context.below < np.inf:
                 break
             find = find.checked(question, context)
             if find.is_excluded:

@@ -58,6 +58,7 @@ from counterlvq.questions.confidence import confident_answer, is_cut, margin_of,
 from counterlvq.questions.filed_parts import filed_parts
 from counterlvq.questions.implied_rivals import is_apart
 from counterlvq.questions.plausibility import components_of, plausible_answer, plausible_in
+from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
 from counterlvq.results import Counterfactual
 from counterlvq.search.branch_and_bound import Progress
@@ -148,16 +149,15 @@ class OneRow:
         push: float = 1.0,
         progress: bool | Callable[[Progress], None] = False,
         *,
-        find_clash: bool = True,
+        terms: Terms = WHOLE,
     ) -> Counterfactual:
         """Answer for one input that has been read.
 
         `push` multiplies the lead that the user's own `predict` is taken to need, where it
-        has rejected an answer among others. `find_clash` looks for the constraints that clash
-        where there is no answer.
+        has rejected an answer among others.
         """
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
-            found = self._found(row, target, push, progress, find_clash)
+            found = self._found(row, target, push, progress, terms)
         # Parts of an answer come from questions with constraints of their own.
         return replace(found, constraints=self.constraints)
 
@@ -167,7 +167,7 @@ class OneRow:
         target: Any,
         push: float,
         progress: bool | Callable[[Progress], None],
-        find_clash: bool,
+        terms: Terms,
     ) -> Counterfactual:
         """Answer by the kind of question: one search, or several whose answers are put together."""
         whole: Any = self  # an Explainer, of which this class is a part
@@ -180,11 +180,11 @@ class OneRow:
         if self.prices.takes_largest:
             wide = self.with_height
             wider = np.append(row, 0.0)
-            found = wide._answer(wider, target, push, progress, find_clash=find_clash)
+            found = wide._answer(wider, target, push, progress, terms=terms)
             return narrowed(whole, wide, found)
         if self.limits:
-            return counted_answer(whole, row, target, find_clash=find_clash)
-        return self._searched(row, target, push, progress, find_clash)
+            return counted_answer(whole, row, target, find_clash=terms.find_clash)
+        return self._searched(row, target, push, progress, terms)
 
     def _searched(
         self,
@@ -192,7 +192,7 @@ class OneRow:
         target: Any,
         push: float,
         progress: bool | Callable[[Progress], None],
-        find_clash: bool,
+        terms: Terms,
     ) -> Counterfactual:
         view = self.prepared_for(row)
         factual = view.inner(row)
@@ -200,7 +200,9 @@ class OneRow:
         nearest = int(now.prototype[0])
         target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
-        context = SearchContext.begun(view.rules, factual, target_mask, self.time_limit)
+        context = SearchContext.begun(
+            view.rules, factual, target_mask, self.time_limit, terms.below
+        )
         if (
             target_mask[nearest]
             and now.steady[0]
@@ -214,7 +216,7 @@ class OneRow:
             find, prototype = confirmed(
                 question, context, lambda asked: view.find(question, asked, report), push
             )
-        return self._result(row, view, question, context, find, prototype, nearest, find_clash)
+        return self._result(row, view, question, context, find, prototype, nearest, terms)
 
     def answered_at_once(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
         """Answer a row that has been read, if one run of the kernel settles it."""
@@ -224,12 +226,14 @@ class OneRow:
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
             return quick.answer(row, target, given)
 
-    def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
+    def answered(
+        self, row: Floats, target: Any, *, find_clash: bool = True, terms: Terms = WHOLE
+    ) -> Counterfactual:
         """Answer for a row that has been read; for questions that are made of several.
 
         Without `find_clash`, where there is no answer all constraints are said to clash.
         """
-        answer = self._answer(row, target, find_clash=find_clash)
+        answer = self._answer(row, target, terms=terms._replace(find_clash=find_clash))
         return replace(answer, check=self._check, respond=self._source.responds)
 
     @property
@@ -477,7 +481,7 @@ class OneRow:
         find: SearchResult,
         prototype: int,
         nearest: int,
-        find_clash: bool,
+        terms: Terms,
     ) -> Counterfactual:
         verdict = view.verdict(question, find, context)
         status = verdict.status
@@ -489,12 +493,12 @@ class OneRow:
         if status in (Status.FEASIBLE, Status.UNKNOWN) and context.out_of_time():
             steps.append("the time limit was reached")
         why = WhyNot("; ".join(steps))
-        if status is Status.INFEASIBLE and find_clash:
+        if status is Status.INFEASIBLE and terms.find_clash:
             why = why_not(view, question, context, find)
         elif status is Status.INFEASIBLE:
             why = everything(view, why.words)
         bound, reason = verdict.bound, why.words
-        if status is Status.INFEASIBLE and find_clash and self.margin and not self.is_sure:
+        if status is Status.INFEASIBLE and terms.find_clash and self.margin and not self.is_sure:
             bound, reason = self._without_margin(row, reason, context)
         broken = view.broken_by(question.x)
         return Counterfactual(
@@ -507,7 +511,7 @@ class OneRow:
             resolution=verdict.resolution,
             margin=self.margin or 0.0,
             broken=broken,
-            within_rules=self._within_rules(row, context) if broken else None,
+            within_rules=self._within_rules(row, context) if broken and terms.meets_rules else None,
             prediction=None if prototype < 0 else plain(self.model.labels[prototype]),
             original_prediction=plain(self.model.labels[nearest]),
             target=labels_of(self.model, context.target_mask),

@@ -36,6 +36,16 @@ class Ellipsoid(NamedTuple):
     level: Floats  # (k - r,)
     rows: int  # rows of the table that the component is made of
 
+    @property
+    def reach(self) -> Floats:
+        """How far it extends from its center along each axis, as far as floats tell, (k,)."""
+        both = np.concatenate([self.factor, self.flat])
+        size = np.abs(both).max(axis=0, initial=0.0)
+        unit = np.where(size > 0, size, 1.0)
+        turned = np.linalg.pinv(both / unit) / unit[:, None]
+        far = np.linalg.norm(turned[:, : len(self.factor)], axis=1)
+        return np.asarray(np.sqrt(self.value) * far)
+
 
 @final
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -159,14 +169,17 @@ class Plausible(Constraint):
         levels = [feature.name for feature in features if not feature.is_number]
         return [Freeze(*levels)] if levels else []
 
+    def of(self, label: Any) -> list[Ellipsoid]:
+        """List the components of a label."""
+        key = key_of(plain(label))
+        return [item for item in self.ellipsoids if key_of(plain(item.label)) == key]
+
     def parts(self, label: Any, features: Features) -> list[tuple[Constraint, ...]]:
         """State for each component of a label what an answer in it has to respect."""
         held = self._held(features)
         at = [features.number(key, "Plausible") for key in self.features]
         out: list[tuple[Constraint, ...]] = []
-        for item in self.ellipsoids:
-            if key_of(plain(item.label)) != key_of(plain(label)):
-                continue
+        for item in self.of(label):
             stated: list[Constraint] = [*held]
             if len(item.factor):
                 stated.append(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import Floats
 from counterlvq.problem.constraints import Constraint
-from counterlvq.problem.plausibility import Plausible
+from counterlvq.problem.plausibility import Ellipsoid, Plausible
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import Part, bounded, united, verified, wish_of
 from counterlvq.results import Counterfactual
@@ -44,10 +45,11 @@ def plausible_answer(
     asked: Asks, plausible: Plausible, parts: Sequence[Part], row: Floats, target: Any
 ) -> Counterfactual:
     """Find the closest answer in any component of its label."""
-    wish = wish_of(asked, row, target)
+    wish, begun = wish_of(asked, row, target), time.monotonic()
     if not parts:
         return _without_rows(asked, plausible, row, target)
-    out = _as_stated(asked, united(asked, parts, row, wish))
+    floors = [_floor(asked, plausible, part, row) for part in _boxes(plausible, wish.labels)]
+    out = _as_stated(asked, plausible, united(asked, parts, row, wish, floors), begun)
     if not out.status.has_answer:
         conflict = tuple(
             item for item in asked.constraints if item in out.conflict or item is plausible
@@ -56,11 +58,40 @@ def plausible_answer(
     return bounded(asked, out, verified(parts, out))
 
 
-def _as_stated(asked: Asks, out: Counterfactual) -> Counterfactual:
+def _boxes(plausible: Plausible, labels: Sequence[Any]) -> Iterator[Ellipsoid]:
+    """Components in the order of `components_of`."""
+    for label in labels:
+        yield from plausible.of(label)
+
+
+def _floor(asked: Asks, plausible: Plausible, component: Ellipsoid, row: Floats) -> float:
+    """Cost of the change into the box around an ellipsoid: it tells where to look first."""
+    at = [asked.features.number(key, "Plausible") for key in plausible.features]
+    near, reach = row.copy(), component.reach
+    near[at] = np.clip(row[at], component.center - reach, component.center + reach)
+    view = asked.prepared_for(row)
+    x, y = view.inner(row)[None, :], view.inner(near)[None, :]
+    cost = float(view.rules.judged(y, x).cost[0])
+    return cost if np.isfinite(cost) else 0.0
+
+
+def _as_stated(
+    asked: Asks, plausible: Plausible, out: Counterfactual, begun: float
+) -> Counterfactual:
     """Name what the input breaks by constraints of the user: an ellipsoid is about answers."""
     own = {id(item) for item in asked.constraints}
     broken = tuple(item for item in out.broken if id(item) in own)
-    return replace(out, broken=broken, within_rules=out.within_rules if broken else None)
+    if not broken or len(out.target) == len(asked.model.classes):
+        return replace(out, broken=broken, within_rules=None)
+    others = tuple(item for item in asked.constraints if item is not plausible)
+    limit = asked.time_limit
+    if limit is not None:
+        limit = max(0.0, begun + limit - time.monotonic())
+    meeting = asked.asking_for(
+        constraints=others, margin=None, confidence=None, is_sure=False, time_limit=limit
+    )
+    within = meeting.answered(out.original_values, asked.model.classes.tolist(), find_clash=False)
+    return replace(out, broken=broken, within_rules=within)
 
 
 def _without_rows(asked: Asks, plausible: Plausible, row: Floats, target: Any) -> Counterfactual:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
+
+import numpy as np
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
@@ -18,7 +20,20 @@ from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_repr
 from counterlvq.tables.features import Features
 
-__all__ = ["Asks", "read_whole_row"]
+__all__ = ["WHOLE", "Asks", "Terms", "read_whole_row"]
+
+
+class Terms(NamedTuple):
+    """What is wanted of a search that may be one of several."""
+
+    find_clash: bool = True  # name the constraints that clash where there is no answer
+    meets_rules: bool = True  # say what it takes to meet constraints that the input breaks
+    # Cost of an answer that another search has found. Dearer ones are left out; there is a
+    # certificate that nothing is cheaper, and no status that says so.
+    below: float = np.inf
+
+
+WHOLE = Terms()  # of a search by itself
 
 
 class Asks(Protocol):
@@ -95,7 +110,9 @@ class Asks(Protocol):
         self, row: Floats, target: tuple[Any, ...], shown: Floats, most: float
     ) -> tuple[bool, float]: ...
 
-    def answered(self, row: Floats, target: Any, *, find_clash: bool = True) -> Counterfactual:
+    def answered(
+        self, row: Floats, target: Any, *, find_clash: bool = True, terms: Terms = WHOLE
+    ) -> Counterfactual:
         """Answer for a row that has been read."""
 
 

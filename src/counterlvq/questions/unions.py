@@ -13,7 +13,7 @@ from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.numeric.arrays import Floats, plain
 from counterlvq.problem.constraints import Bounds
 from counterlvq.problem.targets import labels_of, wished_prototypes
-from counterlvq.questions.protocol import Asks
+from counterlvq.questions.protocol import WHOLE, Asks, Terms
 from counterlvq.results import Counterfactual
 from counterlvq.types import Status
 
@@ -51,12 +51,26 @@ def wish_of(asked: Asks, row: Floats, target: Any) -> Wish:
     return Wish(labels_of(asked.model, wished_prototypes(asked.model, target, nearest)), nearest)
 
 
-def united(asked: Asks, parts: Sequence[Part], row: Floats, wish: Wish) -> Counterfactual:
-    """Find the closest answer of all parts; its bound is not put together yet, see `bounded`."""
+def united(
+    asked: Asks,
+    parts: Sequence[Part],
+    row: Floats,
+    wish: Wish,
+    floors: Sequence[float] | None = None,
+) -> Counterfactual:
+    """Find the closest answer of all parts; its bound is not put together yet, see `bounded`.
+
+    With `floors`, what parts may cost at the least, the cheapest of these comes first, and what
+    has been found bounds the search in all others. Each part keeps a certificate of its own, up
+    to that cost: whether a floor is one at all decides how long it takes, and nothing else.
+    """
     if not parts:
         raise AssertionError("a union has at least one part")
     ends = np.inf if asked.time_limit is None else time.monotonic() + asked.time_limit
-    found = [_answer(part, row, ends, find_clash=False) for part in parts]
+    if floors is None:
+        found = [_answer(part, row, ends, find_clash=False) for part in parts]
+    else:
+        found = _cheapest_first(parts, row, ends, floors)
     if all(cf.status is Status.INFEASIBLE for cf in found):
         again = [_answer(part, row, ends, find_clash=True) for part in parts]
         # In the time that was left the same may not have been shown again.
@@ -90,12 +104,27 @@ def ranges_of(found: Iterable[Counterfactual]) -> tuple[Bounds, ...]:
     return tuple(dict.fromkeys(item for cf in found for item in cf.conflict_ranges))
 
 
-def _answer(part: Part, row: Floats, ends: float, *, find_clash: bool) -> Counterfactual:
+def _cheapest_first(
+    parts: Sequence[Part], row: Floats, ends: float, floors: Sequence[float]
+) -> list[Counterfactual]:
+    """Ask about the most promising part first, and about the others for something cheaper."""
+    found: dict[int, Counterfactual] = {}
+    least = np.inf
+    for at in np.argsort(floors, kind="stable").tolist():
+        terms = Terms(meets_rules=False, below=least)
+        found[at] = _answer(parts[at], row, ends, find_clash=False, terms=terms)
+        least = min(least, found[at].cost)
+    return [found[at] for at in range(len(parts))]
+
+
+def _answer(
+    part: Part, row: Floats, ends: float, *, find_clash: bool, terms: Terms = WHOLE
+) -> Counterfactual:
     """Ask about one part, until the time of all of them ends."""
     asked = part.asked
     if ends < np.inf:
         asked = asked.asking_for(time_limit=max(ends - time.monotonic(), 0.0))
-    return asked.answered(row, part.label, find_clash=find_clash)
+    return asked.answered(row, part.label, find_clash=find_clash, terms=terms)
 
 
 def taken_back(

@@ -158,7 +158,7 @@ class Branching(CellSearch):
         if not self.context.out_of_time() and not self.question.root(np.inf).is_empty:
             self._start(from_input=True)
         evidence = self._contradiction()
-        if self._best is None and evidence is None:
+        if self._cost == np.inf and evidence is None:
             self._look_far()
         queue = self._plant(evidence)
         while evidence is None and queue and not self._is_over(queue[0][0]):
@@ -298,6 +298,9 @@ class Branching(CellSearch):
         if is_empty or self.question.is_ruled_out(box):
             node.bound, node.cap = np.inf, cap
             return
+        if self._is_settled_by_cost(node, box, cap, sides):
+            self._closed = min(self._closed, node.bound)
+            return
         near = self._near(box)
         relaxed = self._relaxed(node, self._problem(node.prototype, box), near, cap)
         self._solved += 1
@@ -320,6 +323,12 @@ class Branching(CellSearch):
             self._cut(queue, node, box, near, relaxed)
         if node.feature < 0:
             self._closed = min(self._closed, node.bound)
+
+    def _is_settled_by_cost(
+        self, node: Node, box: Box, cap: float, sides: FormSides | None
+    ) -> bool:
+        """Whether all changes in a box cost too much, whatever the model says of them."""
+        return False
 
     def _near(self, box: Box) -> Box:
         """Part of a box that is relaxed and cut: a relaxation needs an end."""

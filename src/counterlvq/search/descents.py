@@ -62,8 +62,8 @@ class CellSearch:
 
     @property
     def _cost(self) -> float:
-        """Cost of the best answer so far."""
-        return np.inf if self._best is None else self._best.cost
+        """Cost of the best answer so far, or of one known from elsewhere."""
+        return self.context.below if self._best is None else self._best.cost
 
     @property
     def _searched(self) -> Box:

@@ -153,7 +153,7 @@ class Search:
         proofs = self._tried(firsts)
         certificate = CellCertificate(proofs, tuple(self._exclusions), firsts)
         found = SearchResult(self._best, certificate, tuple(self._engines))
-        return found if self._best is None else self._completed(found, certificate)
+        return found if self._cost == np.inf else self._completed(found, certificate)
 
     def _tried(self, firsts: Singles) -> tuple[Proof, ...]:
         """Try the target prototypes, cheapest bound first."""
@@ -171,7 +171,7 @@ class Search:
             if self.context.out_of_time():
                 break
             i, first = int(targets[at]), float(bounds[at])
-            if self._best is None or first < self._cost * (1.0 + CLOSED_GAP):
+            if self._cost == np.inf or first < self._cost * (1.0 + CLOSED_GAP):
                 proofs += self._explore(i)
             elif heights is None or over is None:
                 break
@@ -181,8 +181,8 @@ class Search:
 
     @property
     def _cost(self) -> float:
-        """Cost of the best answer so far."""
-        return np.inf if self._best is None else self._best.cost
+        """Cost of the best answer so far, or of one known from elsewhere."""
+        return self.context.below if self._best is None else self._best.cost
 
     @property
     def _asked(self) -> float:
@@ -236,8 +236,14 @@ class Search:
         """Show that cells left undecided hold nothing cheaper than the best answer."""
         question, enough = self.question, (1.0 - CLOSED_GAP) * self._cost
         stop, margin = self.context.out_of_time, self.context.margin or 0.0
-        checked = found.checked(question, self.context)
-        if stop() or checked.bound is None or checked.bound >= enough:
+        checked = found
+        bound: float | None
+        if self._best is None:  # the result has no answer, and its check would bound none
+            bound = certificate.lower_bound(question, self._cost, margin, stop=stop)
+        else:
+            checked = found.checked(question, self.context)
+            bound = checked.bound
+        if stop() or bound is None or bound >= enough:
             return checked
         more = []
         for i in question.cells.targets.tolist():

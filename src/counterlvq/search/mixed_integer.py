@@ -27,7 +27,7 @@ from counterlvq.numeric.tolerances import (
     ON_GRID,
 )
 from counterlvq.programs.grids import Choice
-from counterlvq.programs.nonconvex import Box, LiftedMultipliers, NonconvexProgram
+from counterlvq.programs.nonconvex import Box, FormSides, LiftedMultipliers, NonconvexProgram
 from counterlvq.search.branch_and_bound import Branching, Node
 from counterlvq.search.exact import Search
 from counterlvq.solvers.ccp import Descent, Frames
@@ -71,7 +71,7 @@ class MixedBranching(Branching):
             self._complete(prototype, model.prototypes[prototype] - x)
             if not self._is_shared:
                 self._dive(prototype)
-            elif self._best is None:
+            elif self._cost == np.inf:
                 self._dive_straight(prototype)
 
     def _relax_flat(self, problem: NonconvexProgram, box: Box) -> Relaxed:
@@ -296,6 +296,22 @@ class MixedBranching(Branching):
             return False
         node.bound, node.cap = np.inf, self._cost
         return True
+
+    def _is_settled_by_cost(
+        self, node: Node, box: Box, cap: float, sides: FormSides | None
+    ) -> bool:
+        """Where one point of the grid is left, look at its cost before anything else.
+
+        There a relaxation charges for rivals that are met or not by rounding alone.
+        """
+        at = self.question.ticks.columns
+        if (box.lower[at] < box.upper[at]).any():
+            return False
+        free = node.prices.charging(np.zeros_like)
+        bound = self._bound(node.prototype, free, box, cap, sides)
+        if bound > node.bound:
+            node.prices, node.bound, node.cap = free, bound, cap
+        return self._closes(node.bound)
 
     def _where_to_cut(self, node: Node, box: Box, relaxed: Relaxed) -> tuple[int, float] | None:
         """Choose the feature whose way to the grid costs most; where that is little, as ever."""

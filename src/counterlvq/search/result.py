@@ -34,6 +34,7 @@ class SearchContext:
     latest: float = np.inf  # a little later: proofs are not even checked any more
     least: float = 0.0  # lead over rivals that the user's own `predict` needs
     open_share: float = 0.0  # of the cost, that this lead may leave open
+    below: float = np.inf  # cost of an answer known from elsewhere: only cheaper ones are wanted
     _refused: set[tuple[bytes, bool]] = field(init=False, default_factory=set, repr=False)
 
     @classmethod
@@ -43,11 +44,13 @@ class SearchContext:
         x: Floats,
         target_mask: NDArray[np.bool_],
         time_limit: float | None = None,
+        below: float = np.inf,
     ) -> SearchContext:
         """Start the clock."""
         limit = np.inf if time_limit is None else time_limit
         deadline = time.monotonic() + limit
-        return cls(rules, x, target_mask, deadline, deadline + _LATE_SHARE * limit + _LATE)
+        latest = deadline + _LATE_SHARE * limit + _LATE
+        return cls(rules, x, target_mask, deadline, latest, below=below)
 
     @property
     def margin(self) -> float | None:
