@@ -542,7 +542,7 @@ class OwnScaler(StandardScaler):
 
 
 def test_step_of_the_users_own_is_refused_by_name() -> None:
-    with pytest.raises(clvq.NotSupportedError, match=r"a Doubling \(from .*\) cannot be read"):
+    with pytest.raises(clvq.NotSupportedError, match=r"with Doubling \(from .*\) cannot be read"):
         read_transformer(Doubling().fit(numbers()))
 
 
