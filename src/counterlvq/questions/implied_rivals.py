@@ -39,6 +39,9 @@ __all__ = ["against", "apart_answer", "apart_verified", "is_apart", "wished_firs
 
 # Ordinary questions about one prototype: several times what ten features need.
 _MOST_ROUNDS = 200
+# Shares of the little that answers ask for beyond the rule, and cuts for less: a small cost needs a
+# finer one to be proved.
+_SHARES = (1.0, 2.0**-4, 2.0**-8)
 
 
 def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Counterfactual:
@@ -54,12 +57,15 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
     for cell in cells:
         cell.ask()
     best: Counterfactual | None = None
-    for cell in sorted(cells, key=lambda cell: cell.bound):
-        most = np.inf if best is None else best.cost
-        cell.cut(most)
-        found = cell.answer(most)
-        if found is not None and found.cost < most:
-            best = found
+    for share in _SHARES:
+        for cell in sorted(cells, key=lambda cell: cell.bound):
+            most = np.inf if best is None else best.cost
+            cell.cut(most, share)
+            found = cell.answer(most, share)
+            if found is not None and found.cost < most:
+                best = found
+        if best is None or min(cell.bound for cell in cells) >= (1.0 - CLOSED_GAP) * best.cost:
+            break
     proofs = JoinedCertificate(tuple(cell.certificate for cell in cells))
     least = min(cells, key=lambda cell: cell.bound).found
     out = replace(
@@ -171,20 +177,20 @@ class _Cell:
             found = replace(found, status=Status.INFEASIBLE, gap=0.0, conflict=())
         self.found = found
 
-    def cut(self, most: float) -> None:
-        """Add implied rivals until an answer keeps the rule, but for a very little."""
-        loose = self.rule.asking(-1.0)
+    def cut(self, most: float, share: float) -> None:
+        """Add implied rivals until an answer keeps the rule, but for a share of a very little."""
+        loose = self.rule.asking(-share)
         for _ in range(_MOST_ROUNDS):
             far = self.bound >= (1.0 - CLOSED_GAP) * most
             if far or not self._cut_off(self.rule, loose):
                 return
             self.ask()
 
-    def answer(self, most: float) -> Counterfactual | None:
+    def answer(self, most: float, share: float) -> Counterfactual | None:
         """Look for an answer that keeps the rule; None if there is none that costs less."""
         inside = _Cell(self.asked, self.rule, self.row, self.prototype, self.deadline)
         inside.rivals, inside.points, inside.found = self.rivals, self.points, self.found
-        tight = self.rule.asking(1.0)
+        tight = self.rule.asking(share)
         for _ in range(_MOST_ROUNDS):
             if not inside.found.status.has_answer or inside.bound >= most:
                 return None
