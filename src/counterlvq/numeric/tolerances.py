@@ -258,6 +258,8 @@ ON_GRID = 1e-6
 # confidence that bends the border of a cell when that is checked exactly. Bounds are about what was
 # asked for.
 RIVAL_CUSHION = 2.0**-26
+# Shares of that cushion, one after the other while a proof is open: a small cost needs a finer one.
+CUSHION_SHARES = (1.0, 2.0**-4, 2.0**-8)
 # By which share a rival that such a confidence implies is put farther off than it could be, so that
 # rounding leaves it implied. That it is, is checked exactly.
 RIVAL_SLACK = 2.0**-34

@@ -20,7 +20,7 @@ from counterlvq.certificates.implied_rivals import ImpliedCertificate
 from counterlvq.certificates.unions import JoinedCertificate
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats, key_of, plain
-from counterlvq.numeric.tolerances import CLOSED_GAP
+from counterlvq.numeric.tolerances import CLOSED_GAP, CUSHION_SHARES
 from counterlvq.problem.similarity import KeptApart
 from counterlvq.questions.protocol import Asks
 from counterlvq.questions.unions import (
@@ -39,9 +39,6 @@ __all__ = ["against", "apart_answer", "apart_verified", "is_apart", "wished_firs
 
 # Ordinary questions about one prototype: several times what ten features need.
 _MOST_ROUNDS = 200
-# Shares of the little that answers ask for beyond the rule, and cuts for less: a small cost needs a
-# finer one to be proved.
-_SHARES = (1.0, 2.0**-4, 2.0**-8)
 
 
 def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Counterfactual:
@@ -57,7 +54,7 @@ def apart_answer(asked: Asks, rule: KeptApart, row: Floats, target: Any) -> Coun
     for cell in cells:
         cell.ask()
     best: Counterfactual | None = None
-    for share in _SHARES:
+    for share in CUSHION_SHARES:
         for cell in sorted(cells, key=lambda cell: cell.bound):
             most = np.inf if best is None else best.cost
             cell.cut(most, share)
