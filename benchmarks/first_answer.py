@@ -1,8 +1,9 @@
 """What a fresh process waits for until its first answer is printed, before and now.
 
 `python -m benchmarks.first_answer` measures that in seconds of the processor, with nothing compiled
-and with compiled code on disk, beside the import of NumPy and Numba alone. With `--before FOLDER`,
-the `src` folder of another checkout, it measures both in turn.
+and with compiled code on disk, beside the import of NumPy and Numba alone. The same for a first
+batch, which is too large for the interpreter, so that it shows what compiling takes. With `--before
+FOLDER`, the `src` folder of another checkout, it measures both in turn.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ SOURCE = Path(__file__).resolve().parents[1] / "src"
 IMPORT_GOAL, WARM_GOAL = 0.3, 0.5
 # Share of the time before.
 COLD_GOAL = 1 / 3
+BATCH = 10_000
 
 _TIMED = """
 import json, sys
@@ -42,7 +44,11 @@ import counterlvq as clvq
 imported = process_time()
 model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0], [1.0, 5.0]], ["a", "b", "c"])
 cost = clvq.Manhattan() if sys.argv[1] == "L1" else clvq.Euclidean()
-str(clvq.Explainer(model, cost).explain([0.0, 0.0], target="b"))
+explainer, rows = clvq.Explainer(model, cost), int(sys.argv[2])
+if rows == 1:
+    str(explainer.explain([0.0, 0.0], target="b"))
+else:
+    str(explainer.explain_batch(numpy.zeros((rows, 2)), target="b"))
 print(json.dumps([numpy_ready - start, imported - numpy_ready, process_time() - imported]))
 """
 
@@ -53,24 +59,26 @@ class Start:
 
     name: str
     cost: str
+    rows: int
     package: float  # import of the package, above that of NumPy
     cold: float  # import and first answer, nothing compiled; above the import of NumPy
     warm: float  # the same from the second process on, median
 
 
-def started(name: str, source: Path, cost: str, processes: int) -> Start:
+def started(name: str, source: Path, cost: str, rows: int, processes: int) -> Start:
     """Start processes with a cache of compiled code of their own, empty first."""
     with tempfile.TemporaryDirectory() as folder:
         own = {"NUMBA_CACHE_DIR": folder, "PYTHONPATH": str(source)}
-        cold = _timed(own, cost)
-        warm = [_timed(own, cost) for _ in range(processes)]
+        cold = _timed(own, cost, rows)
+        warm = [_timed(own, cost, rows) for _ in range(processes)]
     package = median(run[1] for run in warm)
-    return Start(name, cost, package, cold[1] + cold[2], median(run[1] + run[2] for run in warm))
+    later = median(run[1] + run[2] for run in warm)
+    return Start(name, cost, rows, package, cold[1] + cold[2], later)
 
 
-def _timed(variables: dict[str, str], what: str) -> list[float]:
+def _timed(variables: dict[str, str], what: str, rows: int = 1) -> list[float]:
     done = subprocess.run(
-        [sys.executable, "-c", _TIMED, what],
+        [sys.executable, "-c", _TIMED, what, str(rows)],
         capture_output=True,
         text=True,
         check=True,
@@ -88,24 +96,26 @@ def markdown(results: dict[str, Any]) -> str:
         f"`python -m benchmarks.first_answer`, {where['date']}. Python {where['python']} on "
         f"{where['platform']}, {where['cores']} cores, load average before "
         f"{where['load_before'][0]:.1f}. Seconds of the processor above the import of NumPy: from "
-        f"a fresh process to a printed counterfactual of a model with three prototypes. Cold: "
-        f"nothing is compiled yet. Warm: from the second process on, median of "
-        f"{results['processes']}. The import of Numba alone takes {numba:.2f}.\n",
-        row(["checkout", "cost", "import of the package", "cold", "warm", "warm above Numba"]),
-        row(["---"] * 2 + ["---:"] * 4),
+        f"a fresh process to a printed counterfactual, or summary of a batch, of a model with "
+        f"three prototypes. Cold: nothing is compiled yet. Warm: from the second process on, "
+        f"median of {results['processes']}. The import of Numba alone takes {numba:.2f}. Small "
+        f"questions are left to the interpreter, so that a first answer compiles nothing; a batch "
+        f"shows what compiling takes.\n",
+        row(["checkout", "cost", "rows", "import", "cold", "warm", "warm above Numba"]),
+        row(["---"] * 2 + ["---:"] * 5),
     ]
     lines += [
-        row([s.name, s.cost, f"{s.package:.2f}", f"{s.cold:.1f}", f"{s.warm:.2f}",
+        row([s.name, s.cost, f"{s.rows:,}", f"{s.package:.2f}", f"{s.cold:.1f}", f"{s.warm:.2f}",
              f"{s.warm - numba:.2f}"])
         for s in starts
     ]  # fmt: skip
-    own = [s for s in starts if s.name == "now"]
+    own = [s for s in starts if s.name == "now" and s.rows == 1]
     lines.append(
         f"\nThe import is to take at most {IMPORT_GOAL} s: "
         f"{_reached(max(s.package for s in own) <= IMPORT_GOAL)}. A warm start is to take at most "
         f"{WARM_GOAL} s above Numba: {_reached(max(s.warm for s in own) - numba <= WARM_GOAL)}."
     )
-    before = {s.cost: s for s in starts if s.name == "before"}
+    before = {s.cost: s for s in starts if s.name == "before" and s.rows == 1}
     if before:
         share = max(s.cold / before[s.cost].cold for s in own)
         lines.append(
@@ -131,8 +141,9 @@ def main(arguments: list[str] | None = None) -> int:
         checkouts = {"before": chosen.before.resolve(), **checkouts}
     numba = median(_timed({}, "numba")[1] for _ in range(chosen.processes))
     starts = [
-        asdict(started(name, source, cost, chosen.processes))
+        asdict(started(name, source, cost, rows, chosen.processes))
         for cost in ("L1", "L2")
+        for rows in (1, BATCH)
         for name, source in checkouts.items()
     ]
     results = {

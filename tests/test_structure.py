@@ -260,7 +260,7 @@ def test_engines_are_imported_by_solvers_only() -> None:
 def test_compiler_is_imported_in_one_place() -> None:
     """Solvers and certificates are compiled the same way, and share nothing else."""
     files = {path for path in source_files() if "numba" in outside_imports(path)}
-    assert files == {PACKAGE / "numeric" / "jit.py"}
+    assert files == {PACKAGE / "numeric" / "compiler.py"}
 
 
 def test_compiled_code_draws_on_compiled_files_only() -> None:

@@ -25,7 +25,7 @@ import counterlvq
 from counterlvq.certificates.acceptance_kernel import relative_gap
 
 gap = relative_gap(4.0, 3.0)
-stats = relative_gap.stats
+stats = relative_gap.dispatcher.stats
 print(json.dumps({
     "answer": gap,
     "from": counterlvq.__file__,
@@ -38,12 +38,14 @@ print(json.dumps({
 WHOLE = """
 import json
 import counterlvq as clvq
+from counterlvq.numeric.jit import compile_from_now_on
 
+compile_from_now_on()
 model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["a", "b"])
 costs = [clvq.Manhattan(), clvq.Euclidean()]
 found = [clvq.Explainer(model, cost).explain([0.0, 0.0], target="b") for cost in costs]
 from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
-stats = [kernel.stats for kernel in (answer_absolute, answer_quadratic)]
+stats = [kernel.dispatcher.stats for kernel in (answer_absolute, answer_quadratic)]
 print(json.dumps({
     "answer": [round(cf.cost, 6) for cf in found],
     "reason": sorted({cf.reason for cf in found}),
@@ -57,17 +59,19 @@ print(json.dumps({
 LOCAL = """
 import json
 import counterlvq as clvq
+from counterlvq.numeric.jit import compile_from_now_on
 
+compile_from_now_on()
 model = clvq.PrototypeModel([[0.0], [4.0]], ["a", "b"], omegas=[[[1.0]], [[2.0]]])
 costs = [clvq.Manhattan(), clvq.Euclidean()]
 found = [clvq.Explainer(model, cost).explain([0.0], target="b") for cost in costs]
 from counterlvq.certificates.lifted_kernel import lowest_point
 from counterlvq.certificates.acceptance_kernel import judge_rows
 from counterlvq.solvers.kernels.descent import descend
-stats = [kernel.stats for kernel in (descend, judge_rows, lowest_point)]
+stats = [kernel.dispatcher.stats for kernel in (descend, judge_rows, lowest_point)]
 print(json.dumps({
     "answer": [round(cf.cost, 4) for cf in found],
-    "reason": ["compiled kernel"] if descend.signatures else ["never called"],
+    "reason": ["compiled kernel"] if descend.dispatcher.signatures else ["never called"],
     "from": clvq.__file__,
     "hits": sum(sum(s.cache_hits.values()) for s in stats),
     "misses": sum(sum(s.cache_misses.values()) for s in stats),
@@ -204,8 +208,8 @@ from counterlvq.solvers.kernels.outer import outer
 print(json.dumps({
     "answer": outer(2.0),
     "from": counterlvq.__file__,
-    "hits": sum(outer.stats.cache_hits.values()),
-    "misses": sum(outer.stats.cache_misses.values()),
+    "hits": sum(outer.dispatcher.stats.cache_hits.values()),
+    "misses": sum(outer.dispatcher.stats.cache_misses.values()),
 }))
 """
 
@@ -247,6 +251,6 @@ def test_every_compiled_function_has_a_place_on_disk_and_a_key_that_lasts() -> N
     functions = compiled_functions()
     assert len(functions) > 40
     for name, function in functions.items():
-        assert function.stats.cache_path, name
+        assert function.dispatcher.stats.cache_path, name
         for cell in function.py_func.__closure__ or ():
             assert isinstance(cell.cell_contents, bool | int | float), name

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from counterlvq.numeric import jit
+from counterlvq.numeric import compiler
 
 LONG = 10.0  # seconds after which something does not happen
 
@@ -25,14 +25,14 @@ class Terminal(io.StringIO):
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(jit, "_PATIENCE", 0.01)
-    jit._announce.cache_clear()
+    monkeypatch.setattr(compiler, "_PATIENCE", 0.01)
+    compiler._announce.cache_clear()
     yield
-    jit._announce.cache_clear()
+    compiler._announce.cache_clear()
 
 
 def waited_for(stream: io.StringIO) -> str:
-    with jit._announced():
+    with compiler._announced():
         end = time.monotonic() + LONG
         while not stream.getvalue() and time.monotonic() < end:
             time.sleep(0.01)
@@ -45,7 +45,7 @@ def test_a_terminal_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told = waited_for(terminal)
     assert told.startswith("counterlvq: compiling its kernels.")
     assert told.count("\n") == 1
-    with jit._announced():
+    with compiler._announced():
         time.sleep(0.1)
     assert terminal.getvalue() == told
 
@@ -53,8 +53,8 @@ def test_a_terminal_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_quick_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setattr(jit, "_PATIENCE", 0.2)
-    with jit._announced():
+    monkeypatch.setattr(compiler, "_PATIENCE", 0.2)
+    with compiler._announced():
         pass
     time.sleep(0.4)
     assert terminal.getvalue() == ""
@@ -63,7 +63,7 @@ def test_what_is_quick_is_not_announced(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("stream", [io.StringIO(), None])
 def test_nobody_else_is_told(stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "stderr", stream)
-    with jit._announced():
+    with compiler._announced():
         time.sleep(0.1)
     assert stream is None or stream.getvalue() == ""
 
@@ -72,6 +72,6 @@ def test_a_terminal_that_is_gone_does_no_harm(monkeypatch: pytest.MonkeyPatch) -
     terminal = Terminal()
     terminal.close()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with jit._announced():
+    with compiler._announced():
         time.sleep(0.1)
-    jit._announce()
+    compiler._announce()

@@ -15,11 +15,12 @@ WHERE = {"date": "", "python": "", "platform": "", "cores": 2, "load_before": [0
 
 
 def test_verdicts_on_starts() -> None:
-    now = Start("now", "L1", 0.1, 5.0, 0.9)
+    now = Start("now", "L1", 1, 0.1, 5.0, 0.9)
     results = {"environment": WHERE, "processes": 1, "numba": 0.5, "starts": [asdict(now)]}
     assert first_answer.markdown(results).count(": reached.") == 2
     before = replace(now, name="before", cold=14.0)
-    results["starts"] = [asdict(before), asdict(replace(now, warm=1.1))]
+    batch = replace(now, rows=10_000, cold=99.0, warm=99.0)  # shown, and not judged
+    results["starts"] = [asdict(start) for start in (before, replace(now, warm=1.1), batch)]
     text = first_answer.markdown(results)
     assert "above Numba: not reached." in text
     assert "before: not reached, with a share of 0.36." in text

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import counterlvq as clvq
+from counterlvq.numeric.jit import compile_from_now_on
 
 # What is asked in each of two processes, so that both are busy for about as long.
 SHARES = (
@@ -60,5 +61,6 @@ def compile_all() -> None:
 
 
 if __name__ == "__main__":
+    compile_from_now_on()
     for name in sys.argv[1:]:
         QUESTIONS[name]()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, final
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.acceptance_kernel import judge_rows
 from counterlvq.certificates.leads import Around, Leads, LeadsAt, blur_around, blur_within
 from counterlvq.certificates.regions import Region, Regions
 from counterlvq.model import PrototypeModel
@@ -165,7 +165,7 @@ class Acceptance:
         give = 0.0 if strict else INEQUALITY_ROUNDING
         bounds = np.full(n, bound) if isinstance(bound, float) else bound
         reach, squares = self._reach(X), self._squares(Y, X)
-        _judge()(self._checks, _writable(X), _writable(Y), bounds, give, reach, squares, *out)
+        judge_rows(self._checks, _writable(X), _writable(Y), bounds, give, reach, squares, *out)
         for quadric in self.template.quadrics:
             for i in np.flatnonzero(out.good):
                 out.good[i] = quadric.holds(Y[i])
@@ -507,14 +507,6 @@ def _reach_unit(template: ProgramTemplate) -> Floats:
     prices = template.limiting_ways.min(axis=0) + np.sqrt(squares)
     is_priced = (prices > 0) & np.isfinite(prices)
     return np.asarray(np.where(is_priced, 1.0 / np.where(is_priced, prices, 1.0), 1.0))
-
-
-@functools.cache
-def _judge() -> Callable[..., None]:
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.certificates.acceptance_kernel import judge_rows
-
-    return judge_rows
 
 
 def _writable(rows: Floats) -> Floats:

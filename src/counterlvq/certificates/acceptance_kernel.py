@@ -2,15 +2,13 @@
 
 It sees numbers alone, and nothing of how a point was found. A row is summed by itself, term by
 term, so that it is judged the same alone and among others.
-
-Importing this module imports Numba; `acceptance` does so when the first point is judged.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit, part
+from counterlvq.numeric.jit import borrowed, jit, jit_unless_small, part
 from counterlvq.numeric.quadratic_sums import split_product, split_sum
 from counterlvq.numeric.tolerances import EQUALITY_ROUNDING, UNIT
 from counterlvq.programs.duality_kernel import cost_of, flat_cost_of
@@ -106,7 +104,11 @@ def relative_gap(cost, bound):
     return share if share >= 0.0 else _INF
 
 
-@jit
+def _steps(checks, X, *others):
+    return X.shape[0] * (2 * X.shape[1] + checks.new.size + 2 * checks.L_factor.size)
+
+
+@jit_unless_small(_steps)
 def judge_rows(checks, X, Y, bounds, give, reach, squares, good, costs, gaps, resolutions):
     """Judge the counterfactual Y of each row of X, and what its bound proves.
 

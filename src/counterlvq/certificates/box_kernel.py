@@ -2,7 +2,7 @@
 
 Walks down the cuts from the box of all changes up to a cost, so that nothing can be left out, and
 evaluates the multipliers of each part that is left whole by `duality_kernel`. Sides on a lattice
-are rounded outwards. It sees no solver. Importing this module imports Numba.
+are rounded outwards. It sees no solver.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit, part
+from counterlvq.numeric.jit import borrowed, jit_unless_small, part
 from counterlvq.numeric.tolerances import (
     CLOSED_GAP,
     EQUALITY_ROUNDING,
@@ -126,10 +126,14 @@ def _covers(part_low, part_high, count, low, high):
     return found
 
 
+def _steps(stated, extent, slacks, lattice, pieces, X, *others):
+    return X.shape[0] * (stated.F.size + 2 * X.shape[1])
+
+
 def _prover(in_pieces: bool) -> Callable[..., None]:
     """Make the proof; code about values in pieces and conditions on numbers only where asked."""
 
-    @jit
+    @jit_unless_small(_steps)
     def prove_rows(
         stated, extent, slacks, lattice, pieces, X, caps, margins, targets, is_rival, trees, work,
         bounds,

@@ -19,6 +19,7 @@ from counterlvq.certificates.duality import Proof
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP
+from counterlvq.programs.duality_kernel import overtaking_costs
 from counterlvq.programs.program import Multipliers
 
 __all__ = ["CellCertificate", "Exclusion", "Singles", "proof_of"]
@@ -87,8 +88,6 @@ class Singles:
 
     def lower_bounds(self, question: Question, margin: float) -> Floats:
         """Cost that no point of each cell undercuts, (k,)."""
-        from counterlvq.programs.duality_kernel import overtaking_costs
-
         data, (z, z_error) = question.grounds.stated, question.grounds.projected
         out = np.zeros(self.prototypes.size)
         if out.size and data.has_gains:

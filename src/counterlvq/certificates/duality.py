@@ -34,6 +34,7 @@ from counterlvq.numeric.exact import dot
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import HUGE, UNIT
 from counterlvq.programs.conditions import QuadraticCondition
+from counterlvq.programs.duality_kernel import cell_value, limits_of, project_row
 from counterlvq.programs.program import Multipliers
 from counterlvq.programs.proof_data import CostReach, ProofData, cost_limits
 
@@ -77,8 +78,6 @@ class Grounds:
     @cached_property
     def projected(self) -> tuple[Floats, float]:
         """The input in the space of the metric, and the length of its rounding."""
-        from counterlvq.programs.duality_kernel import project_row
-
         data = self.stated
         z = np.zeros(data.anchors.shape[1])
         error = project_row(
@@ -89,8 +88,6 @@ class Grounds:
     @cached_property
     def limits(self) -> tuple[Floats, Floats]:
         """Smallest and largest change of each feature by the user's bounds, rounded outwards."""
-        from counterlvq.programs.duality_kernel import limits_of
-
         data, low, high = self.stated, np.empty(self.x.size), np.empty(self.x.size)
         limits_of(
             self._x, data.single_new, data.single_old, data.single_value, data.single_equality,
@@ -126,8 +123,6 @@ class Grounds:
 
     def value(self, proof: Proof, margin: float, cap: float, *, with_cost: bool) -> Value:
         """Least of the charged conditions, and the cost, over the box of changes up to `cap`."""
-        from counterlvq.programs.duality_kernel import cell_value
-
         data, (z, z_error), d = self.stated, self.projected, self.x.size
         low, high = self.box(cap)
         nothing = np.zeros(0)

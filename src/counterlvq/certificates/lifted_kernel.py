@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit
+from counterlvq.numeric.jit import jit_unless_small
 from counterlvq.numeric.tolerances import STILL
 
 __all__ = ["lowest_point", "warm_up"]
@@ -17,7 +17,16 @@ __all__ = ["lowest_point", "warm_up"]
 _SWEEPS = 200
 
 
-@jit
+def _steps(K, *others):
+    # A few sweeps are enough as a rule.
+    return 10 * K.size
+
+
+def _state(K, slope, w, zero, units):
+    return (units,)
+
+
+@jit_unless_small(_steps, _state)
 def lowest_point(K, slope, w, zero, units):
     """Minimise ``v'Kv + slope'v + sum_j w_j |v_j - zero_j|`` over ``|v_j| <= 1``, in place.
 
@@ -56,4 +65,4 @@ def lowest_point(K, slope, w, zero, units):
 def warm_up() -> None:
     """Load the compiled code: the first time after an installation it is compiled."""
     nothing = np.zeros(1)
-    lowest_point(np.zeros((1, 1)), nothing, nothing, nothing, np.zeros(1))
+    lowest_point.dispatcher(np.zeros((1, 1)), nothing, nothing, nothing, np.zeros(1))

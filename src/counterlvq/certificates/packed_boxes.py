@@ -12,6 +12,7 @@ from typing import NamedTuple, final
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.box_kernel import prove_rows, prove_rows_in_pieces
 from counterlvq.certificates.pieces import PieceGrounds, piece_grounds
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -100,9 +101,6 @@ class FlatGrounds:
 
         `pieces` are those of the rows, if they are known already.
         """
-        # Numba takes a second to import and is not needed before this point.
-        from counterlvq.certificates.box_kernel import prove_rows, prove_rows_in_pieces
-
         if self.pieces is not None and pieces is None:
             pieces = self.pieces.at(X)
         out, prove = np.zeros(len(X)), prove_rows if pieces is None else prove_rows_in_pieces

@@ -18,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.lifted_kernel import lowest_point
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import MORE_SHIFT, SAFE, TINY_MINIMUM, UNIT
 from counterlvq.programs.nonconvex import Box
@@ -382,9 +383,6 @@ def _polished(total: Sum, H: Floats, convex: _Convex, box: Box, lowest: Floats) 
 
 def _lowest(total: Sum, H: Floats, convex: _Convex, box: Box, start: Floats) -> Floats:
     """Lowest point of the shifted sum, about, in a box; features without room stay."""
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.certificates.lifted_kernel import lowest_point
-
     center = np.where(convex.half > 0, box.center, start)
     half = np.where(convex.half > 0, box.half, 0.0)
     units = np.divide(start - center, half, out=np.zeros_like(half), where=half > 0)

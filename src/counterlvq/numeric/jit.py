@@ -1,313 +1,154 @@
-"""How compiled code is made. Importing this module imports Numba, which takes a second."""
+"""Functions that are compiled when that pays. Importing this module does not import Numba.
+
+A kernel is Python of loops over numbers, so that the interpreter gives the same answer as compiled
+code, bit for bit, only later. Compiling takes many seconds after an installation, and finding
+compiled code on disk most of a second: longer than the interpreter takes for small questions. These
+it answers, until it has spent about a second on them. Only then is anything compiled.
+"""
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import hashlib
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any, final
 
-import numpy as np
-from llvmlite import ir
-from numba import config, njit, types
-from numba.core import cgutils
-from numba.core.caching import CompileResultCacheImpl, FunctionCache
-from numba.core.imputils import lower_getattr_generic
-from numba.core.typing.templates import AttributeTemplate, infer_getattr
-from numba.extending import NativeValue, intrinsic, models, register_model, typeof_impl, unbox
-from numba.np.arrayobj import populate_array
+from numpy.typing import NDArray
 
-from counterlvq.numeric.interrupts import interruptible
-from counterlvq.numeric.records import Layout, Record, slots_of
-
-__all__ = ["borrowed", "jit", "part"]
-
-
-def _digest_of_sources() -> str:
-    """Digest this file, the constants, and every file of the package that imports this one."""
-    package = Path(__file__).parents[1]
-    own = {Path(__file__).with_name(name) for name in ("jit.py", "records.py", "tolerances.py")}
-    digest = hashlib.sha256()
-    for path in sorted(package.rglob("*.py")):
-        source = path.read_bytes()
-        if path in own or b"from counterlvq.numeric.jit import" in source:
-            digest.update(path.relative_to(package).as_posix().encode() + b"\0" + source + b"\0")
-    return digest.hexdigest()
-
-
-_SOURCES = _digest_of_sources()
-# Seconds of compilation after which a terminal is told.
-_PATIENCE = 1.0
-_COMPILING = (
-    "counterlvq: compiling its kernels. This takes some seconds after an installation; later ones "
-    "find them on disk.\n"
+from counterlvq.numeric.interpreting import (
+    TakesLongError,
+    borrowed,
+    interpreted,
+    is_interpreting,
+    spend,
 )
-_IS_OFF: bool = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+from counterlvq.numeric.interrupts import interruptible
+
+__all__ = [
+    "Kernel",
+    "borrowed",
+    "compile_from_now_on",
+    "jit",
+    "jit_unless_small",
+    "part",
+]
+
+# Steps that the interpreter may take in all before kernels are compiled. A step is a multiplication
+# in a loop: about a microsecond.
+_STEPS = 1_000_000.0
+# Steps that a call of a part is worth; with its loops it takes 2 to 20 microseconds.
+_STEPS_OF_CALL = 10.0
+# Two threads that ask for the same kernel get the same one.
+_making = threading.RLock()
 
 
-class _StampedImpl(CompileResultCacheImpl):
-    """Say of which sources a compiled function is made: of all, not only of its own file.
+@final
+class _Budget:
+    """Steps that are left to the interpreter in this process; a lost update does no harm."""
 
-    A function is stored together with those it calls, and Numba alone would go on using it
-    after one of these has changed in another file.
-    """
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        super().__init__(function)
-        own = self._locator.get_source_stamp()
-        self._locator.get_source_stamp = lambda: (own, _SOURCES)
+    left = _STEPS
 
 
-class _StampedCache(FunctionCache):
-    """A cache that is no more than that: where it fails, each process compiles for itself."""
+def compile_from_now_on() -> None:
+    """Have every kernel compiled by its next call: for processes that answer for a long time."""
+    _Budget.left = 0.0
 
-    _impl_class = _StampedImpl
 
-    def load_overload(self, sig: Any, target_context: Any) -> Any:
-        """Find compiled code; None, and room for it again, where the files are damaged."""
+@final
+class Kernel:
+    """A function of loops over numbers, which is compiled at its first call or later."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        is_part: bool = False,
+        steps_of: Callable[..., float] | None = None,
+        state_of: Callable[..., Sequence[NDArray[Any]]] | None = None,
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.py_func = function
+        self._is_part = is_part
+        self._steps_of = steps_of
+        self._state_of = state_of
+        self._compiled: Any = None  # once it has been asked for
+
+    def __call__(self, *given: Any) -> Any:
+        """Run the function; the answer does not depend on who runs it."""
+        if is_interpreting():
+            spend(_STEPS_OF_CALL)
+            return self.py_func(*given)
+        if self._is_part:
+            # Compiled, it has no entry for the interpreter: calling it would be a crash.
+            raise TypeError(f"{self.py_func.__qualname__} is a part of other kernels, and no entry to them")
+        if self._compiled is None and self._steps_of is not None:
+            left = _Budget.left - self._steps_of(*given)
+            if left > 0.0:
+                return self._tried(left, *given)
+        return self.dispatcher(*given)
+
+    def _tried(self, left: float, *given: Any) -> Any:
+        """Let the interpreter run the function; compile it where that takes too long.
+
+        Of two numbers of its own, the interpreter refuses quotients by 0 and powers that are too
+        large, where compiled code goes on with infinity. So compiled code is asked then, too.
+        """
+        state = () if self._state_of is None else self._state_of(*given)
+        before = [array.copy() for array in state]
         try:
-            return super().load_overload(sig, target_context)
-        except Exception:  # noqa: BLE001 - whatever reading a damaged file may raise
-            with contextlib.suppress(OSError):
-                self.flush()
-            return None
+            answer, _Budget.left = interpreted(self.py_func, left, *given)
+        except (TakesLongError, ArithmeticError):
+            _Budget.left = 0.0
+            for array, values in zip(state, before, strict=True):
+                array[...] = values
+            return self.dispatcher(*given)
+        return answer
 
-    def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep compiled code, unless the disk is full or has become read-only."""
-        with contextlib.suppress(OSError):
-            super().save_overload(sig, data)
+    @property
+    def dispatcher(self) -> Any:
+        """The function as Numba has it, which compiles it for each kind of arguments."""
+        if self._compiled is None:
+            # An interrupt would leave half of Numba behind, which nobody can import again.
+            compiler = interruptible(lambda: import_module("counterlvq.numeric.compiler"))
+            with _making:
+                if self._compiled is None:
+                    self._compiled = compiler.compiled(self.py_func, is_part=self._is_part)
+        return self._compiled
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What compiled code takes a kernel for that it calls, by the protocol of Numba."""
+        return self.dispatcher._numba_type_
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Callable[..., Any]) -> Kernel:
     """Compile without the interpreter, and keep the result on disk where that is possible.
 
-    For functions that the interpreter calls; those that only compiled code calls are a `part`.
-
-    Numba writes beside the source or, if that cannot be written to, into the user's cache
-    folder. Where neither can be, each process compiles for itself.
+    For functions that the interpreter calls; those that only kernels call are a `part`.
 
     A function may close over plain values only: another compiled function among them gets a
     new key in each process, is never found again and fills the cache.
     """
-    return _interpreted(function) if _IS_OFF else _compiled(function)
+    return Kernel(function)
 
 
-def part(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile what only compiled code calls: the entry for the interpreter is not made.
+def part(function: Callable[..., Any]) -> Kernel:
+    """Compile what only kernels call: the entry for the interpreter is not made.
 
     Making it took a seventh of the time of a first answer.
     """
-    if _IS_OFF:
-        return _interpreted(function)
-    compiled = _compiled(function, is_part=True)
-
-    def refuse(*args: Any, **kws: Any) -> Any:
-        raise TypeError(f"{function.__qualname__} is a part of compiled code, and no entry to it")
-
-    # The interpreter must find no code that it could call: without an entry that is a crash.
-    compiled._insert = lambda *code: None
-    compiled._compile_for_args = refuse
-    return compiled  # type: ignore[no-any-return]
+    return Kernel(function, is_part=True)
 
 
-def _compiled(function: Callable[..., Any], *, is_part: bool = False) -> Any:
-    compiled: Any = njit(
-        nogil=True,
-        error_model="numpy",
-        forceinline=True,
-        no_cpython_wrapper=is_part,
-        no_cfunc_wrapper=True,  # nobody calls kernels from C
-    )(function)  # type: ignore[call-overload]
-    with contextlib.suppress(RuntimeError):  # no folder can be written to
-        compiled._cache = _StampedCache(function)
-    _compile_beside(compiled)
-    _know_records(compiled)
-    return compiled
+def jit_unless_small(
+    steps_of: Callable[..., float],
+    state_of: Callable[..., Sequence[NDArray[Any]]] | None = None,
+) -> Callable[[Callable[..., Any]], Kernel]:
+    """As `jit`, but the interpreter runs the function while questions are small and few.
 
-
-def _know_records(compiled: Any) -> None:
-    """Tell the types of records without the detour by which Numba asks about unknown objects.
-
-    It took as long as the kernel itself for a row that is asked for alone.
+    `steps_of` takes the arguments of the function and says how many steps its loops will take at
+    the least, roughly; calls of parts are counted as they come. A run that is given up is begun
+    again, compiled: what a function both reads and writes is what `state_of` lists, and put back.
     """
-    type_of = compiled.typeof_pyval
-
-    def known(value: Any) -> Any:
-        if isinstance(value, Record):
-            kind = _RECORD_TYPES.get(id(value.layout))
-            if kind is not None:  # and is kept, so that nobody has to hold on to it
-                return kind
-        return type_of(value)
-
-    compiled.typeof_pyval = known
-
-
-def _compile_beside(compiled: Any) -> None:
-    """Compile in a thread of its own: an exception that a signal raises would be lost in LLVM.
-
-    A compilation that nobody waits for any more runs to its end and is found by the next call,
-    which waits for the compiler's lock.
-    """
-    compile_for = compiled._compile_for_args
-
-    def compile_beside(*args: Any, **kws: Any) -> Any:
-        with _announced():
-            return interruptible(lambda: compile_for(*args, **kws))
-
-    compiled._compile_for_args = compile_beside
-
-
-@contextlib.contextmanager
-def _announced() -> Iterator[None]:
-    """Say on a terminal, once, that code is being compiled, if that takes over a second."""
-    if not _is_terminal(sys.stderr):
-        yield
-        return
-    timer = threading.Timer(_PATIENCE, _announce)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    finally:
-        timer.cancel()
-
-
-def _is_terminal(stream: Any) -> bool:
-    try:
-        return stream is not None and bool(stream.isatty())
-    except ValueError:  # it is closed
-        return False
-
-
-@functools.cache
-def _announce() -> None:
-    with contextlib.suppress(OSError, ValueError):  # the terminal may be gone
-        sys.stderr.write(_COMPILING)
-        sys.stderr.flush()
-
-
-def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Run as Python, slowly, where compiling is turned off (NUMBA_DISABLE_JIT).
-
-    Compiled code divides by zero and overflows without a word; so does this.
-    """
-
-    @functools.wraps(function)
-    def quiet(*given: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return function(*given)
-
-    return quiet
-
-
-@intrinsic
-def _without_owner(typingctx, array):
-    """Give the same array without an owner: nothing is counted when it is sliced or passed on.
-
-    Counting references took a third to a half of the time of a row. The caller keeps the
-    arrays alive for as long as a kernel runs.
-    """
-
-    def codegen(context, builder, signature, args):
-        kind = signature.args[0]
-        new = context.make_array(kind)(context, builder, value=args[0])
-        new.meminfo = cgutils.get_null_value(new.meminfo.type)
-        new.parent = cgutils.get_null_value(new.parent.type)
-        return new._getvalue()
-
-    return array(array), codegen
-
-
-def _as_it_is(array: Any) -> Any:
-    return array
-
-
-borrowed: Any = _as_it_is if _IS_OFF else _without_owner
-
-
-class RecordType(types.Type):
-    """A `Record`, of which compiled code knows where its table is."""
-
-    def __init__(self, title: str, layout: Layout) -> None:
-        self.layout = layout
-        self.starts, _ = slots_of(layout)
-        self.kinds = {name: _type_of(dtype, dimensions) for name, dtype, dimensions in layout}
-        digest = hashlib.sha256(repr(layout).encode()).hexdigest()[:16]
-        super().__init__(name=f"{title}[{digest}]")
-
-
-def _type_of(dtype: str, dimensions: int) -> Any:
-    entry = types.boolean if dtype == "bool" else getattr(types, dtype)
-    return entry if dimensions < 0 else types.Array(entry, dimensions, "C")
-
-
-# By the id of a layout, of which there is one object for all records that share it.
-_RECORD_TYPES: dict[int, RecordType] = {}
-
-
-@typeof_impl.register(Record)
-def _typeof_record(record: Record, context: Any) -> RecordType:
-    layout = record.layout
-    kind = _RECORD_TYPES.get(id(layout))
-    if kind is None:
-        kind = _RECORD_TYPES.setdefault(id(layout), RecordType(type(record).__name__, layout))
-    return kind
-
-
-@register_model(RecordType)
-class _RecordModel(models.PrimitiveModel):
-    """One pointer to the table."""
-
-    def __init__(self, manager: Any, kind: RecordType) -> None:
-        super().__init__(manager, kind, ir.IntType(64).as_pointer())
-
-
-@unbox(RecordType)
-def _unbox_record(kind, record, c):
-    address = c.pyapi.object_getattr_string(record, "address")
-    number = c.pyapi.long_as_longlong(address)
-    c.pyapi.decref(address)
-    pointer = c.builder.inttoptr(number, ir.IntType(64).as_pointer())
-    return NativeValue(pointer, is_error=c.pyapi.c_api_error())
-
-
-@infer_getattr
-class _RecordFields(AttributeTemplate):
-    key = RecordType
-
-    def generic_resolve(self, record, name):  # type: ignore[override]
-        return record.kinds.get(name)
-
-
-@lower_getattr_generic(RecordType)
-def _read_field(context, builder, kind, table, name):
-    """Read a number, or make an array that has no owner: none counts references to it."""
-
-    def read(slot):
-        entry = builder.load(builder.gep(table, [ir.Constant(ir.IntType(32), slot)]))
-        # Nobody writes to a table while compiled code runs.
-        entry.set_metadata("invariant.load", builder.module.add_metadata([]))
-        return entry
-
-    start, field = kind.starts[name], kind.kinds[name]
-    if not isinstance(field, types.Array):
-        number = read(start)
-        if field == types.float64:
-            return builder.bitcast(number, ir.DoubleType())
-        return number if field == types.int64 else cgutils.is_not_null(builder, number)
-    array = context.make_array(field)(context, builder)
-    size = context.get_abi_sizeof(context.get_data_type(field.dtype))
-    shape = [read(start + 1 + axis) for axis in range(field.ndim)]
-    strides = [context.get_constant(types.intp, size)]
-    for length in reversed(shape[1:]):
-        strides.insert(0, builder.mul(strides[0], length))
-    data = builder.inttoptr(read(start), array.data.type)
-    populate_array(
-        array, data=data, shape=shape, strides=strides,
-        itemsize=context.get_constant(types.intp, size), meminfo=None,
-    )  # fmt: skip
-    return array._getvalue()
+    return functools.partial(Kernel, steps_of=steps_of, state_of=state_of)

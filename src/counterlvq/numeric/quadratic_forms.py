@@ -25,6 +25,7 @@ from counterlvq.numeric.definiteness import factored, roots_from_below, symmetri
 from counterlvq.numeric.error_free import exact_sum, power_of_two
 from counterlvq.numeric.lazy import cached_property, imported_later
 from counterlvq.numeric.memory import FLOAT, refuse_too_large
+from counterlvq.numeric.quadratic_sums import diagonal_sums, factor_sums, matrix_sums
 from counterlvq.numeric.tolerances import DOUBLED_DOUBT, EPSILON, LEAST_FLOAT
 
 if TYPE_CHECKING:
@@ -224,9 +225,6 @@ class QuadraticForm:
 
     def _some(self, changes: Floats) -> Floats:
         """Sum in twice the digits; where that does not settle the rounding, row by row."""
-        # Numba takes a second to import and is needed for many rows only.
-        from counterlvq.numeric.quadratic_sums import diagonal_sums, factor_sums, matrix_sums
-
         stated, exponent = self._scaled
         out = np.full(changes.shape[0], np.inf)
         finite = np.asarray(np.isfinite(changes).all(axis=1))

@@ -2,13 +2,11 @@
 
 Each function returns for every row a sum in two floats and a bound on its error, which the
 caller uses to see whether rounding the sum is settled. A row is summed by itself, in one order.
-
-Importing this module imports Numba.
 """
 
 from __future__ import annotations
 
-from counterlvq.numeric.jit import jit, part
+from counterlvq.numeric.jit import jit_unless_small, part
 from counterlvq.numeric.tolerances import DOUBLED_UNIT, PRODUCT_UNDERFLOW, SPLITTER
 
 __all__ = ["diagonal_sums", "factor_sums", "matrix_sums", "split_product", "split_sum"]
@@ -53,7 +51,12 @@ def _dot(row, change):
     return high, low, size
 
 
-@jit
+def _steps(form, changes, *others):
+    # Each product is split in two.
+    return 20 * changes.shape[0] * form.size
+
+
+@jit_unless_small(_steps)
 def matrix_sums(matrix, changes, high, low, error):
     """Compute ``change' matrix change`` of each row into `high` + `low`; all scaled to 1."""
     d = matrix.shape[0]
@@ -70,7 +73,7 @@ def matrix_sums(matrix, changes, high, low, error):
         error[n] = 1.01 * (d + 4) * DOUBLED_UNIT * most + (d + 4) ** 2 * PRODUCT_UNDERFLOW
 
 
-@jit
+@jit_unless_small(_steps)
 def factor_sums(factor, changes, high, low, error):
     """Compute ``|factor change|^2`` of each row into `high` + `low`; all scaled to 1."""
     r, d = factor.shape
@@ -87,7 +90,7 @@ def factor_sums(factor, changes, high, low, error):
         error[n] = 1.01 * (off + (r + 4) * (DOUBLED_UNIT * high[n] + PRODUCT_UNDERFLOW))
 
 
-@jit
+@jit_unless_small(_steps)
 def diagonal_sums(diagonal, changes, high, low, error):
     """Compute ``sum diagonal change^2`` of each row into `high` + `low`; all scaled to 1."""
     d = diagonal.size

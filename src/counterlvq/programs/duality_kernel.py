@@ -10,7 +10,7 @@ costs the others no digits. Each sum carries a bound on its own rounding, and th
 off at the end: wrong multipliers, and wrong digits, give a weak bound, never a wrong one.
 
 The same code judges a single answer and each row of a batch, so that both say the same to the
-last bit. It sees no solver. Importing this module imports Numba.
+last bit. It sees no solver.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from math import frexp, ldexp
 
 import numpy as np
 
-from counterlvq.numeric.jit import jit, part
+from counterlvq.numeric.jit import jit_unless_small, part
 from counterlvq.numeric.tolerances import FAINT, HUGE, TINY_ROOT, TINY_SQUARE, UNIT
 
 __all__ = [
@@ -78,7 +78,11 @@ def _right_side(x, A, R, v):
     return right, (terms + 3) * UNIT * size + TINY_SQUARE
 
 
-@jit
+def _steps_to_limits(x, A, R, *others):
+    return A.size
+
+
+@jit_unless_small(_steps_to_limits)
 def limits_of(x, A, R, v, equality, column, low, high):
     """Fill in how far each feature may change by the bounds on single features, rounded outwards.
 
@@ -174,7 +178,11 @@ def lead_over(anchors, anchor_errors, z, z_error, prototype, rival):
     return lead, 1.001 * error + TINY_SQUARE, length + TINY_SQUARE, e
 
 
-@jit
+def _steps_to_value(F_diagonal, F, column_lengths, anchors, *others):
+    return F.size + 8 * column_lengths.size
+
+
+@jit_unless_small(_steps_to_value)
 def cell_value(
     F_diagonal, F, column_lengths, anchors, anchor_errors, z, z_error, x,
     A, R, v, equality, ways, L_diagonal, L,
@@ -300,7 +308,11 @@ def cell_value(
     return (value, error + blurred) if value < _INF else (-_INF, _INF)
 
 
-@jit
+def _steps_to_project(x, center, F_diagonal, F, *others):
+    return F.size + 2 * x.size
+
+
+@jit_unless_small(_steps_to_project)
 def project_row(x, center, F_diagonal, F, column_lengths, is_plain, z):
     """Take an input to the space of the metric, into `z`; returns the length of its rounding."""
     for c in range(z.size):
@@ -398,7 +410,12 @@ def overtaking_cost(lead, error, gain, is_quadratic, margin):
     return (share * share if is_quadratic else share) * (1.0 - 16.0 * UNIT)
 
 
-@jit
+def _steps_to_overtake(F_diagonal, F, column_lengths, anchors, *others):
+    *_, prototypes, _, _, _ = others
+    return prototypes.size * (F.size + 4 * column_lengths.size)
+
+
+@jit_unless_small(_steps_to_overtake)
 def overtaking_costs(
     F_diagonal, F, column_lengths, anchors, anchor_errors, z, z_error, ways, L_diagonal, inverse,
     inverse_blur, stretch, movable, prototypes, rivals, margin, out,

@@ -2,7 +2,7 @@
 
 Compiled, for searches and for proofs. An input between two values of the lattice may stay there:
 position 0 is then a value of its own. Positions pass over values that are too near to the input
-where a change has to be of some size. Importing this module imports Numba.
+where a change has to be of some size.
 """
 
 from __future__ import annotations

@@ -17,6 +17,7 @@ from counterlvq.cells import Halfspaces, LocalCells, SharedCells
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate
+from counterlvq.certificates.lifted_kernel import warm_up as warm_up_bounds
 from counterlvq.certificates.packed_boxes import FlatGrounds, flat_grounds
 from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
@@ -319,12 +320,13 @@ class BranchAndBound:
         return self._targets.get(target_mask.tobytes(), made)
 
     def get_ready(self) -> None:
-        """Load the compiled search: the first time after an installation it is compiled."""
-        # Numba takes a second to import and is not needed before this point.
-        from counterlvq.certificates.lifted_kernel import warm_up as warm_up_bounds
+        """Load the compiled search of local metrics, for limits of time do not count it.
 
-        warm_up_bounds()
+        The first time after an installation it is compiled. Under a shared metric, kernels are
+        compiled once their questions are no longer small.
+        """
         if self._is_local:
+            warm_up_bounds()
             warm_up()
 
     def find(

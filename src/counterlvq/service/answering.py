@@ -15,6 +15,7 @@ from typing import Any, final
 import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer
 from counterlvq.certificate_files.verifying import verify_texts
+from counterlvq.numeric.jit import compile_from_now_on
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.bounds import shown_proof
 from counterlvq.presentation.changes import said_level
@@ -87,6 +88,7 @@ class Answering:
         Where kernels are compiled, which no limit of time ends, what is left of an answer runs out
         of time: it is asked for again until it takes as long as answers do.
         """
+        compile_from_now_on()
         row = {
             told["name"]: told["levels"][0] if "levels" in told else told.get("typical", 0.0)
             for told in self.describe()["features"]

@@ -1,4 +1,4 @@
-"""Run the compiled branch and bound over rows. Numba is imported when it is first needed."""
+"""Run the compiled branch and bound over rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from counterlvq.programs.box_trees import Lattice, PackedTrees, Pieces, blank_tr
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData
 from counterlvq.solvers.compiled import Scratch, scratch_for
+from counterlvq.solvers.kernels import branching as kernels
 
 __all__ = ["Branched", "Room", "branch_rows", "branched", "room_for"]
 
@@ -163,9 +164,6 @@ def branch_rows(
     pieces: Pieces | None = None,
 ) -> int:
     """Answer a part of the rows of X, behind what the trees hold; returns how far they had room."""
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.solvers.kernels import branching as kernels
-
     branch = kernels.branch_quadratic if room.family.is_quadratic else kernels.branch_absolute
     if pieces is not None:
         branch = kernels.branch_absolute_in_pieces

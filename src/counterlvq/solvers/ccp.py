@@ -15,6 +15,7 @@ from counterlvq.numeric.tolerances import DIVING, LEAST_UNIT, NO_SLACK
 from counterlvq.programs.kernel_data import root_of
 from counterlvq.programs.program import Program
 from counterlvq.solvers.ccp_round import Convexified, Scores
+from counterlvq.solvers.kernels.descent import descend
 
 __all__ = ["Descent", "warm_up"]
 
@@ -215,9 +216,6 @@ class _Compiled:
         )  # fmt: skip
 
     def downhill(self, start: Floats, margin: float, tolerance: float) -> Floats:
-        # Numba takes a second to import and is not needed before this point.
-        from counterlvq.solvers.kernels.descent import descend
-
         frame = self.frame
         u = np.ascontiguousarray(frame.root @ (start - self.base)[frame.columns])
         descend(

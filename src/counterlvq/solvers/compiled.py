@@ -1,8 +1,7 @@
-"""Run the compiled kernels over rows. Numba is imported when the first answer is needed."""
+"""Run the compiled kernels over rows."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
@@ -15,6 +14,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.records import Record
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData
+from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
 
 __all__ = [
     "Answers",
@@ -173,15 +173,7 @@ def run(
 
 def kernel_for(family: KernelData) -> Callable[..., None]:
     """Return the kernel that takes programs of this kind, see `kernels.rows`."""
-    return _kernels()[family.is_quadratic]
-
-
-@functools.cache
-def _kernels() -> tuple[Callable[..., None], Callable[..., None]]:
-    # Numba takes a second to import and is not needed before this point.
-    from counterlvq.solvers.kernels.rows import answer_absolute, answer_quadratic
-
-    return answer_absolute, answer_quadratic
+    return answer_quadratic if family.is_quadratic else answer_absolute
 
 
 def _per_row(values: Floats | None, n: int) -> Floats:

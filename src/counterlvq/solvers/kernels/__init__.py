@@ -11,6 +11,4 @@ Changes are measured in the units of `families.Family`, in which the cost is ``s
 linear constraints ``C u <= h``. Every answer leaves with prices on the conditions that bind,
 and with a bound that is computed from these multipliers alone, by code that shares nothing with
 the search for them but the rows themselves.
-
-Importing this package imports Numba; `solvers.compiled` does so when it is first needed.
 """

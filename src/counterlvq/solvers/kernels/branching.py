@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit, part
+from counterlvq.numeric.jit import borrowed, jit_unless_small, part
 from counterlvq.numeric.tolerances import AS_GOOD, HELD, ON_GRID
 from counterlvq.programs.duality_kernel import project_row
 from counterlvq.programs.lattice_kernel import own_ticks, tick_below, tick_value
@@ -112,6 +112,17 @@ def _keep(node, unit, rows, prices, signs, count, is_quadratic, m, c, rivals, us
     return True
 
 
+def _steps(family, stated, lattice, pieces, X, first, *others):
+    """Count what each row is taken through once: two projections, and the scores."""
+    (pt, r), m = family.TA.shape, family.RA.shape[0]
+    return (X.shape[0] - first) * (2 * r * family.center.size + (pt + m) * r)
+
+
+def _state(*given):
+    *_, trees, _, _ = given
+    return (trees.used,)
+
+
 def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
     """Make the kernel for one kind of cost; the code of the other kind is left out of it.
 
@@ -119,7 +130,7 @@ def _kernel(is_quadratic: bool, in_pieces: bool) -> Callable[..., int]:
     neither does not wait for them.
     """
 
-    @jit
+    @jit_unless_small(_steps, _state)
     def branch_rows(family, stated, lattice, pieces, X, first, margin, least, most_nodes, scratch,
                     room, trees, Y, codes):  # fmt: skip
         """Answer the rows of X from `first` on, as far as the trees have room; returns how far.

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from counterlvq.numeric.jit import borrowed, jit, part
+from counterlvq.numeric.jit import borrowed, jit_unless_small, part
 from counterlvq.numeric.tolerances import CLEARLY, CLOSED_GAP, TINY_SQUARE, UNIT
 from counterlvq.programs.duality_kernel import (
     cell_value,
@@ -204,10 +204,16 @@ def _proved(is_quadratic, family, stated, scratch, x, z_error, asked, cost):
     return proved, failed
 
 
+def _steps(family, stated, X, *others):
+    """Count what each row is taken through once: two projections, and the scores."""
+    (pt, r), m = family.TA.shape, family.RA.shape[0]
+    return X.shape[0] * (2 * r * family.center.size + (pt + m) * r)
+
+
 def _kernel(is_quadratic: bool) -> Callable[..., None]:
     """Make the kernel for one kind of cost; the code of the other kind is left out of it."""
 
-    @jit
+    @jit_unless_small(_steps)
     def answer_rows(family, stated, X, margin, least, blur, scratch, Y, costs, bounds, codes):
         """Answer each row of X: point, cost, certified bound and code, into the last four.
 
