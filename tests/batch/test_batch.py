@@ -16,7 +16,7 @@ import pytest
 
 import counterlvq as clvq
 from counterlvq.batch import engine
-from counterlvq.numeric.jit import compile_from_now_on
+from counterlvq.numeric.interpreting import compile_from_now_on
 from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.proof_data import ProofData
 from counterlvq.solvers import compiled

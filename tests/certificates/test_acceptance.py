@@ -11,7 +11,7 @@ import pytest
 import counterlvq as clvq
 from counterlvq.certificates.acceptance import Acceptance
 from counterlvq.certificates.acceptance_kernel import judge_rows, relative_gap
-from counterlvq.numeric.jit import compile_from_now_on
+from counterlvq.numeric.interpreting import compile_from_now_on
 from counterlvq.programs.template import ProgramTemplate
 
 INF, NAN = np.inf, np.nan

@@ -38,7 +38,7 @@ print(json.dumps({
 WHOLE = """
 import json
 import counterlvq as clvq
-from counterlvq.numeric.jit import compile_from_now_on
+from counterlvq.numeric.interpreting import compile_from_now_on
 
 compile_from_now_on()
 model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 2.0]], ["a", "b"])
@@ -59,7 +59,7 @@ print(json.dumps({
 LOCAL = """
 import json
 import counterlvq as clvq
-from counterlvq.numeric.jit import compile_from_now_on
+from counterlvq.numeric.interpreting import compile_from_now_on
 
 compile_from_now_on()
 model = clvq.PrototypeModel([[0.0], [4.0]], ["a", "b"], omegas=[[[1.0]], [[2.0]]])

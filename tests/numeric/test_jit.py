@@ -12,17 +12,18 @@ import numpy as np
 import pytest
 
 import counterlvq as clvq
+from counterlvq.numeric import interpreting
 from counterlvq.numeric import jit as tiers
-from counterlvq.numeric.interpreting import interpreted, is_interpreting
-from counterlvq.numeric.jit import Kernel, compile_from_now_on, jit, jit_unless_small, part
+from counterlvq.numeric.interpreting import compile_from_now_on, interpreted, is_interpreting
+from counterlvq.numeric.jit import Kernel, jit, jit_unless_small, part
 from tests.support.quick import some
 
 
 @pytest.fixture
 def budget(monkeypatch: pytest.MonkeyPatch) -> Any:
     """The steps that are left to the interpreter, as in a new process."""
-    monkeypatch.setattr(tiers._Budget, "left", tiers._STEPS)
-    return tiers._Budget
+    monkeypatch.setattr(interpreting.Budget, "left", interpreting._STEPS)
+    return interpreting.Budget
 
 
 @part
@@ -54,7 +55,7 @@ def test_few_steps_are_left_to_the_interpreter_and_counted(budget: Any) -> None:
     assert kernel(7, counted) == 7.0
     assert not is_compiled(kernel)
     # What was said beforehand, and what calls of parts are worth.
-    assert budget.left == tiers._STEPS - 7 - 7 * tiers._STEPS_OF_CALL
+    assert budget.left == interpreting._STEPS - 7 - 7 * tiers._STEPS_OF_CALL
     assert not is_interpreting()
 
 

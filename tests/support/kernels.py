@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import counterlvq as clvq
-from counterlvq.numeric.jit import compile_from_now_on
+from counterlvq.numeric.interpreting import compile_from_now_on
 
 # What is asked in each of two processes, so that both are busy for about as long.
 SHARES = (

@@ -8,11 +8,35 @@ from typing import Any, final
 
 import numpy as np
 
-__all__ = ["TakesLongError", "borrowed", "interpreted", "is_interpreting", "spend"]
+__all__ = [
+    "Budget",
+    "TakesLongError",
+    "borrowed",
+    "compile_from_now_on",
+    "interpreted",
+    "is_interpreting",
+    "spend",
+]
+
+# Steps that the interpreter may take in all before kernels are compiled. A step is a multiplication
+# in a loop: about a microsecond.
+_STEPS = 1_000_000.0
 
 
 class TakesLongError(Exception):
     """The interpreter has taken as many steps as it was given."""
+
+
+@final
+class Budget:
+    """Steps that are left to the interpreter in this process; a lost update does no harm."""
+
+    left = _STEPS
+
+
+def compile_from_now_on() -> None:
+    """Have every kernel compiled by its next call: for processes that answer for a long time."""
+    Budget.left = 0.0
 
 
 @final

@@ -17,6 +17,7 @@ from typing import Any, final
 from numpy.typing import NDArray
 
 from counterlvq.numeric.interpreting import (
+    Budget,
     TakesLongError,
     borrowed,
     interpreted,
@@ -28,31 +29,15 @@ from counterlvq.numeric.interrupts import interruptible
 __all__ = [
     "Kernel",
     "borrowed",
-    "compile_from_now_on",
     "jit",
     "jit_unless_small",
     "part",
 ]
 
-# Steps that the interpreter may take in all before kernels are compiled. A step is a multiplication
-# in a loop: about a microsecond.
-_STEPS = 1_000_000.0
 # Steps that a call of a part is worth; with its loops it takes 2 to 20 microseconds.
 _STEPS_OF_CALL = 10.0
 # Two threads that ask for the same kernel get the same one.
 _making = threading.RLock()
-
-
-@final
-class _Budget:
-    """Steps that are left to the interpreter in this process; a lost update does no harm."""
-
-    left = _STEPS
-
-
-def compile_from_now_on() -> None:
-    """Have every kernel compiled by its next call: for processes that answer for a long time."""
-    _Budget.left = 0.0
 
 
 @final
@@ -81,9 +66,11 @@ class Kernel:
             return self.py_func(*given)
         if self._is_part:
             # Compiled, it has no entry for the interpreter: calling it would be a crash.
-            raise TypeError(f"{self.py_func.__qualname__} is a part of other kernels, and no entry to them")
+            raise TypeError(
+                f"{self.py_func.__qualname__} is a part of other kernels, and no entry to them"
+            )
         if self._compiled is None and self._steps_of is not None:
-            left = _Budget.left - self._steps_of(*given)
+            left = Budget.left - self._steps_of(*given)
             if left > 0.0:
                 return self._tried(left, *given)
         return self.dispatcher(*given)
@@ -97,9 +84,9 @@ class Kernel:
         state = () if self._state_of is None else self._state_of(*given)
         before = [array.copy() for array in state]
         try:
-            answer, _Budget.left = interpreted(self.py_func, left, *given)
+            answer, Budget.left = interpreted(self.py_func, left, *given)
         except (TakesLongError, ArithmeticError):
-            _Budget.left = 0.0
+            Budget.left = 0.0
             for array, values in zip(state, before, strict=True):
                 array[...] = values
             return self.dispatcher(*given)

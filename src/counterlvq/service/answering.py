@@ -15,7 +15,7 @@ from typing import Any, final
 import counterlvq as clvq
 from counterlvq.certificate_files.lines import Writer
 from counterlvq.certificate_files.verifying import verify_texts
-from counterlvq.numeric.jit import compile_from_now_on
+from counterlvq.numeric.interpreting import compile_from_now_on
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.presentation.bounds import shown_proof
 from counterlvq.presentation.changes import said_level
