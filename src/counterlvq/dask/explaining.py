@@ -184,7 +184,10 @@ def _write(run: DatasetRun, client: Any) -> DatasetSummary:
         once = client.submit(_itself, sealed, pure=False)
         futures = [client.submit(_answer_part, once, part, pure=False) for part in left]
         try:
-            for _, (name, counts) in distributed.as_completed(futures, with_results=True):
+            # By default it would wait in the loop of the current client, which may be another one
+            # and does not wake up for these futures.
+            finished = distributed.as_completed(futures, loop=client.loop, with_results=True)
+            for _, (name, counts) in finished:
                 done[name] = counts
         except BaseException:
             client.cancel(futures)
