@@ -41,8 +41,9 @@ __all__ = ["PrototypeModel"]
 _SHOWN_CLASSES = 20
 # Rows x prototypes looked at together by `predict`; bounds its memory, not its result.
 _BLOCK_ENTRIES = 1 << 22
-# The same for the look at their rounding.
-_CHECKED_ENTRIES = 1 << 16
+# The same for the look at their rounding: in the cache, and below what allocators map anew each
+# time, from 128 KiB on, where they are told to give memory back (workers of Dask).
+_CHECKED_ENTRIES = 1 << 14
 # Multiplications in one product with a shared factor, if that leaves rows enough: for more, BLAS
 # starts threads of its own, which cost more than they gain and stand in the way of a batch's.
 _PRODUCT = 1 << 18
@@ -382,7 +383,7 @@ class PrototypeModel(PrototypeMetric):
         errors, at = self.distance_errors(rows, scores), np.arange(rows.shape[0])
         most = (scores[at, nearest] + errors[at, nearest])[:, None]
         # Written so that a distance that is no number, after an overflow, may be the least.
-        near = ~(scores - errors > most)
+        near = ~(np.subtract(scores, errors, out=errors) > most)
         for i in np.flatnonzero(near.sum(axis=1) > 1):
             nearest[i] = self._nearest_exactly(rows[i], np.flatnonzero(near[i]))
 

@@ -102,6 +102,21 @@ def test_folder_is_that_of_one_process(client: Any, source: Path, tmp_path: Path
     assert again.resumed == again.parts
 
 
+def test_client_that_is_given_is_the_one_that_is_waited_for(
+    client: Any, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one may be current, whose loop does not wake up for its answers."""
+
+    def nobody() -> Any:
+        raise AssertionError("the current client was asked for")
+
+    monkeypatch.setattr("distributed.client.default_client", nobody)
+    told = clvq.dask.explain(
+        source, plain_explainer(), "c", destination=tmp_path / "out", client=client
+    )
+    assert told.rows == 1200
+
+
 @pytest.fixture
 def processes(tmp_path: Path) -> Iterator[Any]:
     with cluster(tmp_path / "workers", processes=True) as client:

@@ -12,9 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.neighbors import NearestCentroid
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import counterlvq as clvq
 from counterlvq.streaming.dataset import DatasetRun
@@ -212,13 +217,91 @@ def test_labels_that_are_numbers_are_read_from_csv(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("part_rows", [1, 2, 100])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_odd_lines_spoil_their_own_rows(tmp_path: Path, part_rows: int, end: str) -> None:
+    """And no line of blanks is one."""
+    lines = ["x,y,note", "1,2,a", "3,4", " ", '5,6,"b\nc",7', "", "1,2,d", '"8"', "\t ", "9,1,e"]
+    (tmp_path / "t.csv").write_bytes(end.join(lines).encode())
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 1.0]], [0, 1], feature_names=["x", "y"])
+    explainer = clvq.Explainer(model)
+    told = clvq.explain_dataset(
+        explainer, tmp_path / "t.csv", tmp_path / "out", {1}, part_rows=part_rows
+    )
+    assert told.statuses == {"invalid": 3, "optimal": 3}
+    found = answers(tmp_path / "out")
+    assert found["note"].to_pylist() == ["a", None, None, "d", None, "e"]
+    assert found["x"].to_pylist() == [1, None, None, 1, None, 9]
+    words = found["reason"].to_pylist()
+    assert words[1] == "the line '3,4' has 2 cells; expected 3, one for each column."
+    assert words[2].endswith("has 4 cells; expected 3, one for each column.")
+    assert words[4] == "the line '\"8\"' has 1 cells; expected 3, one for each column."
+    with pytest.raises(clvq.InvalidInputError, match=r"'t.csv', .*row \d: the line '3,4' has 2"):
+        clvq.explain_dataset(
+            explainer, tmp_path / "t.csv", tmp_path / "no", {1}, on_bad_rows="raise"
+        )
+
+
+def test_levels_of_csv_are_read_by_name_by_label_or_as_numbers(tmp_path: Path) -> None:
+    """A level may be called as gaps are elsewhere."""
+    walls = ["None", "NA", "brick"]
+    levels = {"walls": walls, "floors": [1.0, 2.0, 2.5], "lift": [False, True]}
+    rows = {name: (values * 3)[:6] for name, values in levels.items()}
+    steps = make_column_transformer((OneHotEncoder(categories=[*levels.values()]), [*levels]))
+    pipeline = make_pipeline(steps, NearestCentroid()).fit(pd.DataFrame(rows), list("aababb"))
+    features = clvq.Features(
+        [
+            clvq.Feature("walls", levels=walls, level_labels={"brick": "of brick"}),
+            clvq.Feature("floors", levels=levels["floors"]),
+            clvq.Feature("lift", "boolean"),
+        ]
+    )
+    lines = ["walls;floors;lift", "None;1;yes", "NA;2,50;1", "of brick; 2 ;FALSE", "brick;1.0;0"]
+    lines += [";1;no", "brick;3;true", "brick;1;maybe"]
+    (tmp_path / "t.csv").write_text("\n".join(lines))
+    explainer = clvq.Explainer(pipeline, features=features)
+    clvq.explain_dataset(
+        explainer, tmp_path / "t.csv", tmp_path / "out", "a", delimiter=";", decimal=","
+    )
+    found = answers(tmp_path / "out")
+    assert found["walls"].to_pylist() == ["None", "NA", "brick", "brick", None, "brick", "brick"]
+    assert found["floors"].to_pylist() == [1, 2.5, 2, 1, 1, None, 1]
+    assert found["lift"].to_pylist() == [True, True, False, False, False, True, None]
+    assert found["status"].to_pylist() == ["optimal"] * 4 + ["invalid"] * 3
+
+
+def test_numbers_with_two_kinds_of_points_are_none(tmp_path: Path) -> None:
+    model = clvq.PrototypeModel([[0.0], [4.0]], [0, 1], feature_names=["x"])
+    (tmp_path / "t.csv").write_text("x\n1,5\n1.234\n1.234,5\n1,2,3\n2\n")
+    clvq.explain_dataset(
+        clvq.Explainer(model), tmp_path / "t.csv", tmp_path / "out", {1}, delimiter=";", decimal=","
+    )
+    assert answers(tmp_path / "out")["x"].to_pylist() == [1.5, None, None, None, 2.0]
+
+
+@pytest.mark.parametrize("labels", [[0, 1], [0.0, 1.0], [False, True]])
+def test_wishes_for_labels_that_are_no_text_may_be_written_in_any_way(
+    tmp_path: Path, labels: list[Any]
+) -> None:
+    """Also in a column that is called as a label is written."""
+    model = clvq.PrototypeModel([[0.0], [4.0]], labels, feature_names=["x"])
+    name = str(labels[1])
+    texts = ["1", "0.0", " 1.0", "", "2", name]
+    texts += ["TRUE", "false"] if labels[0] is False else []
+    rows = "".join(f"1,{text}\n" for text in texts)
+    (tmp_path / "t.csv").write_text(f"x,{name}\n{rows}")
+    clvq.explain_dataset(clvq.Explainer(model), tmp_path / "t.csv", tmp_path / "out", name)
+    expected = [labels[1], labels[0], labels[1], None, None, labels[1], labels[1], labels[0]]
+    assert answers(tmp_path / "out")[name].to_pylist() == expected[: len(texts)]
+
+
 @pytest.mark.parametrize(
     ("text", "more", "words"),
     [
         ("", {}, r"has no first line"),
         ("x,x\n1,2\n", {}, r"two columns named 'x'"),
         ("y\n1\n", {}, r"lacks the column\(s\) 'x'"),
-        ("x,y\n1\n", {}, r"cannot be read as CSV .*each of the 2 columns"),
+        ("x,y\n1,2,\n", {}, r"has 2 names of columns and 3 values in its first row"),
         ("x\n1\n", {"encoding": "utf-16"}, r"encoding is 'utf-16'; expected one in which"),
         ("x\n1\n", {"delimiter": "."}, r"delimiter and decimal are both '.'"),
         ("x\n1\n", {"delimiter": "::"}, r"delimiter is '::'; expected one sign"),

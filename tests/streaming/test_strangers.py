@@ -166,6 +166,49 @@ def test_foreign_files_are_refused_in_words(
         explained(tmp_path / "t.csv", tmp_path / "out", **more)
 
 
+@pytest.mark.parametrize("chunk", [5, 6, 7, 1 << 20])
+@pytest.mark.parametrize(
+    ("content", "encoding", "byte"),
+    [
+        (b"x,y\n1,2\n3,\xe9\n4,5\n", "utf-8", 10),
+        (b"x,y\n1,2\n3,\xe4\xb8\xad\n4,\xe4\xb8\n", "utf-8", 16),
+        (b"x,y\n1,2\n3,\xe4\xb8", "utf-8", 10),
+        (b"x,y\n1,2\n3,4\x81\n", "cp1252", 11),
+        (b"x,y\n1,2\n3,\xa4\xa2\n4,\xa4", "euc_jp", 15),
+    ],
+)
+def test_bytes_that_are_no_text_are_told_before_a_row_is_answered(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    chunk: int,
+    content: bytes,
+    encoding: str,
+    byte: int,
+) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    monkeypatch.setattr(csv_cuts, "_CHUNK", chunk)
+    with pytest.raises(clvq.InvalidInputError, match=rf"'t.csv' is no text in .*\(byte {byte} is"):
+        explained(tmp_path / "t.csv", tmp_path / "out", part_rows=1, encoding=encoding)
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 1 << 20])
+@pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+def test_blocks_are_cut_where_records_end(
+    monkeypatch: pytest.MonkeyPatch, end: str, chunk: int
+) -> None:
+    monkeypatch.setattr(csv_cuts, "_CHUNK", chunk)
+    for whole in (written(end), written(end).rstrip(), b"", b"1"):
+        for rows in (1, 2, 3, 100):
+            blocks = list(csv_cuts.blocks_of(io.BytesIO(whole), 0, len(whole), ",", rows))
+            assert b"".join(block for _, block in blocks) == whole
+            assert all(whole[begin:].startswith(block) for begin, block in blocks)
+            texts = [block.decode() for _, block in blocks]
+            counts = [len(list(csv.reader(io.StringIO(text, newline="")))) for text in texts]
+            assert all(count == rows for count in counts[:-1])
+            assert all(0 < count <= rows for count in counts[-1:])
+
+
 def test_numbers_without_end_spoil_their_own_rows(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text(f"x\n1\n1e999\n{'9' * 400}\n-1e999\n2\n")
     explained(tmp_path / "t.csv", tmp_path / "out", WHOLE, part_rows=100)

@@ -18,7 +18,7 @@ import counterlvq as clvq
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["DECIMAL", "WRITTEN", "with_typed_cells"]
+__all__ = ["DECIMAL", "WRITTEN", "with_point", "with_typed_cells"]
 
 # Where a table from CSV has the sign before its decimals.
 DECIMAL = "counterlvq.decimal"
@@ -46,12 +46,25 @@ def with_typed_cells(table: pd.DataFrame, features: clvq.Features) -> pd.DataFra
     return table.assign(**changed) if changed else table
 
 
+def with_point(text: str, decimal: str) -> str:
+    """Write a number with a point before its decimals; nothing if it has one under another sign.
+
+    A point would be the sign of thousands there, if anything.
+
+    Examples
+    --------
+    >>> with_point("1,5", ","), with_point("1.234", ","), with_point("1.5", ".")
+    ('1.5', '', '1.5')
+    """
+    return "" if decimal != "." and "." in text else text.replace(decimal, ".")
+
+
 def _typed(cell: Any, feature: clvq.Feature, decimal: str | None) -> Any:
     """Read a cell; what it stands for already stays the same object."""
     if not isinstance(cell, str):
         return cell
     if feature.is_number:
-        text = cell.replace(decimal or ".", ".")
+        text = with_point(cell, decimal or ".")
         return float(text) if _NUMBER.fullmatch(text) else cell
     if feature.code(cell) >= 0:
         return cell

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 import counterlvq as clvq
 from counterlvq.cli.conventions import Count
+from counterlvq.cli.csv_cells import with_point
 from counterlvq.cli.streams import standard_input
 from counterlvq.cli.tables import RAISED_BY, Reading, cells_of, needed, table_from
 from counterlvq.files import MOST_BYTES, read_within
@@ -177,7 +178,7 @@ def read_matrix(path: str, names: Sequence[str]) -> NDArray[np.float64]:
             )
         for j, k in enumerate(order):
             try:
-                matrix[i, j] = float(row[k].replace(how.decimal, "."))
+                matrix[i, j] = float(with_point(row[k], how.decimal))
             except ValueError:
                 raise clvq.InvalidInputError(
                     f"{name} holds {row[k][:60]!r} in row {i + 1}; expected numbers, or a first "

@@ -182,9 +182,14 @@ def _write(run: DatasetRun, client: Any) -> DatasetSummary:
         # The result of a task: a worker fetches it once, and lost copies are made again.
         sealed = _Sealed(run, digest(run.identity))
         once = client.submit(_itself, sealed, pure=False)
-        futures = [client.submit(_answer_part, once, part, pure=False) for part in left]
+        # All at once: the scheduler then hands them out one by one, to whoever is free, where it
+        # would give the first of them to the worker that made what they share.
+        futures = client.map(_answer_part, left, sealed=once, pure=False)
         try:
-            for _, (name, counts) in distributed.as_completed(futures, with_results=True):
+            # By default it would wait in the loop of the current client, which may be another one
+            # and does not wake up for these futures.
+            finished = distributed.as_completed(futures, loop=client.loop, with_results=True)
+            for _, (name, counts) in finished:
                 done[name] = counts
         except BaseException:
             client.cancel(futures)
@@ -196,7 +201,7 @@ def _itself(sealed: _Sealed) -> _Sealed:
     return sealed
 
 
-def _answer_part(sealed: _Sealed, part: Part) -> tuple[str, dict[str, int]]:
+def _answer_part(part: Part, sealed: _Sealed) -> tuple[str, dict[str, int]]:
     run: DatasetRun = sealed.content
     return part.name, run.answer(part)
 

@@ -184,9 +184,17 @@ class PrototypeMetric:
         else:
             r = self.anchors.shape[1]
             blur = self.projection_errors(rows)[:, None] + self.anchor_errors
+        # 2 sqrt(scores) blur + blur^2 + rest, in place: this is asked of every row of a batch.
         with np.errstate(over="ignore", invalid="ignore"):  # then all of them are looked at
-            rest = (r + 8) * UNIT * scores + TINY_SQUARE
-            return np.asarray(2.0 * np.sqrt(scores) * blur + blur * blur + rest)
+            out = np.sqrt(scores)
+            out *= 2.0
+            out *= blur
+            blur *= blur
+            out += blur
+            rest = np.multiply(scores, (r + 8) * UNIT, out=blur)
+            rest += TINY_SQUARE
+            out += rest
+            return out
 
     def projection_errors(self, rows: Floats) -> Floats:
         """Bound the length of the rounding of `project`, (n,)."""

@@ -7,9 +7,11 @@ Arrow, which reads the cells.
 
 from __future__ import annotations
 
+import codecs
+from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 
-__all__ = ["Cut", "cuts_of", "header_of"]
+__all__ = ["Cut", "blocks_of", "cuts_of", "decoded", "header_of"]
 
 _CHUNK = 8 << 20
 # A part of fewer rows than asked for ends here, and no record is longer.
@@ -57,9 +59,11 @@ def header_of(path: Path, delimiter: str) -> tuple[bytes, bytes, int]:
     return b"", first, at
 
 
-def cuts_of(path: Path, delimiter: str, part_rows: int) -> tuple[tuple[Cut, ...], str]:
-    """Cut a file at ends of records; with the hash of all of it."""
-    known, cuts = sha256(), list[Cut]()
+def cuts_of(
+    path: Path, delimiter: str, part_rows: int, encoding: str = "utf-8"
+) -> tuple[tuple[Cut, ...], str]:
+    """Cut a file at ends of records, and refuse bytes that are no text; with the hash of it."""
+    known, cuts, text = sha256(), list[Cut](), _Text(path, encoding)
     _, _, begin = header_of(path, delimiter)
     records, rows, last = _Records(delimiter), 0, begin
     with open(path, "rb") as file:
@@ -67,6 +71,7 @@ def cuts_of(path: Path, delimiter: str, part_rows: int) -> tuple[tuple[Cut, ...]
         at = begin
         while chunk := file.read(_CHUNK):
             known.update(chunk)
+            text.check(chunk, at)
             starts = records.starts(chunk) + at
             at += len(chunk)
             _refuse_long(path, np.concatenate([[last], starts, [at]]))
@@ -78,10 +83,70 @@ def cuts_of(path: Path, delimiter: str, part_rows: int) -> tuple[tuple[Cut, ...]
                     cuts.append(Cut(begin, last, rows))
                     begin, rows = last, 0
                 starts = starts[taken:]
+    text.check(b"", at)
     _refuse_open(path, records, last)
     if at > begin or not cuts:
         cuts.append(Cut(begin, at, rows + (at > last)))
     return tuple(cuts), known.hexdigest()
+
+
+def blocks_of(
+    file: BinaryIO, begin: int, end: int, delimiter: str, rows: int
+) -> Iterator[tuple[int, bytes]]:
+    r"""Read the records of a part, so many at a time; gives where they begin, and their bytes.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> list(blocks_of(BytesIO(b'x,y\n1,2\n3,"4\n"\n5,6'), 4, 18, ",", 2))
+    [(4, b'1,2\n3,"4\n"\n'), (15, b'5,6')]
+    """
+    records, pieces, at, count = _Records(delimiter), list[bytes](), begin, 0
+    file.seek(begin)
+    while chunk := file.read(min(_CHUNK, end - at)):
+        at += len(chunk)
+        starts, last = records.starts(chunk), 0
+        for start in starts[rows - 1 - count % rows :: rows].tolist():
+            pieces.append(chunk[last:start])
+            yield begin, b"".join(pieces)
+            begin, last, pieces = at - len(chunk) + start, start, []
+        pieces.append(chunk[last:])
+        count += len(starts)
+    if at > begin:
+        yield begin, b"".join(pieces)
+
+
+def decoded(content: bytes, encoding: str, name: str, begin: int) -> str:
+    """Read text, or say which byte is none; `begin` is where it stands in its file."""
+    try:
+        return content.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise _no_text(name, encoding, begin + error.start, content[error.start]) from None
+
+
+def _no_text(name: str, encoding: str, at: int, byte: int) -> InvalidInputError:
+    return InvalidInputError(
+        f"{told(name)} is no text in {encoding} (byte {at:,} is {byte:#04x}); expected the "
+        f"encoding of the file, such as encoding='cp1252' (--encoding cp1252)."
+    )
+
+
+class _Text:
+    """Looks for bytes that are no text, chunk by chunk."""
+
+    def __init__(self, path: Path, encoding: str) -> None:
+        self._name, self._encoding = path.name, encoding
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+
+    def check(self, chunk: bytes, begin: int) -> None:
+        """Refuse a chunk that is no text; an empty one is the end of the file."""
+        kept = self._decoder.getstate()[0]  # of a letter that the chunk before has begun
+        try:
+            self._decoder.decode(chunk, final=not chunk)
+        except UnicodeDecodeError as error:
+            byte = (kept + chunk)[error.start]
+            at = begin - len(kept) + error.start
+            raise _no_text(self._name, self._encoding, at, byte) from None
 
 
 def _refuse_long(path: Path, ends: NDArray[np.int64]) -> None:

@@ -314,8 +314,7 @@ def _opened_source(
     root, paths = listing.root, listing.paths
     if not listing.is_csv:
         return ParquetSource.of(root, paths, max_bytes)
-    labels = [str(label) for label in explainer.model.classes]
-    wish = target if isinstance(target, str) and target not in labels else None
+    wish = target if isinstance(target, str) else None  # no label, if a column is called so
     found = CsvSource.of(
         root, paths, style.checked(), explainer.features, explainer.model, wish, max_bytes
     )

@@ -16,8 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
+from io import BufferedIOBase
 from pathlib import Path
-from typing import Any, BinaryIO, final
+from typing import Any, final
 
 from counterlvq.errors import InvalidInputError
 from counterlvq.files import naming_full_disks, read_at_most, sync_folder, whole_file
@@ -208,7 +209,7 @@ class AnswerFolder:
         return counts
 
 
-def _hash(file: BinaryIO) -> tuple[int, bytes]:
+def _hash(file: BufferedIOBase) -> tuple[int, bytes]:
     """Find where a part keeps its hash, and what it is for all other bytes."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
@@ -219,11 +220,11 @@ def _hash(file: BinaryIO) -> tuple[int, bytes]:
     at = begin + file.read().rfind(head) + len(head)
     if at < begin + len(head):
         raise ValueError("it has no hash")
-    known = sha256()
+    known, block = sha256(), memoryview(bytearray(_BLOCK))
     file.seek(0)
     for end in (at, size):
-        while part := file.read(min(_BLOCK, end - file.tell())):
-            known.update(part)
+        while count := file.readinto(block[: min(_BLOCK, end - file.tell())]):
+            known.update(block[:count])
         if end == at:
             known.update(_BLANK)
             file.seek(at + len(_BLANK))
