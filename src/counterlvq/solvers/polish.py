@@ -23,17 +23,19 @@ if TYPE_CHECKING:
 else:
     sparse = imported_later("scipy.sparse")
 
-__all__ = ["polish"]
+__all__ = ["polished"]
 
 _STEPS = 4
 
 
-def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[Floats, Multipliers]:
-    """Sharpen a solution of a scaled program, or return it as it is if that fails."""
+def polished(
+    program: Program, delta: Floats, multipliers: Multipliers
+) -> tuple[Floats, Multipliers] | None:
+    """Sharpen a solution of a scaled program; None if that fails."""
     pinned, start = _pinned(program, delta)
     free = np.flatnonzero(~pinned)
     if sparse.issparse(program.L):  # the equations would have a blank for every pair of features
-        return delta, multipliers
+        return None
     active = np.flatnonzero(multipliers.y > program.b - program.A @ delta)
     curved = [
         k
@@ -41,9 +43,7 @@ def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[F
         if multipliers.nu[k] > -quadric.excess(delta)
     ]
     sharpened = _newton(program, start, multipliers, free, active, curved)
-    if sharpened is None:
-        return delta, multipliers
-    return sharpened if _is_solution(program, *sharpened) else (delta, multipliers)
+    return sharpened if sharpened is not None and _is_solution(program, *sharpened) else None
 
 
 def _pinned(program: Program, delta: Floats) -> tuple[NDArray[np.bool_], Floats]:
