@@ -25,7 +25,9 @@ else:
 
 __all__ = ["polished"]
 
-_STEPS = 4
+_STEPS = 8
+# Rounds of evening out the sizes of equations.
+_EVENED = 4
 
 
 def polished(
@@ -85,7 +87,7 @@ def _newton(
             [rows @ delta - right, [program.quadrics[k].excess(delta) for k in curved]]
         )
         system = np.block([[bend[np.ix_(free, free)], J.T], [J, np.zeros((J.shape[0],) * 2)]])
-        step = least_squares(system, -np.concatenate([slope[free], miss]), POLISH_RANK)
+        step = _solved(system, -np.concatenate([slope[free], miss]))
         if step is None:
             return None
         delta[free] += step[: free.size]
@@ -94,6 +96,16 @@ def _newton(
     y = np.zeros(program.b.shape[0])
     y[active] = duals[: active.size]
     return delta, Multipliers(y, duals[active.size :], nu)
+
+
+def _solved(system: Floats, right: Floats) -> Floats | None:
+    """Solve symmetric equations, in units in which no row is larger than another."""
+    unit = np.ones(len(system))
+    for _ in range(_EVENED):
+        sizes = np.abs(system * unit * unit[:, None]).max(axis=1, initial=0.0)
+        unit = unit / np.sqrt(np.where(sizes > 0, sizes, 1.0))
+    found = least_squares(system * unit * unit[:, None], right * unit, POLISH_RANK)
+    return None if found is None else found * unit
 
 
 def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> bool:
