@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import clarabel
 import numpy as np
@@ -32,17 +32,37 @@ ENGINE = "Clarabel"
 # again has been seen to stall a harmless program; `polished` makes up for loose tolerances. Points
 # and multipliers that are off are judged and evaluated by others: no claim rests on a tolerance.
 _NEAR = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+# A solution of this length is about as long as scaling would have it.
+_SHORT, _LONG = 0.1, 10.0
 _ATTEMPTS = tuple(zip(CONIC_TOLERANCES, (False, True, False), strict=True))
 
 
 def solve(program: Program) -> Solution:
     """Solve any program of the canonical form by an interior-point method, then sharpen it."""
-    units = scaled(program)
+    found = _solved_in(program, 1.0)
+    if found.is_sharp or found.solution.outcome is not Outcome.SOLVED:
+        return found.solution
+    if _SHORT < found.length < _LONG or not program.quadrics:
+        return found.solution
+    # The program was scaled by a guess, and its solution shows a better one.
+    again = _solved_in(program, found.length)
+    return again.solution if again.is_sharp else found.solution
+
+
+class _Found(NamedTuple):
+    solution: Solution
+    is_sharp: bool = False
+    length: float = 0.0  # of the change, in the units that it was scaled to
+
+
+def _solved_in(program: Program, times: float) -> _Found:
+    """Solve a program in units of so many times those that scaling suggests."""
+    units = scaled(program, times)
     if units is None:
-        return Solution.without_point(program, Outcome.FAILED, ENGINE)
+        return _Found(Solution.without_point(program, Outcome.FAILED, ENGINE))
     unit, way_back = units
     form = _standard_form(unit)
-    nearest, least = None, np.inf
+    nearest, least, is_sharp = None, np.inf, False
     for tolerance, rescale in _ATTEMPTS:
         solution = solved(*form, _settings(tolerance, rescale, program.deadline))
         if solution is None:
@@ -50,23 +70,25 @@ def solve(program: Program) -> Solution:
         if solution.status == clarabel.SolverStatus.MaxTime:
             break
         if solution.status == clarabel.SolverStatus.PrimalInfeasible:
-            return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
+            return _Found(Solution.without_point(program, Outcome.INFEASIBLE, ENGINE))
         if solution.status not in _NEAR:
             continue
         # What stopped short of a tight tolerance is often nearer than what met a loose one.
         found = np.array(solution.x)[: unit.width], _multipliers(unit, np.array(solution.z))
         sharp = polished(unit, *found)
         if sharp is not None:
-            nearest = sharp
+            nearest, is_sharp = sharp, True
             break
         if _miss(solution) < least:
             nearest, least = found, _miss(solution)
         if least <= CONIC_TOLERANCES[0]:
             break
     if nearest is None:
-        return Solution.without_point(program, Outcome.FAILED, ENGINE)
+        return _Found(Solution.without_point(program, Outcome.FAILED, ENGINE))
     u, multipliers = nearest
-    return Solution(Outcome.SOLVED, way_back.delta(u), way_back.multipliers(multipliers), ENGINE)
+    delta, multipliers = way_back.delta(u), way_back.multipliers(multipliers)
+    length = float(np.linalg.norm(u))
+    return _Found(Solution(Outcome.SOLVED, delta, multipliers, ENGINE), is_sharp, length)
 
 
 def _miss(solution: Any) -> float:

@@ -58,17 +58,20 @@ class Scaling:
         )
 
 
-def scaled(program: Program) -> tuple[Program, Scaling] | None:
-    """Scale a program; None if its numbers, or those it is scaled by, are beyond all floats."""
+def scaled(program: Program, times: float = 1.0) -> tuple[Program, Scaling] | None:
+    """Scale a program; None if its numbers, or those it is scaled by, are beyond all floats.
+
+    `times` is what the step is multiplied by, once a solution has shown how long it is.
+    """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        unit, way_back = _scaled(program)
+        unit, way_back = _scaled(program, times)
     parts = (unit.w, unit.A, unit.b, unit.E, unit.e, way_back.columns, way_back.inequalities)
     if way_back.objective > 0 and all(np.isfinite(part).all() for part in parts):
         return unit, way_back
     return None
 
 
-def _scaled(program: Program) -> tuple[Program, Scaling]:
+def _scaled(program: Program, times: float) -> tuple[Program, Scaling]:
     unit = _column_units(program)
     size_A = _row_sizes(program.A * unit, program.b)
     size_E = _row_sizes(program.E * unit, program.e)
@@ -80,6 +83,7 @@ def _scaled(program: Program) -> tuple[Program, Scaling]:
         -upper,
         np.array([_distance_to(quadric, unit) for quadric in program.quadrics]),
     )
+    step = min(step * times, _LONGEST)
     columns = step * unit
     objective = step if program.w.any() else step**2
     quadrics, sizes = _scaled_quadrics(program.quadrics, columns)
