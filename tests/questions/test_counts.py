@@ -373,3 +373,20 @@ def test_threads_share_what_is_prepared() -> None:
         assert explainer.verify(cf) == explainer.verify(other)
     again = pickle.loads(pickle.dumps(found[0]))
     assert explainer.verify(again) == explainer.verify(found[0])
+
+
+def test_least_changes_are_not_blamed_for_what_clashes_without_them() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"])
+    rules = [clvq.MinChange("x0", 0.5), clvq.MinChange("x1", 0.5)]
+    bounds = [clvq.Bounds("x0", 0.0, 3.0), clvq.Bounds("x1", 0.0, 3.0)]
+    explainer = clvq.Explainer(model, constraints=[*rules, *bounds, clvq.AtMost(1)])
+    cf = explainer.explain([0.0, 0.0], target="yes")
+    assert cf.status == "infeasible"
+    assert cf.conflict == (*bounds, clvq.AtMost(1))
+    assert cf.conflict_is_irreducible
+    assert explainer.verify(cf) == np.inf
+    # Here they are what leaves no room: 4.5 units of x1 alone would do.
+    alone = [clvq.MinChange("x1", 6.0), clvq.Bounds("x1", 0.0, 5.0), clvq.Freeze("x0")]
+    cf = clvq.Explainer(model, constraints=[*alone, clvq.AtMost(1)]).explain([0.0, 0.0])
+    assert cf.status == "infeasible"
+    assert alone[0] in cf.conflict

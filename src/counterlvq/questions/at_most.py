@@ -17,6 +17,7 @@ from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.prepared import Prepared, allowed_range
+from counterlvq.problem.constraints import MinChange
 from counterlvq.problem.targets import wished_prototypes
 from counterlvq.questions.protocol import Asks, Terms
 from counterlvq.results import Counterfactual
@@ -65,7 +66,9 @@ def counted_answer(
     found = tree.result()
     if found.status is Status.INFEASIBLE and find_clash:
         most = max(_LEAST_EFFORT, _CLASH_EFFORT * len(tree.known))
-        found = replace(found, **_clash(asked, row, target, now, most))
+        left = None if asked.time_limit is None else tree.ends - time.monotonic()
+        clash = _clash_without_least(asked, row, target, left)
+        found = replace(found, **(clash or _clash(asked, row, target, now, most)))
     if found.broken and found.within_rules is not None:
         others = asked.asking_for(margin=None, confidence=None, is_sure=False)
         within = others.answered(row, asked.model.classes.tolist(), find_clash=False)
@@ -91,6 +94,12 @@ class _Tree:
             self.asked.limits, self.row, self._ask, self._worth, any_will_do=self.any_will_do
         )
 
+    @property
+    def ends(self) -> float:
+        """When the time of the user is up, by the monotonic clock."""
+        limit = self.asked.time_limit
+        return np.inf if limit is None else self.started + limit
+
     def grow(self) -> None:
         """Branch until no part can hold anything cheaper than the best answer."""
         self.tree.grow()
@@ -106,8 +115,7 @@ class _Tree:
         return None if self.tree.best is None else self.tree.best.source
 
     def _ask(self, held: Columns) -> Seen | None:
-        limit = self.asked.time_limit
-        left = None if limit is None else limit - (time.monotonic() - self.started)
+        left = None if self.asked.time_limit is None else self.ends - time.monotonic()
         if left is not None and left <= 0 and self.known:
             return None
         asked = self.asked.holding(held, left)
@@ -221,6 +229,23 @@ def _clash(asked: Asks, row: Floats, target: Any, now: Verdict, most: int) -> di
         "conflict": tuple(every[k] for k in found),
         "conflict_ranges": tuple(map(allowed_range, columns)),
         "conflict_is_irreducible": is_irreducible and is_least,
+    }
+
+
+def _clash_without_least(
+    asked: Asks, row: Floats, target: Any, left: float | None
+) -> dict[str, Any] | None:
+    """Find what clashes without least changes, which seldom do; None where they have a part."""
+    kept = tuple(item for item in asked.constraints if not isinstance(item, MinChange))
+    if len(kept) == len(asked.constraints) or (left is not None and left <= 0.0):
+        return None
+    found = asked.asking_for(constraints=kept, time_limit=left).answered(row, target)
+    if found.status is not Status.INFEASIBLE:
+        return None
+    return {
+        "conflict": found.conflict,
+        "conflict_ranges": found.conflict_ranges,
+        "conflict_is_irreducible": found.conflict_is_irreducible,
     }
 
 
