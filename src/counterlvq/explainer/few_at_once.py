@@ -103,11 +103,12 @@ class _Few:
         values = found.y if found.is_solved else None
         return Seen(values, found.cost, min(found.bound, found.cost), found)
 
-    def _worth(self, j: int, values: Floats) -> float:
-        stated, change = self.quick.exact.stated, values[j] - self.row[j]
-        column = stated.L_diagonal[j] if stated.L_diagonal.size else stated.L[:, j]
-        flat = stated.least_ways[:, j].max() * abs(change)
-        return float(flat + np.sum((column * change) ** 2))
+    def _worth(self, values: Floats) -> Floats:
+        stated, change = self.quick.exact.stated, values - self.row
+        flat = stated.least_ways.max(axis=0) * np.abs(change)
+        lifted = stated.L_diagonal if stated.L_diagonal.size else stated.L
+        square = (lifted * change) ** 2
+        return np.asarray(flat + (square if square.ndim == 1 else square.sum(axis=0)))
 
     def _judged(self, best: Seen, bound: float) -> RowFound | None:
         assert best.values is not None

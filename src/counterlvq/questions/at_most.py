@@ -129,15 +129,17 @@ class _Tree:
         """The whole question, seen from the row."""
         return self.asked.prepared_for(self.row)
 
-    def _worth(self, j: int, values: Floats) -> float:
+    def _worth(self, values: Floats) -> Floats:
         view = self.view
-        x, y = view.inner(self.row), view.inner(values)
-        span = view.source.coordinates.spans[j]
-        delta = np.zeros_like(x)
-        delta[span] = (y - x)[span]
-        flat = float(view.template.limiting_ways.max(axis=0) @ np.abs(delta))
-        lifted = view.template.L @ delta
-        return flat + float(lifted @ lifted)
+        change = view.inner(values) - view.inner(self.row)
+        prices = view.template.limiting_ways.max(axis=0)
+        found = []
+        for span in view.source.coordinates.spans:
+            delta = np.zeros_like(change)
+            delta[span] = change[span]
+            lifted = view.template.L @ delta
+            found.append(float(prices @ np.abs(delta)) + float(lifted @ lifted))
+        return np.array(found)
 
     def result(self) -> Counterfactual:
         """Say what was found, and what the tree proves of it."""

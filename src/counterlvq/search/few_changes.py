@@ -59,7 +59,7 @@ class CountTree:
     limits: tuple[CountLimit, ...]
     row: Floats
     ask: Callable[[Columns], Seen | None]  # with some columns held; None where time is up
-    worth: Callable[[int, Floats], float]  # of the change of a column, about: an order, no more
+    worth: Callable[[Floats], Floats]  # of the changes of columns, about: an order, no more
     known: dict[Columns, Seen] = field(default_factory=dict)  # by what is held
     counted: Columns = frozenset()  # as changed, to begin with
     any_will_do: bool = False  # whether the first answer ends the search
@@ -114,5 +114,4 @@ class CountTree:
             limit.columns for limit in self.limits if len(changed & limit.columns) > limit.most
         ]
         among = sorted((changed & frozenset().union(*broken)) - node.changed)
-        values = seen.values
-        return max(among, key=lambda j: self.worth(j, values))
+        return max(among, key=self.worth(seen.values).__getitem__)

@@ -81,7 +81,8 @@ def _solved_in(program: Program, times: float) -> _Found:
             break
         if _miss(solution) < least:
             nearest, least = found, _miss(solution)
-        if least <= CONIC_TOLERANCES[0]:
+        is_solved = solution.status == clarabel.SolverStatus.Solved
+        if least <= CONIC_TOLERANCES[0] or (is_solved and not program.quadrics):
             break
     if nearest is None:
         return _Found(Solution.without_point(program, Outcome.FAILED, ENGINE))
