@@ -116,16 +116,24 @@ class SharedCells:
 
         Differences of prototypes come first, so that what lies far away costs no digits.
         """
-        model, others = self.model, self.rivals if rivals is None else rivals
-        own = model.prototypes[prototype]
-        ahead, back = model.prototypes[others] - own, own - x
+        others = self.rivals if rivals is None else rivals
+        return self.halfspaces_between(prototype, x, others)
+
+    def halfspaces_between(
+        self, own: int | NDArray[np.intp], x: Floats, others: NDArray[np.intp]
+    ) -> Halfspaces:
+        """Half-spaces of prototypes seen from `x`, each against one rival; or of one prototype."""
+        model = self.model
+        mine = model.prototypes[own]
+        ahead, back = model.prototypes[others] - mine, mine - x
         if model.diagonal is not None:
             ahead, back = ahead * model.diagonal, back * model.diagonal
         elif model.omegas is not None:
-            ahead, back = ahead @ model.shared_factor.T, model.shared_factor @ back
+            F = model.shared_factor
+            ahead, back = ahead @ F.T, F @ back if back.ndim == 1 else back @ F.T
         leads = np.einsum("ij,ij->i", ahead, ahead + 2.0 * back)
         if model.offsets is not None:
-            leads = leads + (model.offsets[others] - model.offsets[prototype])
+            leads = leads + (model.offsets[others] - model.offsets[own])
         normals = 2.0 * ahead
         if model.diagonal is not None:
             normals = normals * model.diagonal

@@ -192,10 +192,11 @@ class Prepared:
         return ProgramTemplate.of(w, L, conditions, grid, form, ways, least)
 
     def _conditions_of(self, kept: Sequence[int]) -> list[Stated]:
-        parts = [part for k in kept for part in self._read(k)]
+        parts = [part for k in kept for part in self.read(k)]
         return [part for item in parts for part in self.source.coordinates.spread(item)]
 
-    def _read(self, k: int) -> tuple[Condition, ...]:
+    def read(self, k: int) -> tuple[Condition, ...]:
+        """State one of the constraints in numbers."""
         item, outside = self.asked.constraints[k], self.outside.get(k)
         read = self.shared.read
         known = read.get((id(item), outside))
@@ -213,7 +214,7 @@ class Prepared:
         outside = tuple(sorted(self.outside.items()))
         about_levels = self.shared.about_levels.get(outside)
         if about_levels is None:
-            parts = (part for k in kept for part in self._read(k))
+            parts = (part for k in kept for part in self.read(k))
             about_levels = any(isinstance(part, _ABOUT_LEVELS) for part in parts)
             self.shared.about_levels[outside] = about_levels
         key = (

@@ -43,7 +43,7 @@ from counterlvq.safe_text import shown_repr, shown_text, visible
 from counterlvq.tables.features import Features
 from counterlvq.types import Status
 
-__all__ = ["Counterfactual", "RowCheck", "later"]
+__all__ = ["Counterfactual", "RowCheck", "later", "replaced"]
 
 # Whether the third is an answer for the first with a label among the second that costs at most
 # the fourth, and what it costs.
@@ -54,6 +54,13 @@ class _Later(NamedTuple):
     """What makes a certificate, in its place."""
 
     make: Callable[[], Certificate]
+
+
+def replaced(cf: Counterfactual, **changes: Any) -> Counterfactual:
+    """Copy an answer with changes; a certificate that nobody has asked for is not made."""
+    if "certificate" not in changes and "certificate" not in cf.__dict__:
+        changes["certificate"] = later(lambda: cf.certificate)
+    return replace(cf, **changes)
 
 
 def later(make: Callable[[], Certificate]) -> Certificate:

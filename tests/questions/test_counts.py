@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import pickle
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -248,3 +250,143 @@ def test_a_reference_of_another_kind_agrees_without_a_limit() -> None:
         cf = explainer.explain(x, target=target)
         asked = Asked(model.prototypes, model.labels, None, x, {target}, Squared(np.eye(3)))
         assert cf.cost == pytest.approx(optimal_cost(asked), rel=1e-6, abs=1e-12)
+
+
+def drawn_table(seed: int, d: int = 5) -> tuple[clvq.PrototypeModel, np.ndarray]:
+    """A model that mixes features, and rows within ranges that leave some of them no way."""
+    rng = np.random.default_rng(seed)
+    model = clvq.PrototypeModel(
+        rng.normal(size=(6, d)) * 1.5, np.repeat(LABELS, 2), rng.normal(size=(d, d))
+    )
+    return model, rng.uniform(-1.0, 1.0, size=(6, d))
+
+
+def has_room(
+    model: clvq.PrototypeModel,
+    x: np.ndarray,
+    target: str,
+    sides: dict[int, tuple[float, float]],
+    most: int,
+) -> bool:
+    """Whether some choice of features that may change leaves an answer: a program for each."""
+    P, M = model.prototypes, model.omegas.T @ model.omegas
+    rivals = np.flatnonzero(model.labels != target)
+    for support in combinations(range(x.size), most):
+        for i in np.flatnonzero(model.labels == target):
+            normals = 2.0 * (P[rivals] - P[i]) @ M
+            rights = np.einsum("ij,jk,ik->i", P[rivals], M, P[rivals]) - P[i] @ M @ P[i]
+            ends = [
+                sides.get(j, (-np.inf, np.inf)) if j in support else (x[j], x[j])
+                for j in range(x.size)
+            ]
+            if linprog(np.zeros(x.size), normals, rights - 1e-9, bounds=ends).status == 0:
+                return True
+    return False
+
+
+@pytest.mark.parametrize("most", [1, 2])
+@pytest.mark.parametrize("cost", [clvq.Manhattan([1.0, 3.0, 0.5, 1.0, 2.0]), clvq.Euclidean()])
+@pytest.mark.parametrize("seed", range(4))
+def test_runs_of_the_kernel_and_whole_answers_say_the_same(
+    seed: int, cost: clvq.Cost, most: int
+) -> None:
+    model, rows = drawn_table(seed)
+    rules = [clvq.Bounds(j, -1.2, 1.2) for j in range(5)] + ["x0 + x1 <= 1.5"] * (seed == 3)
+    quick = clvq.Explainer(model, cost, [clvq.AtMost(most), *rules])
+    whole = clvq.Explainer(model, cost, [clvq.AtMost(most), *rules], time_limit=600)
+    for x in rows:
+        for target in LABELS:
+            cf, other = (asked.explain(x, target=target) for asked in (quick, whole))
+            assert cf.status == other.status
+            assert cf.cost == pytest.approx(other.cost, rel=1e-9)
+            assert quick.verify(cf) == pytest.approx(cf.lower_bound, rel=1e-9)
+            assert whole.verify(replace(other, certificate=cf.certificate)) >= cf.lower_bound * (
+                1 - 1e-9
+            )
+            assert (cf.x != x).sum() <= most or not cf.status.has_answer
+
+
+def test_what_clashes_leaves_room_without_any_part_of_it() -> None:
+    seen = 0
+    for seed in range(6):
+        model, rows = drawn_table(seed)
+        rows = 0.5 * rows
+        ends = {j: (-0.55, 0.55 + 0.05 * j) for j in range(5)}
+        rules = [clvq.Bounds(j, *ends[j]) for j in ends]
+        for most in (1, 2):
+            explainer = clvq.Explainer(model, constraints=[*rules, clvq.AtMost(most)])
+            for x in rows[:3]:
+                for target in LABELS:
+                    cf = explainer.explain(x, target=target)
+                    assert cf.status.has_answer == has_room(model, x, target, ends, most)
+                    if cf.status.has_answer:
+                        continue
+                    seen += 1
+                    assert cf.status == "infeasible"
+                    assert explainer.verify(cf) == np.inf
+                    assert cf.conflict_is_irreducible
+                    kept = {item.feature: ends[item.feature] for item in cf.conflict
+                            if isinstance(item, clvq.Bounds)}  # fmt: skip
+                    counts = any(isinstance(item, clvq.AtMost) for item in cf.conflict)
+                    limit = most if counts else 5
+                    assert not has_room(model, x, target, kept, limit)
+                    for left_out in kept:
+                        fewer = {j: side for j, side in kept.items() if j != left_out}
+                        assert has_room(model, x, target, fewer, limit)
+                    assert not counts or has_room(model, x, target, kept, 5)
+    assert seen  # or nothing has been tried
+
+
+def test_an_estimator_of_its_own_is_asked_as_well() -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 6))
+    y = np.where(X[:, 0] + X[:, 1] - X[:, 2] > 0, "yes", "no")
+    fitted = clvq.GMLVQ(random_state=0, max_iter=20).fit(X, y)
+    rules = clvq.within_data(X, quantiles=(0.2, 0.8))
+    for most in (1, 2):
+        quick = clvq.Explainer(fitted, constraints=[clvq.AtMost(most), *rules])
+        whole = clvq.Explainer(fitted, constraints=[clvq.AtMost(most), *rules], time_limit=600)
+        batch = quick.explain_batch(X[:12])
+        for n, x in enumerate(X[:12]):
+            cf, other = quick.explain(x), whole.explain(x)
+            assert cf.status == other.status
+            assert cf.cost == pytest.approx(other.cost, rel=1e-9)
+            assert (cf.status, cf.cost) == (batch.status[n], batch.cost[n])
+            assert set(map(repr, cf.conflict)) <= {repr(item) for item in quick.constraints}
+            if cf.status.has_answer:
+                assert fitted.predict([cf.x])[0] != fitted.predict([x])[0]
+
+
+def test_threads_share_what_is_prepared() -> None:
+    model, _ = drawn_table(1)
+    rows = np.random.default_rng(0).uniform(-1.0, 1.0, size=(24, 5))
+    rules = [clvq.Bounds(j, -1.2, 1.2) for j in range(5)]
+    explainer = clvq.Explainer(model, constraints=[*rules, clvq.AtMost(2)])
+    alone = [explainer.explain(x, target="granted") for x in rows]
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda x: explainer.explain(x, target="granted"), rows))
+    for cf, other in zip(found, alone, strict=True):
+        assert (cf.status, cf.cost, cf.lower_bound) == (
+            other.status, other.cost, other.lower_bound,
+        )  # fmt: skip
+        np.testing.assert_array_equal(cf.x, other.x)
+        assert explainer.verify(cf) == explainer.verify(other)
+    again = pickle.loads(pickle.dumps(found[0]))
+    assert explainer.verify(again) == explainer.verify(found[0])
+
+
+def test_least_changes_are_not_blamed_for_what_clashes_without_them() -> None:
+    model = clvq.PrototypeModel([[0.0, 0.0], [4.0, 4.0]], ["no", "yes"])
+    rules = [clvq.MinChange("x0", 0.5), clvq.MinChange("x1", 0.5)]
+    bounds = [clvq.Bounds("x0", 0.0, 3.0), clvq.Bounds("x1", 0.0, 3.0)]
+    explainer = clvq.Explainer(model, constraints=[*rules, *bounds, clvq.AtMost(1)])
+    cf = explainer.explain([0.0, 0.0], target="yes")
+    assert cf.status == "infeasible"
+    assert cf.conflict == (*bounds, clvq.AtMost(1))
+    assert cf.conflict_is_irreducible
+    assert explainer.verify(cf) == np.inf
+    # Here they are what leaves no room: 4.5 units of x1 alone would do.
+    alone = [clvq.MinChange("x1", 6.0), clvq.Bounds("x1", 0.0, 5.0), clvq.Freeze("x0")]
+    cf = clvq.Explainer(model, constraints=[*alone, clvq.AtMost(1)]).explain([0.0, 0.0])
+    assert cf.status == "infeasible"
+    assert alone[0] in cf.conflict

@@ -14,7 +14,7 @@ conditions have to cancel exactly, and `exact_duality` makes them.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import NamedTuple, final
 
@@ -74,6 +74,7 @@ class Grounds:
     model: PrototypeModel | None  # None where the constraints speak alone
     quadrics: tuple[QuadraticCondition, ...]  # of the counterfactual itself
     x: Floats  # (d,)
+    _boxes: dict[float, tuple[Floats, Floats]] = field(init=False, default_factory=dict)
 
     @cached_property
     def projected(self) -> tuple[Floats, float]:
@@ -102,11 +103,17 @@ class Grounds:
 
     def box(self, cap: float) -> tuple[Floats, Floats]:
         """Limits of changes that cost at most `cap`, by bounds and cost."""
+        known = self._boxes.get(cap)
+        if known is not None:
+            return known
         low, high = self.limits
         data = self.stated
         reach = CostReach(data.stretch, data.inverse, data.inverse_blur)
         up, down = cost_limits(data.least_ways, data.L, cap, reach)
-        return np.maximum(low, -down), np.minimum(high, up)
+        found = np.maximum(low, -down), np.minimum(high, up)
+        self._boxes.clear()  # the last one is asked for again and again
+        self._boxes[cap] = found
+        return found
 
     def lower_bound(self, proof: Proof, cap: float, margin: float = 0.0) -> float:
         """Cost that no change of the cell undercuts, at most `cap`.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -76,6 +76,15 @@ class Question:
         if np.isinf(found):
             found = self.blur_within(np.minimum(limits, sides_at(stated, self.x[None, :])[0]))
         return self.blur if np.isinf(found) and np.isinf(cap) else found
+
+    def holding(self, columns: frozenset[int]) -> Question:
+        """State the same with some columns held, for whoever checks a proof of that.
+
+        A bound on one feature has no multiplier, so that proofs look the same.
+        """
+        if not columns:
+            return self
+        return replace(self, known=self.grounds.stated.holding(columns))
 
     def program(self, prototype: int, rivals: NDArray[np.intp] | None = None) -> Program:
         """Program of one cell, with all rivals or the listed ones."""

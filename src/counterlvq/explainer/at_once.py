@@ -10,13 +10,16 @@ search that looks at everything.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from counterlvq.certificates.cellwise import CellCertificate
+from counterlvq.certificates.certificate import Certificate
 from counterlvq.certificates.row_doubt import RowDoubt
-from counterlvq.numeric.arrays import Floats, plain
+from counterlvq.numeric.arrays import Floats, plain, read_only
 from counterlvq.numeric.lazy import cached_property
 from counterlvq.numeric.memory import Kept
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
@@ -25,11 +28,12 @@ from counterlvq.problem.data_ranges import AsSeen, outside_of
 from counterlvq.problem.targets import labels_of, wished_prototypes
 from counterlvq.results import Counterfactual, later
 from counterlvq.search.exact import COMPILED
+from counterlvq.search.held_rows import HeldKernel
 from counterlvq.search.kernel_row import KernelRow, RowFound
 from counterlvq.search.strategies import Exact
 from counterlvq.types import Status
 
-__all__ = ["AnswerAtOnce", "AtOnce", "at_once"]
+__all__ = ["AnswerAtOnce", "AtOnce", "Begun", "Ready", "at_once"]
 
 # Bytes that prepared targets may take before the oldest are forgotten.
 _MOST_READY = 1 << 27
@@ -44,12 +48,21 @@ class AnswerAtOnce(NamedTuple):
     nearest: int
 
 
-class _Ready(NamedTuple):
+class Ready(NamedTuple):
     """One wish, prepared."""
 
     target_mask: NDArray[np.bool_]  # (p,)
     labels: tuple[Any, ...]
     kernel: KernelRow | None  # None for programs that the kernels do not take
+    held: HeldKernel | None  # the same, for columns that are held in turn
+
+
+class Begun(NamedTuple):
+    """A row and a wish, looked up."""
+
+    ready: Ready
+    doubt: RowDoubt | None
+    nearest: int  # prototype of the input
 
 
 def at_once(asked: Any) -> AtOnce | None:
@@ -77,7 +90,7 @@ class AtOnce:
     exact: Exact
     has_ranges: bool  # that rows may lie outside of
     has_rules: bool  # that an input may break
-    _ready: Kept[Any, _Ready] = field(init=False, default_factory=lambda: Kept(_MOST_READY))
+    _ready: Kept[Any, Ready] = field(init=False, default_factory=lambda: Kept(_MOST_READY))
 
     def answer(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
         """Answer a row that has been read; None where more has to be looked into.
@@ -95,16 +108,41 @@ class AtOnce:
         found = ready.kernel.find(row, doubt)
         if found is None or (self.has_rules and not found.is_input_good):
             return None
-        both = self._labelled(found, ready.target_mask, doubt)
+        both = self.labelled(found, ready.target_mask, doubt)
         if both is None:
             return None
-        answer = self._stated(row, ready, found, *both, given)
+        answer = self.stated(row, ready, found, *both, given)
         return AnswerAtOnce(answer, both[0])
 
-    def _labelled(
+    def begin(self, row: Floats, target: Any) -> Begun | None:
+        """Look up a row that meets the constraints and lacks its wish; None for any other."""
+        asked, rules, model = self.asked, self.view.rules, self.view.model
+        if self.has_ranges and outside_of(asked.constraints, asked.features, row):
+            return None
+        X = row[None, :]
+        first = 0 if target is not None else int(model.nearest_of_checked(X)[0])
+        ready = self._prepared(target, first)
+        if ready is None or (self.has_rules and not rules.judged(X, X).good[0]):
+            return None
+        doubt = None if rules.says is None else RowDoubt(rules, X)
+        nearest = int(model.nearest_of_checked(X)[0]) if doubt is None else doubt.nearest
+        if ready.target_mask[nearest]:
+            return None
+        if doubt is not None and not (doubt.is_assured() and self._says(X, [nearest])):
+            return None
+        return Begun(ready, doubt, nearest)
+
+    def _says(self, rows: Floats, prototypes: list[int]) -> bool:
+        """Whether the user's own `predict` says the labels of prototypes."""
+        rules = self.view.rules
+        return rules.says is None or bool(
+            (np.asarray(rules.says(rows)) == rules.model.labels[prototypes]).all()
+        )
+
+    def labelled(
         self, found: RowFound, mask: NDArray[np.bool_], doubt: RowDoubt | None
     ) -> tuple[int, int] | None:
-        """Nearest prototypes of input and answer; None unless they are settled for certain."""
+        """Name nearest prototypes of input and answer; None unless they are settled for certain."""
         rules = self.view.rules
         if doubt is None:
             nearest, prototype = rules.model.nearest_of_checked(found.pair).tolist()
@@ -119,13 +157,9 @@ class AtOnce:
             )
         if mask[nearest] or not mask[prototype] or not is_settled:
             return None
-        if rules.says is not None:
-            told = np.asarray(rules.says(found.pair))
-            if not (told == rules.model.labels[[nearest, prototype]]).all():
-                return None
-        return nearest, prototype
+        return (nearest, prototype) if self._says(found.pair, [nearest, prototype]) else None
 
-    def _prepared(self, target: Any, nearest: int) -> _Ready | None:
+    def _prepared(self, target: Any, nearest: int) -> Ready | None:
         """Look up a wish; None for one that has to be looked into."""
         wish = plain(target)
         if type(wish) not in _LABELS:
@@ -133,30 +167,35 @@ class AtOnce:
         model = self.view.model
         key = (wish, int(model.class_index[nearest]) if wish is None else -1)
 
-        def made() -> tuple[_Ready, int]:
+        def made() -> tuple[Ready, int]:
             mask = wished_prototypes(model, wish, nearest)
             family = self.exact.prepared(mask)[1]
             labels = labels_of(self.asked.model, mask)
             if family is None:
-                return _Ready(mask, labels, None), mask.nbytes
+                return Ready(mask, labels, None, None), mask.nbytes
             kernel = KernelRow(self.view.rules, self.exact.stated, family)
-            return _Ready(mask, labels, kernel), mask.nbytes + kernel.nbytes
+            held = HeldKernel(self.exact.stated, family)
+            return Ready(mask, labels, kernel, held), mask.nbytes + 2 * kernel.nbytes
 
         return self._ready.get(key, made)
 
-    def _stated(
+    def stated(
         self,
         row: Floats,
-        ready: _Ready,
+        ready: Ready,
         found: RowFound,
         nearest: int,
         prototype: int,
         given: Any,
     ) -> Counterfactual:
+        """State an answer, with its certificate once somebody asks for it."""
         asked, source, labels = self.asked, self.asked._source, self._labels
         is_closed = found.gap <= EXACT_GAP or found.cost - found.bound <= found.resolution
         values = found.y
         assert ready.kernel is not None
+        proof = partial(CellCertificate, ())
+        if found.trace is not None:
+            proof = ready.kernel.certifying(found)
         return Counterfactual(
             values=values,
             original_values=row,
@@ -172,7 +211,7 @@ class AtOnce:
             features=asked.features,
             reason=COMPILED,
             bound_with_margin=found.bound,
-            certificate=later(ready.kernel.certifying(found)),
+            certificate=later(proof),
             as_given=None if given is None else source.like(given, values[None, :]),
             check=asked._check,
             part=asked.model.meaning.part,
@@ -180,6 +219,39 @@ class AtOnce:
             respond=source.responds,
             labels=self._classes,
             constraints=asked.constraints,
+        )
+
+    def without_answer(
+        self,
+        begun: Begun,
+        row: Floats,
+        certificate: Certificate,
+        conflict: tuple[Any, ...],
+        is_irreducible: bool,
+    ) -> Counterfactual:
+        """State that there is no answer, which has been proved."""
+        asked = self.asked
+        return Counterfactual(
+            values=read_only(np.full(row.shape, np.nan)),
+            original_values=row,
+            status=Status.INFEASIBLE,
+            cost=np.inf,
+            lower_bound=np.inf,
+            gap=0.0,
+            resolution=0.0,
+            prediction=None,
+            original_prediction=self._labels[begun.nearest],
+            target=begun.ready.labels,
+            prototype=-1,
+            features=asked.features,
+            reason=COMPILED,
+            bound_with_margin=np.inf,
+            conflict=conflict,
+            conflict_is_irreducible=is_irreducible,
+            certificate=certificate,
+            part=asked.model.meaning.part,
+            scales=asked._source.scales,
+            labels=self._classes,
         )
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
@@ -35,7 +35,7 @@ from counterlvq.questions.plausibility import plausible_in
 from counterlvq.questions.ranges import Ranges, ranges_of
 from counterlvq.questions.reasons import Reasons, reasons_of
 from counterlvq.questions.unions import verified
-from counterlvq.results import Counterfactual
+from counterlvq.results import Counterfactual, replaced
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.streaming.answers import BatchQuestion, answer_batches
 from counterlvq.tables.features import FeatureKey
@@ -198,7 +198,7 @@ class Explainer(OneRow):
                 if self._source.rejected(named, answer.values[None, :], stays, labels):
                     answer = withdrawn(answer)
             answered = self._source.like(given, answer.values_with_gaps[None, :])
-            return replace(
+            return replaced(
                 answer, as_given=answered, check=self._check, respond=self._source.responds
             )
 

@@ -17,6 +17,7 @@ from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.questions import Question
 from counterlvq.certificates.unions import StatedPart
 from counterlvq.explainer.at_once import AnswerAtOnce, AtOnce, at_once
+from counterlvq.explainer.few_at_once import few_at_once
 from counterlvq.explainer.no_answer import WhyNot, everything, why_not
 from counterlvq.explainer.settings import (
     at_least_zero,
@@ -60,7 +61,7 @@ from counterlvq.questions.implied_rivals import is_apart
 from counterlvq.questions.plausibility import components_of, plausible_answer, plausible_in
 from counterlvq.questions.protocol import WHOLE, Terms
 from counterlvq.questions.unions import Part, confirmed_by, wish_of
-from counterlvq.results import Counterfactual
+from counterlvq.results import Counterfactual, replaced
 from counterlvq.search.branch_and_bound import Progress
 from counterlvq.search.result import SearchContext, SearchResult
 from counterlvq.tables.features import Features
@@ -159,7 +160,7 @@ class OneRow:
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
             found = self._found(row, target, push, progress, terms)
         # Parts of an answer come from questions with constraints of their own.
-        return replace(found, constraints=self.constraints)
+        return replaced(found, constraints=self.constraints)
 
     def _found(
         self,
@@ -183,6 +184,9 @@ class OneRow:
             found = wide._answer(wider, target, push, progress, terms=terms)
             return narrowed(whole, wide, found)
         if self.limits:
+            few = self._few_at_once(row, target, terms.find_clash) if push == 1.0 else None
+            if few is not None:
+                return few
             return counted_answer(whole, row, target, find_clash=terms.find_clash)
         return self._searched(row, target, push, progress, terms)
 
@@ -196,7 +200,7 @@ class OneRow:
     ) -> Counterfactual:
         view = self.prepared_for(row)
         factual = view.inner(row)
-        now = view.rules.verdict(factual[None, :])
+        now = terms.now or view.rules.verdict(factual[None, :])
         nearest = int(now.prototype[0])
         target_mask = wished_prototypes(view.model, target, nearest)
         view.answers.get_ready()
@@ -220,11 +224,24 @@ class OneRow:
 
     def answered_at_once(self, row: Floats, target: Any, given: Any = None) -> AnswerAtOnce | None:
         """Answer a row that has been read, if one run of the kernel settles it."""
-        quick = self._quick.get("", lambda: (at_once(self), 1))
+        quick = self._at_once
         if quick is None:
             return None
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
             return quick.answer(row, target, given)
+
+    @property
+    def _at_once(self) -> AtOnce | None:
+        return self._quick.get("", lambda: (at_once(self), 1))
+
+    def _few_at_once(self, row: Floats, target: Any, find_clash: bool) -> Counterfactual | None:
+        """Answer a row in which few features may change, if runs of the kernel settle it."""
+        if self.time_limit is not None:
+            return None
+        quick = self.holding(frozenset(), None)._at_once
+        if quick is None:
+            return None
+        return few_at_once(self, quick, row, target, find_clash=find_clash)
 
     def answered(
         self, row: Floats, target: Any, *, find_clash: bool = True, terms: Terms = WHOLE
@@ -234,7 +251,7 @@ class OneRow:
         Without `find_clash`, where there is no answer all constraints are said to clash.
         """
         answer = self._answer(row, target, terms=terms._replace(find_clash=find_clash))
-        return replace(answer, check=self._check, respond=self._source.responds)
+        return replaced(answer, check=self._check, respond=self._source.responds)
 
     @property
     def limits(self) -> tuple[CountLimit, ...]:

@@ -196,6 +196,8 @@ LEAST_UNIT = 1e-150
 AT_END = 1e-6
 POLISHED = 1e-10
 POLISH_RANK = 1e-13
+# What the center of an ellipsoid, by which a program is scaled, treats as dependent.
+FAR_CENTER = 1e-13
 # A side that is shorter than this holds its feature in place: multipliers are divided by its
 # square.
 LEAST_HALF = 1e-100

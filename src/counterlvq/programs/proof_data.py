@@ -7,6 +7,7 @@ A `ProofData` holds what the user gave, cost, constraints and model, as plain ar
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
@@ -100,6 +101,23 @@ class ProofData(Record):
     def least_way(self) -> Floats:
         """What one unit of change makes the whole cost at the least, (d,)."""
         return np.asarray(self.least_ways.min(axis=0))
+
+    def holding(self, columns: Iterable[int]) -> ProofData:
+        """Add that some columns stay as they are: ``y_j - x_j == 0`` for each."""
+        at = np.array(sorted(columns), dtype=np.int64)
+        stays = np.zeros((at.size, self.movable.size))
+        stays[np.arange(at.size), at] = 1.0
+        movable = self.movable.copy()
+        movable[at] = False
+        return replace(
+            self,
+            movable=movable,
+            single_new=np.concatenate([self.single_new, stays]),
+            single_old=np.concatenate([self.single_old, -stays]),
+            single_value=np.concatenate([self.single_value, np.zeros(at.size)]),
+            single_equality=np.concatenate([self.single_equality, np.ones(at.size, dtype=bool)]),
+            single_column=np.concatenate([self.single_column, at]),
+        )
 
     @property
     def has_gains(self) -> bool:

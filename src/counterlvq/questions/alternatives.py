@@ -15,10 +15,10 @@ from counterlvq.errors import InvalidInputError
 from counterlvq.numeric.arrays import told
 from counterlvq.presentation.numbers import cost_text
 from counterlvq.problem.at_most import AtMost
-from counterlvq.questions.at_most import changed_columns
 from counterlvq.questions.protocol import Asks
 from counterlvq.results import Counterfactual
 from counterlvq.safe_text import shown_text
+from counterlvq.search.few_changes import changed_columns
 from counterlvq.types import Status
 
 __all__ = ["Alternatives", "alternatives_of"]

@@ -1,9 +1,4 @@
-"""The closest answer in which few features change: branch into held, and counted as changed.
-
-Each node of the tree asks an ordinary question, in which the features that are held are frozen.
-Its answer bounds all answers below the node; where few enough features change in it, it is one of
-them. Counting a feature changes no question until enough are counted: then all others are held.
-"""
+"""The closest answer in which few features change, by a tree of ordinary questions."""
 
 from __future__ import annotations
 
@@ -14,35 +9,27 @@ from typing import Any, final
 
 import numpy as np
 
+from counterlvq.certificates.acceptance import Verdict
 from counterlvq.certificates.at_most import CountedCertificate, CountedQuestion
 from counterlvq.certificates.certificate import Certificate
+from counterlvq.certificates.questions import Question
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.lazy import cached_property
-from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
+from counterlvq.numeric.tolerances import EXACT_GAP
 from counterlvq.prepared import Prepared, allowed_range
+from counterlvq.problem.constraints import MinChange
 from counterlvq.problem.targets import wished_prototypes
-from counterlvq.programs.at_most import held_for_good, within_limits
-from counterlvq.questions.protocol import Asks
+from counterlvq.questions.protocol import Asks, Terms
 from counterlvq.results import Counterfactual
 from counterlvq.search.conflicts import smallest_conflict
+from counterlvq.search.few_changes import Columns, CountNode, CountTree, Seen
 from counterlvq.types import Status
 
-__all__ = ["changed_columns", "counted_answer", "counted_question", "counted_verified"]
-
-# Ordinary questions that one answer may take: hundreds of times what real tables need for a few
-# changes, and an end for counts that leave too many combinations.
-_MOST_ASKED = 20_000
+__all__ = ["counted_answer", "counted_question", "counted_verified", "tree_certificate"]
 
 # Ordinary questions that the search for what clashes may take: so many times those that the proof
 # took, and at least so many.
 _CLASH_EFFORT, _LEAST_EFFORT = 2, 60
-
-Columns = frozenset[int]
-
-
-def changed_columns(row: Floats, values: Floats) -> Columns:
-    """Columns in which an answer differs from its input."""
-    return frozenset(np.flatnonzero(values != row).tolist())
 
 
 def counted_question(asked: Asks, row: Floats, target: Sequence[Any]) -> CountedQuestion:
@@ -54,6 +41,10 @@ def counted_question(asked: Asks, row: Floats, target: Sequence[Any]) -> Counted
         view = node.prepared_for(row)
         return view.answers.question(view.inner(row), mask)
 
+    whole = holding(frozenset())
+    coordinates = asked._source.coordinates
+    if isinstance(whole, Question) and not (coordinates.has_levels or coordinates.links):
+        return CountedQuestion(asked.limits, whole.holding)
     return CountedQuestion(asked.limits, holding)
 
 
@@ -68,12 +59,16 @@ def counted_answer(
     asked: Asks, row: Floats, target: Any, *, find_clash: bool = True
 ) -> Counterfactual:
     """Find the closest answer in which no more features change than may."""
-    tree = _Tree(asked, row, target)
+    view = asked.prepared_for(row)
+    now = view.rules.verdict(view.inner(row)[None, :])
+    tree = _Tree(asked, row, target, now)
     tree.grow()
     found = tree.result()
     if found.status is Status.INFEASIBLE and find_clash:
         most = max(_LEAST_EFFORT, _CLASH_EFFORT * len(tree.known))
-        found = replace(found, **_clash(asked, row, target, most))
+        left = None if asked.time_limit is None else tree.ends - time.monotonic()
+        clash = _clash_without_least(asked, row, target, left)
+        found = replace(found, **(clash or _clash(asked, row, target, now, most)))
     if found.broken and found.within_rules is not None:
         others = asked.asking_for(margin=None, confidence=None, is_sure=False)
         within = others.answered(row, asked.model.classes.tolist(), find_clash=False)
@@ -81,112 +76,80 @@ def counted_answer(
     return found
 
 
-@dataclass(eq=False)
-class _Node:
-    """Columns that are held, those that count as changed, and the answer to what is left."""
-
-    held: Columns
-    changed: Columns
-    answer: Counterfactual | None = None  # None until it is asked for
-    column: int = -1
-    children: tuple[int, int] = (-1, -1)  # held, counted as changed
-
-
 @final
 @dataclass(eq=False)
 class _Tree:
-    """One search, depth first: counted as changed before held, for a good answer early."""
+    """One search by whole answers, each of them proved by itself."""
 
     asked: Asks
     row: Floats
     target: Any
-    nodes: list[_Node] = field(default_factory=lambda: [_Node(frozenset(), frozenset())])
-    best: Counterfactual | None = None
-    known: dict[Columns, Counterfactual] = field(default_factory=dict)  # by what is held
+    now: Verdict  # on the row: each node would ask for the same
     any_will_do: bool = False  # whether the first answer ends the search
-    open: bool = False  # whether the search ended before it was done
     started: float = field(default_factory=time.monotonic)
+    tree: CountTree = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.tree = CountTree(
+            self.asked.limits, self.row, self._ask, self._worth, any_will_do=self.any_will_do
+        )
+
+    @property
+    def ends(self) -> float:
+        """When the time of the user is up, by the monotonic clock."""
+        limit = self.asked.time_limit
+        return np.inf if limit is None else self.started + limit
 
     def grow(self) -> None:
         """Branch until no part can hold anything cheaper than the best answer."""
-        waiting = [0]
-        while waiting and not (self.any_will_do and self.best is not None):
-            at = waiting.pop()
-            node = self.nodes[at]
-            node.answer = self._ask(node)
-            if node.answer is None:
-                self.open = True
-                continue
-            j = self._branching_column(node, node.answer)
-            if j is None:
-                continue
-            node.column, node.children = j, (len(self.nodes), len(self.nodes) + 1)
-            self.nodes.append(_Node(node.held | {j}, node.changed))
-            self.nodes.append(_Node(node.held, node.changed | {j}))
-            waiting += node.children
+        self.tree.grow()
 
-    def _ask(self, node: _Node) -> Counterfactual | None:
-        """Answer the question of a node; None where there is no time left for it."""
-        held = held_for_good(node.held, node.changed, self.asked.limits)
-        assert held is not None  # a column is counted only while there is room
-        if held not in self.known:
-            limit = self.asked.time_limit
-            left = None if limit is None else limit - (time.monotonic() - self.started)
-            if len(self.known) >= _MOST_ASKED or (left is not None and left <= 0 and self.known):
-                return None
-            asked = self.asked.holding(held, left)
-            self.known[held] = asked.answered(self.row, self.target, find_clash=False)
-        return self.known[held]
+    @property
+    def known(self) -> dict[Columns, Seen]:
+        """Questions that have been asked, by what is held."""
+        return self.tree.known
 
-    def _branching_column(self, node: _Node, answer: Counterfactual) -> int | None:
-        """Choose the column that costs most among those that change too many; None for a leaf."""
-        if not answer.status.has_answer:
+    @property
+    def best(self) -> Counterfactual | None:
+        """The closest answer so far."""
+        return None if self.tree.best is None else self.tree.best.source
+
+    def _ask(self, held: Columns) -> Seen | None:
+        left = None if self.asked.time_limit is None else self.ends - time.monotonic()
+        if left is not None and left <= 0 and self.known:
             return None
-        changed = changed_columns(self.row, answer.values)
-        if within_limits(changed, self.asked.limits):
-            if self.best is None or answer.cost < self.best.cost:
-                self.best = answer
-            return None
-        if self.best is not None and answer.lower_bound >= (1.0 - CLOSED_GAP) * self.best.cost:
-            return None
-        broken = [
-            limit.columns
-            for limit in self.asked.limits
-            if len(changed & limit.columns) > limit.most
-        ]
-        among = sorted((changed & frozenset().union(*broken)) - node.changed)
-        view = self.view
-        x, y = view.inner(self.row), view.inner(answer.values)
-        return max(among, key=lambda j: self._worth(j, x, y))
+        asked = self.asked.holding(held, left)
+        terms = Terms(find_clash=False, now=self.now)
+        found = asked.answered(self.row, self.target, find_clash=False, terms=terms)
+        values = found.values if found.status.has_answer else None
+        return Seen(values, found.cost, found.lower_bound, found)
 
     @cached_property
     def view(self) -> Prepared:
         """The whole question, seen from the row."""
         return self.asked.prepared_for(self.row)
 
-    def _worth(self, j: int, x: Floats, y: Floats) -> float:
-        """Say what the change of one column costs by itself, about: an order, no more."""
+    def _worth(self, values: Floats) -> Floats:
         view = self.view
-        span = view.source.coordinates.spans[j]
-        delta = np.zeros_like(x)
-        delta[span] = (y - x)[span]
-        flat = float(view.template.limiting_ways.max(axis=0) @ np.abs(delta))
-        lifted = view.template.L @ delta
-        return flat + float(lifted @ lifted)
+        change = view.inner(values) - view.inner(self.row)
+        prices = view.template.limiting_ways.max(axis=0)
+        found = []
+        for span in view.source.coordinates.spans:
+            delta = np.zeros_like(change)
+            delta[span] = change[span]
+            lifted = view.template.L @ delta
+            found.append(float(prices @ np.abs(delta)) + float(lifted @ lifted))
+        return np.array(found)
 
     def result(self) -> Counterfactual:
         """Say what was found, and what the tree proves of it."""
-        answers = [node.answer for node in self.nodes if node.answer is not None]
+        nodes = self.tree.nodes
+        answers = [node.seen.source for node in nodes if node.seen is not None]
         known = self.best or min(answers, key=lambda cf: cf.lower_bound, default=None)
         assert known is not None  # the whole question is asked whatever the time
-        certificate = CountedCertificate(
-            tuple(node.column for node in self.nodes),
-            tuple(node.children[0] for node in self.nodes),
-            tuple(node.children[1] for node in self.nodes),
-            tuple(_certificate(node) for node in self.nodes),
-        )
+        certificate = tree_certificate(nodes, lambda seen: seen.source.certificate)
         reason = "; ".join(dict.fromkeys(cf.reason for cf in answers if cf.reason))
-        if self.open:
+        if self.tree.open:
             reason = f"{reason}; some choices of features were not looked at"
         out = replace(known, certificate=certificate, reason=reason)
         if self.best is None:
@@ -229,17 +192,27 @@ class _Tree:
         )
 
 
-def _certificate(node: _Node) -> Certificate | None:
-    return None if node.column >= 0 or node.answer is None else node.answer.certificate
+def tree_certificate(
+    nodes: Sequence[CountNode], proof: Callable[[Seen], Certificate]
+) -> CountedCertificate:
+    """State what a tree proves; `proof` makes what parts left whole carry."""
+    return CountedCertificate(
+        tuple(node.column for node in nodes),
+        tuple(node.children[0] for node in nodes),
+        tuple(node.children[1] for node in nodes),
+        tuple(
+            None if node.column >= 0 or node.seen is None else proof(node.seen) for node in nodes
+        ),
+    )
 
 
-def _clash(asked: Asks, row: Floats, target: Any, most: int) -> dict[str, Any]:
+def _clash(asked: Asks, row: Floats, target: Any, now: Verdict, most: int) -> dict[str, Any]:
     """Find constraints and ranges that leave no room together, of which none can be left out.
 
     After `most` ordinary questions those that are left are named, be they too many. Constraints
     are looked for first, as if ranges could not be lifted.
     """
-    asking = _Asking(row, target, most, asked.time_limit)
+    asking = _Asking(row, target, now, most, asked.time_limit)
     every, ranged = asked.constraints, asked._source.coordinates.ranged
 
     def fewer_constraints(kept: Sequence[int]) -> Asks:
@@ -261,6 +234,23 @@ def _clash(asked: Asks, row: Floats, target: Any, most: int) -> dict[str, Any]:
     }
 
 
+def _clash_without_least(
+    asked: Asks, row: Floats, target: Any, left: float | None
+) -> dict[str, Any] | None:
+    """Find what clashes without least changes, which seldom do; None where they have a part."""
+    kept = tuple(item for item in asked.constraints if not isinstance(item, MinChange))
+    if len(kept) == len(asked.constraints) or (left is not None and left <= 0.0):
+        return None
+    found = asked.asking_for(constraints=kept, time_limit=left).answered(row, target)
+    if found.status is not Status.INFEASIBLE:
+        return None
+    return {
+        "conflict": found.conflict,
+        "conflict_ranges": found.conflict_ranges,
+        "conflict_is_irreducible": found.conflict_is_irreducible,
+    }
+
+
 @final
 @dataclass(eq=False)
 class _Asking:
@@ -268,6 +258,7 @@ class _Asking:
 
     row: Floats
     target: Any
+    now: Verdict
     most: int  # ordinary questions
     time_limit: float | None
     started: float = field(default_factory=time.monotonic)
@@ -296,7 +287,7 @@ class _Asking:
         return time.monotonic() - self.started > limit or self.most <= 0
 
     def _has_room(self, asked: Asks) -> bool | None:
-        tree = _Tree(asked, self.row, self.target, any_will_do=True)
+        tree = _Tree(asked, self.row, self.target, self.now, any_will_do=True)
         tree.grow()
         self.most -= len(tree.known)
         if tree.best is not None:

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
+from counterlvq.certificates.acceptance import Verdict
 from counterlvq.errors import InvalidInputError
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
@@ -31,6 +32,8 @@ class Terms(NamedTuple):
     # Cost of an answer that another search has found. Dearer ones are left out; there is a
     # certificate that nothing is cheaper, and no status that says so.
     below: float = np.inf
+    # What the user's own model says of the input, where another search has asked it.
+    now: Verdict | None = None
 
 
 WHOLE = Terms()  # of a search by itself

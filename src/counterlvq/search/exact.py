@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 from typing import final
 
 import numpy as np
@@ -32,9 +33,10 @@ from counterlvq.programs.kernel_data import KernelData
 from counterlvq.programs.program import Multipliers, Program, elastic
 from counterlvq.programs.proof_data import constraints_alone
 from counterlvq.programs.template import ProgramTemplate
-from counterlvq.search.heights import heights_of
+from counterlvq.search.heights import Heights, heights_of
 from counterlvq.search.repair import settle
 from counterlvq.search.result import DualPoint, SearchContext, SearchResult
+from counterlvq.search.row_generation import solved_by_rows
 from counterlvq.solvers import Outcome, Solution, compiled
 
 __all__ = [
@@ -163,21 +165,46 @@ class Search:
         if bounds is None:
             bounds = np.zeros(targets.size)
         heights = question.template.derived(heights_of) if firsts.rivals.size else None
-        over = None if heights is None else heights.overtaken(question, self._asked)
-        if over is not None:
-            bounds = np.maximum(bounds, over.costs)
+        if heights is not None:
+            return tuple(self._tried_by_height(heights, bounds))
         proofs = []
         for at in np.argsort(bounds, kind="stable"):
             if self.context.out_of_time():
                 break
-            i, first = int(targets[at]), float(bounds[at])
-            if self._cost == np.inf or first < self._cost * (1.0 + CLOSED_GAP):
-                proofs += self._explore(i)
-            elif heights is None or over is None:
+            if self._is_ruled_out(float(bounds[at])):
                 break
-            elif over.costs[at] > 0:
-                proofs.append(heights.proof(question, over, int(at)))
+            proofs += self._explore(int(targets[at]))
         return tuple(proofs)
+
+    def _is_ruled_out(self, bound: float) -> bool:
+        """Whether a cell with this bound holds nothing that is cheaper than the best answer."""
+        return self._cost < np.inf and bound >= self._cost * (1.0 + CLOSED_GAP)
+
+    def _tried_by_height(self, heights: Heights, bounds: Floats) -> list[Proof]:
+        """Try target prototypes where the largest change counts.
+
+        The bound of one rival orders them. A cell whose turn it is gets a better one, by other
+        rivals, and is tried once it comes first with that.
+        """
+        question, asked = self.question, self._asked
+        targets, over = question.cells.targets, heights.overtaken(question, asked)
+        waiting = [
+            (max(float(b), float(c)), at)
+            for at, (b, c) in enumerate(zip(bounds, over.costs, strict=True))
+        ]
+        heapify(waiting)
+        improved, proofs = np.zeros(targets.size, dtype=bool), list[Proof]()
+        while waiting and not self._is_ruled_out(waiting[0][0]):
+            if self.context.out_of_time():
+                return proofs
+            bound, at = heappop(waiting)
+            if improved[at]:
+                proofs += self._explore(int(targets[at]))
+                continue
+            improved[at] = True
+            heappush(waiting, (max(bound, heights.improve(question, over, at, asked)), at))
+        far = np.array(sorted(at for _, at in waiting if over.costs[at] > 0), dtype=np.intp)
+        return proofs + list(heights.proofs(question, over, far))
 
     @property
     def _cost(self) -> float:
@@ -316,7 +343,8 @@ class Search:
             return Solution.without_point(program, Outcome.INFEASIBLE, "bounds")
         choice = solvers.select(program)
         self._engines[choice.reason] = None
-        solution = choice.solver(replace(program, deadline=self.context.deadline))
+        program = replace(program, deadline=self.context.deadline)
+        solution = solved_by_rows(choice.solver, program, self.question.cells.rivals.size)
         if not (np.abs(solution.delta) < _FAR).all():
             return Solution.without_point(program, Outcome.FAILED, solution.engine)
         return solution

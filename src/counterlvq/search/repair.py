@@ -68,6 +68,8 @@ def _pulled_inside(program: Program, y: Floats, x: Floats, rounding: Floats, ste
     wanted = step * magnitude
     slack = program.b - program.A @ delta
     tight = slack < wanted
+    raised, lifted = _raised(program)
+    tight &= ~lifted  # met in the end, by raising that column
     rows, gains = [program.A[tight], program.E], [slack[tight] - wanted[tight],
                                                   program.e - program.E @ delta]  # fmt: skip
     for quadric in program.quadrics:
@@ -82,7 +84,25 @@ def _pulled_inside(program: Program, y: Floats, x: Floats, rounding: Floats, ste
         miss = np.abs(system @ correction - gain)
         if (miss <= 0.25 * np.abs(gain)).all():
             break
-    return np.asarray(delta + correction)
+    moved = np.asarray(delta + correction)
+    if raised >= 0:
+        held = program.A[lifted]
+        needed = (held @ moved - program.b[lifted] + wanted[lifted]) / -held[:, raised]
+        moved[raised] += max(float(needed.max(initial=0.0)), 0.0)
+    return moved
+
+
+def _raised(program: Program) -> tuple[int, NDArray[np.bool_]]:
+    """Find the column of the largest change: it alone has a price, and raised it only gives room.
+
+    With the rows that it gives room, (m,); -1 where the cost is another one.
+    """
+    A, priced = program.A, np.flatnonzero(program.w > 0)
+    if priced.size == 1 and not program.L.shape[0] and not program.quadrics:
+        at = int(priced[0])
+        if program.upper[at] == np.inf and (A[:, at] <= 0).all() and not program.E[:, at].any():
+            return at, A[:, at] < 0
+    return -1, np.zeros(A.shape[0], dtype=bool)
 
 
 def _movable(program: Program, delta: Floats) -> list[NDArray[np.bool_]]:

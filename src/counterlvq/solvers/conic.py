@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import clarabel
 import numpy as np
@@ -16,7 +16,7 @@ from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 from counterlvq.solvers.clarabel_guard import solved
 from counterlvq.solvers.interruptible_runs import seconds_until
-from counterlvq.solvers.polish import polish
+from counterlvq.solvers.polish import polished
 from counterlvq.solvers.scaling import scaled
 from counterlvq.solvers.solution import Outcome, Solution
 
@@ -29,18 +29,40 @@ __all__ = ["solve"]
 
 ENGINE = "Clarabel"
 # Tolerance, and whether Clarabel scales as well. The program is scaled already, and doing so
-# again has been seen to stall a harmless program; `polish` makes up for loose tolerances. Points
+# again has been seen to stall a harmless program; `polished` makes up for loose tolerances. Points
 # and multipliers that are off are judged and evaluated by others: no claim rests on a tolerance.
+_NEAR = (clarabel.SolverStatus.Solved, clarabel.SolverStatus.AlmostSolved)
+# A solution of this length is about as long as scaling would have it.
+_SHORT, _LONG = 0.1, 10.0
 _ATTEMPTS = tuple(zip(CONIC_TOLERANCES, (False, True, False), strict=True))
 
 
 def solve(program: Program) -> Solution:
     """Solve any program of the canonical form by an interior-point method, then sharpen it."""
-    units = scaled(program)
+    found = _solved_in(program, 1.0)
+    if found.is_sharp or found.solution.outcome is not Outcome.SOLVED:
+        return found.solution
+    if _SHORT < found.length < _LONG or not program.quadrics:
+        return found.solution
+    # The program was scaled by a guess, and its solution shows a better one.
+    again = _solved_in(program, found.length)
+    return again.solution if again.is_sharp else found.solution
+
+
+class _Found(NamedTuple):
+    solution: Solution
+    is_sharp: bool = False
+    length: float = 0.0  # of the change, in the units that it was scaled to
+
+
+def _solved_in(program: Program, times: float) -> _Found:
+    """Solve a program in units of so many times those that scaling suggests."""
+    units = scaled(program, times)
     if units is None:
-        return Solution.without_point(program, Outcome.FAILED, ENGINE)
+        return _Found(Solution.without_point(program, Outcome.FAILED, ENGINE))
     unit, way_back = units
     form = _standard_form(unit)
+    nearest, least, is_sharp = None, np.inf, False
     for tolerance, rescale in _ATTEMPTS:
         solution = solved(*form, _settings(tolerance, rescale, program.deadline))
         if solution is None:
@@ -48,13 +70,32 @@ def solve(program: Program) -> Solution:
         if solution.status == clarabel.SolverStatus.MaxTime:
             break
         if solution.status == clarabel.SolverStatus.PrimalInfeasible:
-            return Solution.without_point(program, Outcome.INFEASIBLE, ENGINE)
-        if solution.status == clarabel.SolverStatus.Solved:
-            u = np.array(solution.x)[: unit.width]
-            u, multipliers = polish(unit, u, _multipliers(unit, np.array(solution.z)))
-            multipliers = way_back.multipliers(multipliers)
-            return Solution(Outcome.SOLVED, way_back.delta(u), multipliers, ENGINE)
-    return Solution.without_point(program, Outcome.FAILED, ENGINE)
+            return _Found(Solution.without_point(program, Outcome.INFEASIBLE, ENGINE))
+        if solution.status not in _NEAR:
+            continue
+        # What stopped short of a tight tolerance is often nearer than what met a loose one.
+        found = np.array(solution.x)[: unit.width], _multipliers(unit, np.array(solution.z))
+        sharp = polished(unit, *found)
+        if sharp is not None:
+            nearest, is_sharp = sharp, True
+            break
+        if _miss(solution) < least:
+            nearest, least = found, _miss(solution)
+        is_solved = solution.status == clarabel.SolverStatus.Solved
+        if least <= CONIC_TOLERANCES[0] or (is_solved and not program.quadrics):
+            break
+    if nearest is None:
+        return _Found(Solution.without_point(program, Outcome.FAILED, ENGINE))
+    u, multipliers = nearest
+    delta, multipliers = way_back.delta(u), way_back.multipliers(multipliers)
+    length = float(np.linalg.norm(u))
+    return _Found(Solution(Outcome.SOLVED, delta, multipliers, ENGINE), is_sharp, length)
+
+
+def _miss(solution: Any) -> float:
+    """By how much a point and its multipliers miss what was asked for, as Clarabel sees it."""
+    gap = abs(solution.obj_val - solution.obj_val_dual) / max(1.0, abs(solution.obj_val))
+    return float(max(gap, solution.r_prim, solution.r_dual))
 
 
 def _settings(tolerance: float, rescale: bool, deadline: float) -> clarabel.DefaultSettings:
@@ -137,18 +178,35 @@ def _square(L: Factor, width: int) -> sparse.csc_matrix:
 
 
 def _cone_rows(quadric: QuadraticCondition) -> tuple[Floats, Floats]:
-    """``|G u - g|^2 <= t`` with ``t = c - h'u`` as ``|(1 - t, 2 (G u - g))| <= 1 + t``."""
+    """``|G u - g|^2 <= t`` with ``t = c - h'u`` as ``|(1 - t, 2 (G u - g))| <= 1 + t``.
+
+    An ellipsoid is stated as ``|G u - g| / r <= 1`` with its radius r: thin ones, whose t is
+    next to nothing beside 1, would lose their last digits.
+    """
+    if _is_ellipsoid(quadric):
+        radius = np.sqrt(quadric.c)
+        rows = np.concatenate([np.zeros_like(quadric.h)[None, :], -quadric.G / radius])
+        return rows, np.concatenate([[1.0], -quadric.g / radius])
     rows = np.concatenate([quadric.h[None, :], -quadric.h[None, :], -2.0 * quadric.G])
     right = np.concatenate([[1.0 + quadric.c, 1.0 - quadric.c], -2.0 * quadric.g])
     return rows, right
 
 
+def _is_ellipsoid(quadric: QuadraticCondition) -> bool:
+    return quadric.c > 0.0 and not quadric.h.any()
+
+
 def _multipliers(unit: Program, duals: Floats) -> Multipliers:
     k, m = unit.e.size, unit.b.size
-    at = duals.size - sum(2 + quadric.g.size for quadric in unit.quadrics)
+    sizes = [quadric.g.size + (1 if _is_ellipsoid(quadric) else 2) for quadric in unit.quadrics]
+    at = duals.size - sum(sizes)
     nu = []
-    for quadric in unit.quadrics:
-        # t enters the first two rows of its cone with +1 and -1.
-        nu.append(duals[at] - duals[at + 1])
-        at += 2 + quadric.g.size
+    for quadric, size in zip(unit.quadrics, sizes, strict=True):
+        if _is_ellipsoid(quadric):
+            # The slope of |G u - g| / r at the border is that of its square, over 2 r^2.
+            nu.append(duals[at] / (2.0 * quadric.c))
+        else:
+            # t enters the first two rows of its cone with +1 and -1.
+            nu.append(duals[at] - duals[at + 1])
+        at += size
     return Multipliers(duals[k : k + m], duals[:k], np.array(nu))

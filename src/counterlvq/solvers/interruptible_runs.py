@@ -36,7 +36,7 @@ def seconds_until(deadline: float) -> float:
 
 
 # A status, a point and its duals; None for a panic.
-_Sent = tuple[str, list[float], list[float]] | None
+_Sent = tuple[str, list[float], list[float], float, float, float, float] | None
 
 
 class _Solution(NamedTuple):
@@ -45,6 +45,10 @@ class _Solution(NamedTuple):
     status: Any
     x: list[float]
     z: list[float]
+    obj_val: float
+    obj_val_dual: float
+    r_prim: float
+    r_dual: float
 
 
 def run_clarabel(
@@ -96,10 +100,10 @@ def _run_apart(
         ask_in_processes(ask, 1, 1, lambda _, answer: found.append(answer))
     except WorkerLostError:
         return None
-    if found[0] is None:
+    sent = found[0]
+    if sent is None:
         return None
-    status, x, z = found[0]
-    return _Solution(getattr(clarabel.SolverStatus, status), x, z)
+    return _Solution(getattr(clarabel.SolverStatus, sent[0]), *sent[1:])
 
 
 def _solve_here(
@@ -117,7 +121,10 @@ def _solve_here(
         if not is_panic(error):
             raise
         return None
-    return str(solution.status), list(solution.x), list(solution.z)
+    return (
+        str(solution.status), list(solution.x), list(solution.z), solution.obj_val,
+        solution.obj_val_dual, solution.r_prim, solution.r_dual,
+    )  # fmt: skip
 
 
 def is_panic(error: BaseException) -> bool:

@@ -23,17 +23,21 @@ if TYPE_CHECKING:
 else:
     sparse = imported_later("scipy.sparse")
 
-__all__ = ["polish"]
+__all__ = ["polished"]
 
-_STEPS = 4
+_STEPS = 8
+# Rounds of evening out the sizes of equations.
+_EVENED = 4
 
 
-def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[Floats, Multipliers]:
-    """Sharpen a solution of a scaled program, or return it as it is if that fails."""
+def polished(
+    program: Program, delta: Floats, multipliers: Multipliers
+) -> tuple[Floats, Multipliers] | None:
+    """Sharpen a solution of a scaled program; None if that fails."""
     pinned, start = _pinned(program, delta)
     free = np.flatnonzero(~pinned)
     if sparse.issparse(program.L):  # the equations would have a blank for every pair of features
-        return delta, multipliers
+        return None
     active = np.flatnonzero(multipliers.y > program.b - program.A @ delta)
     curved = [
         k
@@ -41,9 +45,7 @@ def polish(program: Program, delta: Floats, multipliers: Multipliers) -> tuple[F
         if multipliers.nu[k] > -quadric.excess(delta)
     ]
     sharpened = _newton(program, start, multipliers, free, active, curved)
-    if sharpened is None:
-        return delta, multipliers
-    return sharpened if _is_solution(program, *sharpened) else (delta, multipliers)
+    return sharpened if sharpened is not None and _is_solution(program, *sharpened) else None
 
 
 def _pinned(program: Program, delta: Floats) -> tuple[NDArray[np.bool_], Floats]:
@@ -85,7 +87,7 @@ def _newton(
             [rows @ delta - right, [program.quadrics[k].excess(delta) for k in curved]]
         )
         system = np.block([[bend[np.ix_(free, free)], J.T], [J, np.zeros((J.shape[0],) * 2)]])
-        step = least_squares(system, -np.concatenate([slope[free], miss]), POLISH_RANK)
+        step = _solved(system, -np.concatenate([slope[free], miss]))
         if step is None:
             return None
         delta[free] += step[: free.size]
@@ -94,6 +96,16 @@ def _newton(
     y = np.zeros(program.b.shape[0])
     y[active] = duals[: active.size]
     return delta, Multipliers(y, duals[active.size :], nu)
+
+
+def _solved(system: Floats, right: Floats) -> Floats | None:
+    """Solve symmetric equations, in units in which no row is larger than another."""
+    unit = np.ones(len(system))
+    for _ in range(_EVENED):
+        sizes = np.abs(system * unit * unit[:, None]).max(axis=1, initial=0.0)
+        unit = unit / np.sqrt(np.where(sizes > 0, sizes, 1.0))
+    found = least_squares(system * unit * unit[:, None], right * unit, POLISH_RANK)
+    return None if found is None else found * unit
 
 
 def _is_solution(program: Program, delta: Floats, multipliers: Multipliers) -> bool:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, final
 import numpy as np
 
 from counterlvq.numeric.arrays import Floats
+from counterlvq.numeric.finite_algebra import least_squares
 from counterlvq.numeric.lazy import imported_later
 from counterlvq.numeric.quadratic_forms import Factor, column_lengths
+from counterlvq.numeric.tolerances import FAR_CENTER
 from counterlvq.programs.conditions import QuadraticCondition
 from counterlvq.programs.program import Multipliers, Program
 
@@ -28,6 +30,8 @@ __all__ = ["Scaling", "scaled"]
 # No step is longer than this: its square must not overflow. A program whose numbers lie beyond is
 # scaled less well, which may cost an answer, never a bound.
 _LONGEST = 1e140
+# Entries of an ellipsoid up to which its center is looked for.
+_MOST_ENTRIES = 1 << 18
 
 
 @final
@@ -54,17 +58,20 @@ class Scaling:
         )
 
 
-def scaled(program: Program) -> tuple[Program, Scaling] | None:
-    """Scale a program; None if its numbers, or those it is scaled by, are beyond all floats."""
+def scaled(program: Program, times: float = 1.0) -> tuple[Program, Scaling] | None:
+    """Scale a program; None if its numbers, or those it is scaled by, are beyond all floats.
+
+    `times` is what the step is multiplied by, once a solution has shown how long it is.
+    """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        unit, way_back = _scaled(program)
+        unit, way_back = _scaled(program, times)
     parts = (unit.w, unit.A, unit.b, unit.E, unit.e, way_back.columns, way_back.inequalities)
     if way_back.objective > 0 and all(np.isfinite(part).all() for part in parts):
         return unit, way_back
     return None
 
 
-def _scaled(program: Program) -> tuple[Program, Scaling]:
+def _scaled(program: Program, times: float) -> tuple[Program, Scaling]:
     unit = _column_units(program)
     size_A = _row_sizes(program.A * unit, program.b)
     size_E = _row_sizes(program.E * unit, program.e)
@@ -76,6 +83,7 @@ def _scaled(program: Program) -> tuple[Program, Scaling]:
         -upper,
         np.array([_distance_to(quadric, unit) for quadric in program.quadrics]),
     )
+    step = min(step * times, _LONGEST)
     columns = step * unit
     objective = step if program.w.any() else step**2
     quadrics, sizes = _scaled_quadrics(program.quadrics, columns)
@@ -134,9 +142,21 @@ def _largest_violation(*gaps: Floats) -> float:
 
 
 def _distance_to(quadric: QuadraticCondition, unit: Floats) -> float:
-    """Roughly how far the condition is from ``delta = 0``; 0 where it holds there."""
+    """Roughly how far the condition is from ``delta = 0``; 0 where it holds there.
+
+    An ellipsoid is left out by its own measure: seen from outside, the way to its center enters it
+    after a share of ``1 - radius / |g|``. Thin ones are many times as far as they are steep.
+    """
     excess = max(quadric.excess(np.zeros_like(unit)), 0.0)
-    curvature = float(np.abs(quadric.G * unit).max(initial=0.0))
+    if excess == 0.0:
+        return 0.0
+    G = quadric.G * unit
+    if quadric.c > 0.0 and not quadric.h.any() and G.size <= _MOST_ENTRIES:
+        center = least_squares(G, quadric.g, FAR_CENTER)
+        if center is not None:
+            share = 1.0 - np.sqrt(quadric.c) / float(np.linalg.norm(quadric.g))
+            return float(share * np.linalg.norm(center))
+    curvature = float(np.abs(G).max(initial=0.0))
     return float(np.sqrt(excess)) / curvature if curvature > 0 else 0.0
 
 
