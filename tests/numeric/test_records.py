@@ -114,7 +114,8 @@ def test_a_record_made_of_another_is_read_like_one_made_alone() -> None:
     made = first.replaced(matrix=matrix, places=places, share=0.5)
     _weighed(made, out)
     assert out.tolist() == [matrix[1, 2] + 23.0, 8.0, 0.5, 2 + 40 + 400]
-    assert made.layout is first.layout and made.cube is first.cube
+    assert made.layout is first.layout
+    assert made.cube is first.cube
     matrix[0, 1] = 1.0
     first.matrix[0, 1] = 1.0
     _weighed(first, out)  # which has not changed
@@ -125,11 +126,11 @@ def test_a_record_with_fields_of_another_kind_has_a_layout_of_its_own() -> None:
     first = mixture()
     made = first.replaced(matrix=np.array([4.0]))
     assert made.layout is not first.layout
-    assert dict((name, size) for name, _, size in made.layout)["matrix"] == 1
+    assert {name: size for name, _, size in made.layout}["matrix"] == 1
 
 
 def test_a_record_refuses_what_does_not_lie_in_one_piece() -> None:
-    with pytest.raises(ValueError, match="Mixture.matrix is not C-contiguous"):
+    with pytest.raises(ValueError, match=r"Mixture\.matrix is not C-contiguous"):
         mixture().replaced(matrix=np.zeros((3, 2)).T)
 
 
