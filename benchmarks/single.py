@@ -126,18 +126,35 @@ class WarmRow:
 
     def answer(self, x: Array, target: Any) -> tuple[float, Array]:
         """The least cost and the point that has it."""
+        return self._answered(x, target, _solved)
+
+    def watched(self, x: Array, target: Any) -> tuple[float, Array]:
+        """As `answer`, with a watch on the calls of the solver, which takes time itself."""
+        return self._answered(x, target, self._timed)
+
+    def _timed(self, solver: Warm, right: Array) -> float:
+        begun = process_time()
+        cost = solver.solve(right)
+        self.inside.seconds += process_time() - begun
+        return cost
+
+    def _answered(
+        self, x: Array, target: Any, solve: Callable[[Warm, Array], float]
+    ) -> tuple[float, Array]:
         least, point = np.inf, x
         for cell, solver in self._cells[target]:
             right = cell.right - cell.left @ x
             right -= max(LEAST_MARGIN, -MARGIN_SHARE * right.min())  # as `Cell.tightened`
             if self._limits.size:
                 right = np.concatenate([right, self._limits])
-            begun = process_time()
-            cost = solver.solve(right)
-            self.inside.seconds += process_time() - begun
+            cost = solve(solver, right)
             if cost < least:
                 least, point = cost, x + solver.change()
         return least, point
+
+
+def _solved(solver: Warm, right: Array) -> float:
+    return solver.solve(right)
 
 
 def measured(asked: Asked, cost: str, has_rules: bool, repeats: int) -> Figures:
@@ -157,7 +174,8 @@ def measured(asked: Asked, cost: str, has_rules: bool, repeats: int) -> Figures:
             spent = (
                 *_seconds(partial(explainer.explain, x, target), asked.predicts),
                 _seconds(partial(explainer.explain_batch, single, alone), asked.predicts)[0],
-                *_seconds(partial(warm.answer, x, target), warm.inside, taken_off=False),
+                _seconds(partial(warm.answer, x, target), Stopwatch())[0],
+                _seconds(partial(warm.watched, x, target), warm.inside)[1],
             )
             best[:, i] = np.minimum(best[:, i], spent)
     explain, predict, batch, whole, solver = (1e6 * median(part.tolist()) for part in best)
@@ -169,14 +187,12 @@ def measured(asked: Asked, cost: str, has_rules: bool, repeats: int) -> Figures:
     )  # fmt: skip
 
 
-def _seconds(
-    work: Callable[[], object], inside: Stopwatch, *, taken_off: bool = True
-) -> tuple[float, float]:
+def _seconds(work: Callable[[], object], inside: Stopwatch) -> tuple[float, float]:
     """Seconds of a call, less those on the watch, and those on the watch."""
     inside.seconds, begun = 0.0, process_time()
     work()
     spent = process_time() - begun
-    return spent - (inside.seconds if taken_off else 0.0), inside.seconds
+    return spent - inside.seconds, inside.seconds
 
 
 def run(rows: int, repeats: int) -> list[Figures]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -139,16 +138,19 @@ class PrototypeModel(PrototypeMetric):
         object.__setattr__(self, "reference", None)
         object.__setattr__(self, "_referee", None)
 
-    def elsewhere(self, points: Floats, omega: Floats, features: Features) -> PrototypeModel:
+    def elsewhere(
+        self, points: Floats, omega: Floats, features: Features, center: Floats
+    ) -> PrototypeModel:
         """Return a model with the same labels, but other prototypes and another shared factor.
 
         For models of which many are made: `points` (p, d) and `omega` (r, d) are known to be
-        finite.
+        finite, and `center` is the median of the points.
 
         Examples
         --------
         >>> model = PrototypeModel([[0.0], [3.0]], ["no", "yes"], [[1.0]])
-        >>> there = model.elsewhere(np.array([[2.0], [6.0]]), np.array([[0.5]]), model.features)
+        >>> points, omega = np.array([[2.0], [6.0]]), np.array([[0.5]])
+        >>> there = model.elsewhere(points, omega, model.features, np.array([4.0]))
         >>> there.distances([[2.0]]), there.labels.tolist()
         (array([[0., 4.]]), ['no', 'yes'])
         """
@@ -161,6 +163,7 @@ class PrototypeModel(PrototypeMetric):
         for name in ("blur", "reference", "_referee"):
             object.__setattr__(out, name, None)
         out.__dict__["class_index"] = self.class_index
+        out.__dict__["center"] = read_only(np.array(center))
         return out
 
     def __repr__(self) -> str:
@@ -225,13 +228,19 @@ class PrototypeModel(PrototypeMetric):
             found = [self._nearest(block) for block in self._blocks(rows)]
         return found[0] if len(found) == 1 else np.concatenate(found)
 
+    def _copied(self) -> PrototypeModel:
+        """As `copy.copy`, in a fifth of the time: of some models many are made."""
+        out = object.__new__(PrototypeModel)
+        out.__dict__.update(self.__dict__)
+        return out
+
     def refereed(self, by: Callable[[Floats], NDArray[np.intp]]) -> PrototypeModel:
         """Return a model that asks `by` for the nearest prototype wherever two are equally near.
 
         A model that is another one in other coordinates has its distances but for rounding,
         and on a grid ties are common: there the other one has the last word.
         """
-        out = copy.copy(self)
+        out = self._copied()
         object.__setattr__(out, "_referee", by)
         return out
 
@@ -254,13 +263,13 @@ class PrototypeModel(PrototypeMetric):
 
     def with_reference(self, reference: Reference | None) -> PrototypeModel:
         """Return the same model with a summary of its training table."""
-        out = copy.copy(self)
+        out = self._copied()
         object.__setattr__(out, "reference", reference)
         return out
 
     def blurred(self, by: Blur) -> PrototypeModel:
         """Return a model that says how far its distances may be from those that are meant."""
-        out = copy.copy(self)
+        out = self._copied()
         object.__setattr__(out, "blur", by)
         return out
 
@@ -282,7 +291,7 @@ class PrototypeModel(PrototypeMetric):
         return self._meaning(replace(self.meaning, unit=unit))
 
     def _meaning(self, meaning: Meaning) -> PrototypeModel:
-        out = copy.copy(self)
+        out = self._copied()
         object.__setattr__(out, "meaning", _checked_meaning(meaning, len(self.classes)))
         return out
 

@@ -123,15 +123,19 @@ class Prepared:
         return found
 
     def inner_rows(self, rows: Floats) -> Floats:
-        """Coordinates of rows that share their levels, (n, width)."""
-        return self.source.coordinates.inner(rows)
+        """Coordinates of rows, each seen from its own levels, (n, width)."""
+        return self.source.coordinates.of_own(rows)
 
     def outer_rows(self, points: Floats, rows: Floats) -> Floats:
-        """Features of points, as `outer` has them, (n, d)."""
-        if not self.source.coordinates.links:
-            return self.source.coordinates.outer(points)
-        pairs = zip(points, rows, strict=True)
-        return np.array([self.outer(y, row) for y, row in pairs]).reshape(rows.shape)
+        """Features of points, as `outer` has them, each seen from the levels of its row, (n, d)."""
+        coordinates = self.source.coordinates
+        found = coordinates.outer_of_own(points, rows)
+        if not coordinates.links:
+            return found
+        same = coordinates.of_own(rows) == points
+        for i, row in enumerate(rows):
+            self._settle(found[i], row, same[i])
+        return found
 
     def outer_reach(self, reach: Floats) -> Floats:
         """Limits on the changes of features, by those on changes of coordinates, (n, d)."""
@@ -143,13 +147,17 @@ class Prepared:
         found: Floats = coordinates.outer(y[None, :])[0]
         if not coordinates.links:
             return found
-        same = coordinates.inner(row[None, :])[0] == y
+        self._settle(found, row, coordinates.inner(row[None, :])[0] == y)
+        return found
+
+    def _settle(self, found: Floats, row: Floats, same: NDArray[np.bool_]) -> None:
+        """Put numbers right, in place, that went through functions and back."""
         low, high = self._limits
+        coordinates = self.source.coordinates
         for j, (link, span) in enumerate(zip(coordinates.links, coordinates.spans, strict=True)):
             if link is not None:
                 moved = min(max(float(found[j]), low[j]), high[j])
                 found[j] = row[j] if same[span.start] else moved
-        return found
 
     @cached_property
     def _limits(self) -> tuple[Floats, Floats]:

@@ -360,3 +360,20 @@ def test_residual_of_a_factor_is_known_to_twice_the_digits() -> None:
                               Fraction(0))  # fmt: skip
                 miss = abs(Fraction(high[i, j]) - product - Fraction(residual[i, j]))
                 assert miss <= Fraction(bound[i, j]) <= Fraction(1, 2**80)
+
+
+@pytest.mark.parametrize("kind", ["matrix", "diagonal", "factor"])
+def test_no_change_costs_nothing_among_others(kind: str) -> None:
+    rng = np.random.default_rng(3)
+    F, diagonal = rng.normal(size=(4, 4)), rng.uniform(size=4)
+    form = {
+        "matrix": QuadraticForm.of_matrix("matrix", F.T @ F),
+        "diagonal": QuadraticForm(None, diagonal, None, 1.0),
+        "factor": QuadraticForm(None, None, F, 1.0),
+    }[kind]
+    changes = np.vstack([np.zeros(4), rng.normal(size=4), -np.zeros(4), np.full(4, np.inf)])
+    found = form.values(changes)
+    assert found[[0, 2]].tolist() == [0.0, 0.0]
+    assert found[1] == form.value(changes[1])
+    assert found[1] > 0.0
+    assert found[3] == np.inf

@@ -105,3 +105,38 @@ def test_the_interpreter_is_kept_from_calling_a_part() -> None:
     assert _outer(1.0) == 2.0
     with pytest.raises(TypeError, match="_inner is a part of other kernels"):
         _inner(1.0)
+
+
+def test_a_record_made_of_another_is_read_like_one_made_alone() -> None:
+    first, out = mixture(), np.zeros(4)
+    matrix, places = 3.0 * np.arange(8.0).reshape(2, 4), np.array([1, 11])
+    made = first.replaced(matrix=matrix, places=places, share=0.5)
+    _weighed(made, out)
+    assert out.tolist() == [matrix[1, 2] + 23.0, 8.0, 0.5, 2 + 40 + 400]
+    assert made.layout is first.layout
+    assert made.cube is first.cube
+    matrix[0, 1] = 1.0
+    first.matrix[0, 1] = 1.0
+    _weighed(first, out)  # which has not changed
+    assert out.tolist() == [5.0 + 23.0, -10.0, 0.1, 2 + 30 + 400]
+
+
+def test_a_record_with_fields_of_another_kind_has_a_layout_of_its_own() -> None:
+    first = mixture()
+    made = first.replaced(matrix=np.array([4.0]))
+    assert made.layout is not first.layout
+    assert {name: size for name, _, size in made.layout}["matrix"] == 1
+
+
+def test_a_record_refuses_what_does_not_lie_in_one_piece() -> None:
+    with pytest.raises(ValueError, match=r"Mixture\.matrix is not C-contiguous"):
+        mixture().replaced(matrix=np.zeros((3, 2)).T)
+
+
+def test_empty_and_read_only_arrays_are_read_too() -> None:
+    first, out = mixture(), np.zeros(4)
+    fixed = 3.0 * np.arange(24.0).reshape(2, 3, 4)
+    fixed.setflags(write=False)
+    _weighed(first.replaced(cube=fixed), out)
+    assert out[0] == 5.0 + 69.0
+    assert first.replaced(places=np.zeros(0, dtype=np.int64)).address

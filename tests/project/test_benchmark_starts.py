@@ -27,12 +27,14 @@ def test_verdicts_on_starts() -> None:
 
 
 def test_a_small_run_on_images() -> None:
-    found = images.runs_of("now", 200, 2)
+    found = images.runs_of("now", images.Asked(None, 200, 2))
     assert [item.cost for item in found] == ["L1", "L2"]
     assert all(item.proved == 2 and item.verified for item in found)
     slow = [replace(item, name="before", explain=8.0 * item.explain) for item in found]
     told = [asdict(item) for item in slow + found]
-    text = images.markdown({"environment": WHERE, "training": 200, "runs": told})
+    text = images.markdown(
+        {"environment": WHERE, "images": "digits", "training": 200, "runs": told}
+    )
     assert text.count("8.0 times as fast as before, costs the same to the last bit") == 2
     assert text.count("is the goal: not reached") == 2
 

@@ -186,12 +186,14 @@ def least_square(F: Array, f: Array, A: Array, b: Array) -> float:
     h = -(b + A @ np.linalg.solve(R, t))
     size = np.linalg.norm(G, axis=1)
     G, h = G / size[:, None], h / size
-    E = np.vstack([G.T, h])
+    # The distance to the farthest half-space is about that to all: in its units digits are kept.
+    unit = max(float(h.max()), 0.0) or 1.0
+    E = np.vstack([G.T, h / unit])
     weights = nonnegative_least_squares(E, np.r_[np.zeros(len(t)), 1.0])
     residual = E @ weights - np.r_[np.zeros(len(t)), 1.0]
     if abs(residual[-1]) < 1e-10:
         return np.inf
-    y = -residual[:-1] / residual[-1]
+    y = -unit * residual[:-1] / residual[-1]
     return float(y @ y + f @ f - t @ t)
 
 

@@ -81,15 +81,17 @@ class Table:
     @classmethod
     def alone(cls, answer: Counterfactual, nearest: int) -> Table:
         """Hold one answer that was found on its own."""
+        told = np.array([answer.cost, answer.lower_bound, answer.gap, answer.resolution])
+        places = np.array([answer.prototype, nearest])
         return cls(
             answer.values[None, :],
-            np.array([answer.cost]),
-            np.array([answer.lower_bound]),
-            np.array([answer.gap]),
-            np.array([answer.resolution]),
+            told[:1],
+            told[1:2],
+            told[2:3],
+            told[3:],
             np.array([_CODE[answer.status]], dtype=np.int8),
-            np.array([answer.prototype]),
-            np.array([nearest]),
+            places[:1],
+            places[1:],
             np.zeros(1, dtype=bool),
         )
 

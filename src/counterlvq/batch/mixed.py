@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from counterlvq.batch.engine import Table
 from counterlvq.batch.threads import run_blocks
-from counterlvq.certificates.acceptance import Acceptance, Judged
-from counterlvq.certificates.leads import blur_around, blur_within
-from counterlvq.certificates.packed_boxes import Targets, leads_asked, reach_at
+from counterlvq.certificates.acceptance import Acceptance, Judged, Verdict
+from counterlvq.certificates.leads import Around, blur_around, blur_within
+from counterlvq.certificates.packed_boxes import ProofWork, leads_asked, reach_at
 from counterlvq.model import PrototypeModel
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP, EXACT_GAP
@@ -60,10 +60,10 @@ class View(Protocol):
         """The way to an answer."""
 
     def inner_rows(self, rows: Floats) -> Floats:
-        """Coordinates of rows."""
+        """Coordinates of rows, each seen from its own levels."""
 
     def outer_rows(self, points: Floats, rows: Floats) -> Floats:
-        """Features of points."""
+        """Features of points, each seen from the levels of its row."""
 
     def outer_reach(self, reach: Floats) -> Floats:
         """Limits on the changes of features, by those on changes of coordinates."""
@@ -99,6 +99,7 @@ class _Unit(NamedTuple):
     kernel: CompiledBoxes
     at: NDArray[np.int64]
     x: Floats  # (n, width)
+    certain: Floats  # (n,) lead with which a label is certain at these rows
 
 
 @final
@@ -155,9 +156,9 @@ class MixedRun:
         with np.errstate(all="ignore"):  # what overflows proves nothing, and is not accepted
             every = np.concatenate(block.groups)
             told = None if self.told is None else self.told[every]
-            now = self.outer.verdict(self.rows[every], told=told)
+            now, certain = self._judged_inputs(self.rows[every], told)
             table.nearest[every] = now.prototype
-            seen = self._seen(block.groups)
+            seen = self._seen(block.groups, every)
             holds = _held(seen)
             units, left, start = list[_Unit](), [np.zeros(0, dtype=np.int64)], 0
             masks: dict[tuple[int, int], NDArray[np.bool_]] = {}
@@ -177,15 +178,28 @@ class MixedRun:
                     if kernel is None:
                         left.append(group[rest])
                     else:
-                        units.append(_Unit(view, mask, kernel, group[rest], x[rest]))
+                        asked = certain[here][rest]
+                        units.append(_Unit(view, mask, kernel, group[rest], x[rest], asked))
             left += [_Solving.of(self, table, part).run() for part in _stackable(units)]
             return np.concatenate(left)
 
-    def _seen(self, groups: Sequence[NDArray[np.int64]]) -> list[tuple[View, Floats]]:
-        """See rows in the coordinates that their levels have."""
+    def _judged_inputs(self, rows: Floats, told: NDArray[Any] | None) -> tuple[Verdict, Floats]:
+        """Ask about rows as they are, and for the leads with which labels are certain there."""
+        outer = self.outer
+        if outer.doubt is None:
+            return outer.verdict(rows, told=told), np.zeros(len(rows))
+        at = outer.doubt.at(rows)
+        now = outer.verdict(rows, assured=outer.is_assured(rows, at=at), told=told)
+        return now, at.least_margin
+
+    def _seen(
+        self, groups: Sequence[NDArray[np.int64]], every: NDArray[np.int64]
+    ) -> list[tuple[View, Floats]]:
+        """See rows in the coordinates that their levels have; `every` lists the rows of groups."""
         views = self.views_of(self.rows[[group[0] for group in groups]])
-        pairs = zip(views, groups, strict=True)
-        return [(view, view.inner_rows(self.rows[group])) for view, group in pairs]
+        cuts = np.cumsum([group.size for group in groups])[:-1]
+        x = views[0].inner_rows(self.rows[every])
+        return list(zip(views, np.split(x, cuts), strict=True))
 
     def _by_wish(
         self,
@@ -244,6 +258,7 @@ class _Solving:
     at: NDArray[np.int64]  # (n,)
     x: Floats  # (n, width)
     rows: Floats  # (n, d) of the table
+    certain: Floats  # (n,) lead with which a label is certain at these rows
     least: Floats  # (n,) lead that is asked for
 
     @classmethod
@@ -251,10 +266,11 @@ class _Solving:
         """Put rows together."""
         sizes = [unit.at.size for unit in units]
         at = np.concatenate([unit.at for unit in units])
-        rows = run.rows[at]
+        rows, certain = run.rows[at], np.concatenate([unit.certain for unit in units])
         return cls(
             run, table, units, np.cumsum([0, *sizes]), np.repeat(np.arange(len(units)), sizes), at,
-            np.concatenate([unit.x for unit in units]), rows, run.outer.least_margin(rows),
+            np.concatenate([unit.x for unit in units]), rows, certain,
+            run.outer.least_margin(rows, Around(certain, certain)),
         )  # fmt: skip
 
     @property
@@ -314,11 +330,9 @@ class _Solving:
         if not good.any():
             return np.asarray(empty)
         found, nearest = np.zeros((len(Y), self.rows.shape[1])), np.full(len(Y), -1)
-        for unit, here in self._units_in(part):
+        for unit, here in self._templates_in(part):
             own = np.flatnonzero(good[here]) + here.start
-            if own.size:
-                rows = self.rows[part][own]
-                found[own] = unit.view.outer_rows(Y[own], rows)
+            found[own] = unit.view.outer_rows(Y[own], self.rows[part][own])
         nearest[good] = rules.model.nearest_of_checked(found[good])
         for mask, own in self._by_mask(part, good):
             good[own] = rules.is_assured(found[own], mask)
@@ -384,6 +398,8 @@ class _Solving:
     ) -> NDArray[np.bool_]:
         """Whether no more is open than a lead may leave open."""
         out = gap <= CLOSED_GAP
+        if out[asked].all():
+            return np.asarray(out)
         for unit, here in self._units_in(part):
             own = np.flatnonzero((asked & ~out)[here]) + here.start
             if own.size:
@@ -400,16 +416,17 @@ class _Solving:
     ) -> Floats:
         """Bounds by the trees of rows; see `BoxQuestion.packed_bound`."""
         out, leads, x = np.zeros(caps.size), self._leads(part, caps), self.x[part]
+        work: ProofWork | None = None
         for unit, here in self._units_in(part):
-            family, flat = unit.kernel.family, unit.kernel.flat
-            targets = Targets.of(family.targets, family.rivals, unit.mask.size)
+            flat, targets = unit.kernel.flat, unit.kernel.targets
             rows = slice(here.start + part.start, here.stop + part.start)
             first, count = trees.row_first[rows], trees.row_count[rows]
-            own = replace(trees, row_first=first, row_count=count)
+            own = trees.replaced(row_first=first, row_count=count)
             stated = pieces[int(self.unit_of[rows.start])]
             if stated is not None:
                 stated = replace(stated, first=stated.first - rows.start)
-            out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own, stated)
+            work = flat.work(trees, work)
+            out[here] = flat.bounds(x[here], caps[here], leads[here], targets, own, stated, work)
         return out
 
     def _leads(self, part: slice, caps: Floats) -> Floats:
@@ -418,7 +435,7 @@ class _Solving:
         around = within = np.zeros(caps.size)
         if rules.says is not None:
             models = RowModels.of([unit.view.model for unit in self.units], self.unit_of[part])
-            around = blur_around(models, x, rules.least_leads(rows))
+            around = blur_around(models, x, self.certain[part])
             reach = np.concatenate([
                 reach_at(unit.kernel.flat.stated, x[here], caps[here])
                 for unit, here in self._templates_in(part)

@@ -28,7 +28,7 @@ from counterlvq.programs.proof_data import (
 )
 from counterlvq.programs.template import ProgramTemplate
 
-__all__ = ["FlatGrounds", "Targets", "flat_grounds", "leads_asked", "reach_at"]
+__all__ = ["FlatGrounds", "ProofWork", "Targets", "flat_grounds", "leads_asked", "reach_at"]
 
 # How deep boxes may lie in each other.
 _MOST_DEPTH = 512
@@ -36,7 +36,7 @@ _MOST_DEPTH = 512
 
 @final
 @dataclass(frozen=True, eq=False)
-class _Work(Record):
+class ProofWork(Record):
     """Memory of the compiled proof."""
 
     low: Floats
@@ -61,6 +61,11 @@ class _Work(Record):
     stack_node: NDArray[np.int64]
     stack_low: Floats
     stack_high: Floats
+
+    def fits(self, d: int, r: int, entries: int, q: int, c: int) -> bool:
+        """Whether this is memory for so many columns, multipliers and conditions."""
+        sizes = self.low.size, self.z.size, self.down.size, self.multipliers.size
+        return sizes == (d, r, q, c) and entries <= self.listed.size
 
 
 class Targets(NamedTuple):
@@ -96,36 +101,41 @@ class FlatGrounds:
         targets: Targets,
         trees: PackedTrees,
         pieces: Pieces | None = None,
+        work: ProofWork | None = None,
     ) -> Floats:
         """Cost that no counterfactual of each row undercuts, at most `caps`; 0 if not proved.
 
-        `pieces` are those of the rows, if they are known already.
+        `pieces` are those of the rows, if they are known already, and `work` is memory for them.
         """
         if self.pieces is not None and pieces is None:
             pieces = self.pieces.at(X)
         out, prove = np.zeros(len(X)), prove_rows if pieces is None else prove_rows_in_pieces
+        work = self.work(trees) if work is None else work
         prove(
             self.stated, self.extent, self.slacks, self.lattice, () if pieces is None else pieces,
             np.require(X, requirements=["C", "W"]),
             np.array(caps, dtype=np.float64), np.array(margins, dtype=np.float64),
-            targets.prototypes, targets.is_rival, trees, self._work(trees), out,
+            targets.prototypes, targets.is_rival, trees, work, out,
         )  # fmt: skip
         return out
 
-    def _work(self, trees: PackedTrees) -> _Work:
+    def work(self, trees: PackedTrees, spare: ProofWork | None = None) -> ProofWork:
+        """Set memory aside for a proof by some trees, or use some that is spare."""
         d, r = self.stated.w.size, self.stated.anchors.shape[1]
         entries = int(trees.counts.max(initial=0))
-        q = self.lattice.column.size
+        q, c = self.lattice.column.size, self.stated.v.size
+        if spare is not None and spare.fits(d, r, entries, q, c):
+            return spare
 
         def reals(*shape: int) -> Floats:
             return np.zeros(shape)
 
-        return _Work(
+        return ProofWork(
             low=reals(d), high=reals(d), root_low=reals(d), root_high=reals(d), nothing=reals(d),
             no_price=reals(2, d), tangent=reals(d), slope=reals(d), slope_error=reals(d),
             z=reals(r), g1=reals(r), g2=reals(r), down=reals(q), up=reals(q),
             listed=np.zeros(entries, dtype=np.int64),
-            charged=reals(entries), multipliers=reals(self.stated.v.size), no_diagonal=reals(0),
+            charged=reals(entries), multipliers=reals(c), no_diagonal=reals(0),
             no_factor=reals(0, d), stack_node=np.zeros(_MOST_DEPTH, dtype=np.int64),
             stack_low=reals(_MOST_DEPTH, d), stack_high=reals(_MOST_DEPTH, d),
         )  # fmt: skip

@@ -25,6 +25,7 @@ class RowDoubt:
 
     rules: Acceptance  # with a `predict` of the user's own
     X: Floats  # (1, d)
+    within: Region | None = None  # one that holds the row, if it is known
 
     @cached_property
     def _at(self) -> LeadsAt | None:
@@ -33,6 +34,8 @@ class RowDoubt:
     @cached_property
     def _region(self) -> Region | None:
         """What holds in the region of the row."""
+        if self.within is not None:
+            return self.within
         return None if self.rules.regions is None else self.rules.regions.of_row(self.X)
 
     @cached_property
@@ -64,6 +67,13 @@ class RowDoubt:
         if self._enough is None or self.rules.regions is None:
             return False
         return cost <= self.rules.regions.covered(self._enough, stated)
+
+    def changed(self, answer: Floats, cost: float, stated: ProofData) -> RowDoubt:
+        """Ask about an answer (1, d) of that cost: in the region of the row, where that holds it.
+
+        The least region that holds the answer may be another one, whose bounds leave more open.
+        """
+        return RowDoubt(self.rules, answer, self._enough if self.covers(cost, stated) else None)
 
     def blur_within(self, reach: Floats) -> float:
         """Lead of a rival that may be overlooked within `reach` (1, d); inf if nothing is known."""

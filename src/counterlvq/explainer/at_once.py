@@ -148,7 +148,7 @@ class AtOnce:
             nearest, prototype = rules.model.nearest_of_checked(found.pair).tolist()
             is_settled = found.gap <= CLOSED_GAP
         else:
-            there = RowDoubt(rules, found.pair[1:])
+            there = doubt.changed(found.pair[1:], found.cost, self.exact.stated)
             nearest, prototype = doubt.nearest, there.nearest
             is_settled = (
                 (found.gap <= CLOSED_GAP or found.gap <= doubt.open_share(mask))

@@ -32,7 +32,7 @@ def squared_distances(rows: Floats, points: Floats) -> Floats:
     away = rows[:, None, :] - points
     away *= away
     # A running sum adds up in order, where a sum would not.
-    return np.ascontiguousarray(np.cumsum(away, axis=2)[:, :, -1])
+    return away.cumsum(axis=2)[:, :, -1].copy()
 
 
 def distances(rows: Floats, points: Floats, *, largest: bool = False) -> Floats:

@@ -242,7 +242,9 @@ class QuadraticForm:
         rounded = high + (low - doubt)
         settled = rounded == high + (low + doubt)
         out[finite] = _times_power(rounded, exponent + 2 * own)[finite]
-        for n in np.flatnonzero(finite & ~settled):
+        moved = changes.any(axis=1)
+        out[~moved] = 0.0  # whatever the bound on rounding says of nothing
+        for n in np.flatnonzero(finite & moved & ~settled):
             out[n] = self._alone(changes[n])
         return out
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ctypes
 import struct
+from array import array
 from dataclasses import fields
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +19,11 @@ __all__ = ["Layout", "Record", "slots_of"]
 Layout = tuple[tuple[str, str, int], ...]
 
 _NUMBERS = {bool: "bool", int: "int64", float: "float64"}
+_NAMES = {np.dtype(kind): name for kind, name in _NUMBERS.items()}
 # Layouts by class, then by the kinds of the values: one object for all records that share it.
 _LAYOUTS: dict[type, dict[tuple[Any, ...], Layout]] = {}
+# By the id of a layout: position of each field, and where its entries start.
+_POSITIONS: dict[int, dict[str, tuple[int, int]]] = {}
 _AS_INTEGER = struct.Struct("=q")
 _AS_FLOAT = struct.Struct("=d")
 
@@ -56,22 +61,55 @@ class Record:
     @cached_property
     def address(self) -> int:
         """Where the table of this record starts, in bytes."""
-        return self._table.ctypes.data
+        return self._table.buffer_info()[0]
 
     @cached_property
-    def _table(self) -> NDArray[np.int64]:
-        slots = list[int]()
+    def _table(self) -> array[int]:
+        table = array("q")
         for value, (name, dtype, dimensions) in zip(self._values, self.layout, strict=True):
-            if dimensions >= 0:
-                if not value.flags.c_contiguous:
-                    raise ValueError(f"{type(self).__name__}.{name} is not C-contiguous")
-                slots.append(value.__array_interface__["data"][0])
-                slots += value.shape
-            elif dtype == "float64":
-                slots += _AS_INTEGER.unpack(_AS_FLOAT.pack(value))
-            else:
-                slots.append(int(value))
-        return np.array(slots, dtype=np.int64)
+            table.extend(self._slots(value, name, dtype, dimensions))
+        return table
+
+    def _slots(self, value: Any, name: str, dtype: str, dimensions: int) -> tuple[int, ...]:
+        """Entries of the table for one field."""
+        if dimensions >= 0:
+            if not value.flags.c_contiguous:
+                raise ValueError(f"{type(self).__name__}.{name} is not C-contiguous")
+            return _address_of(value), *value.shape
+        if dtype == "float64":
+            return _AS_INTEGER.unpack(_AS_FLOAT.pack(value))
+        return (int(value),)
+
+    def replaced(self, **changes: Any) -> Self:
+        """As `dataclasses.replace`, for records of which many are made of one.
+
+        The table is taken over but for the fields that change, so that few addresses are asked for.
+        """
+        out = object.__new__(type(self))
+        own, at = out.__dict__, self._positions
+        own.update(zip(at, self._values, strict=True))
+        own.update(changes)
+        table, layout = self._table[:], self.layout
+        for name, value in changes.items():
+            place, start = at[name]
+            _, dtype, dimensions = layout[place]
+            if _kind(value) != (dtype, dimensions):
+                return out  # which has a layout of its own
+            for k, slot in enumerate(self._slots(value, name, dtype, dimensions), start):
+                table[k] = slot
+        own["layout"], own["_table"] = layout, table
+        return out
+
+    @property
+    def _positions(self) -> dict[str, tuple[int, int]]:
+        """Position of each field, and where its entries start in the table."""
+        layout = self.layout
+        known = _POSITIONS.get(id(layout))  # which is kept for ever
+        if known is None:
+            starts, _ = slots_of(layout)
+            known = {name: (k, starts[name]) for k, (name, *_) in enumerate(layout)}
+            _POSITIONS[id(layout)] = known
+        return known
 
     @property
     def nbytes(self) -> int:
@@ -83,9 +121,19 @@ class Record:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
+def _address_of(entries: NDArray[Any]) -> int:
+    """Where the entries of an array start; 0 where there are none to be read."""
+    if not entries.size:
+        return 0
+    if not entries.flags.writeable:
+        return int(entries.__array_interface__["data"][0])
+    # A fifth of the time: batches of many levels make tens of thousands of these.
+    return ctypes.addressof(ctypes.c_char.from_buffer(entries.data))
+
+
 def _kind(value: Any) -> tuple[str, int]:
     if isinstance(value, np.ndarray):
-        return value.dtype.name, value.ndim
+        return _NAMES[value.dtype], value.ndim
     return _NUMBERS[type(value)], -1
 
 

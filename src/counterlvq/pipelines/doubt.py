@@ -81,7 +81,7 @@ class DoubtAt:
         """The rows in the columns of the table that the model knows."""
         doubt = self.doubt
         outer = self.rows if doubt.inner is None else doubt.inner.outer(self.rows)
-        return outer[:, : doubt.columns]
+        return outer if doubt.columns is None else outer[:, : doubt.columns]
 
     @cached_property
     def images(self) -> Floats:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -126,13 +126,22 @@ def restated_alike(
         )
         whole, points = Affine(B, base, units, offset, B_blur, offset_blur), np.stack(known)
         q, q_blur = _images(model, whole, points)
-        parts = _Bounded.of(_own_factor(model), whole, q, q_blur, points).each()
+        parts = _Bounded.of(_own_factor(model), whole, q, q_blur, points).parts()
+        center = np.median(points, axis=1)
         first: PrototypeModel | None = None
         found = list[PrototypeModel]()
-        for own, part, called in zip(points, parts, names, strict=True):
-            first = _put_together(model, own, part.F, [part], called, first)
+        for k, (part, called) in enumerate(zip(parts, names, strict=True)):
+            like = None if first is None else _Like(first, center[k])
+            first = _put_together(model, points[k], part.F, [part], called, like)
             found.append(first)
         return found
+
+
+class _Like(NamedTuple):
+    """A model that is the same in other coordinates, and the median prototype in these."""
+
+    model: PrototypeModel
+    center: Floats  # (d,)
 
 
 def _restated_along(
@@ -156,14 +165,14 @@ def _put_together(
     factors: Floats | list[Floats],
     each: list[_Part],
     names: Sequence[str | Feature],
-    like: PrototypeModel | None = None,
+    like: _Like | None = None,
 ) -> PrototypeModel:
     """Make a model of its parts; `like` is the same one in other coordinates, if there is one."""
     offsets, constant = _offsets(model, each)
     known = [] if offsets is None else [offsets]
     _refuse_beyond_floats(points, constant, *(part.F for part in each), *known)
-    if like is not None and offsets is None and like.offsets is None:
-        out = like.elsewhere(points, each[0].F, Features(names))
+    if like is not None and offsets is None and like.model.offsets is None:
+        out = like.model.elsewhere(points, each[0].F, Features(names), like.center)
     else:
         out = PrototypeModel(
             points, model.labels, factors, names, offsets=offsets, meaning=model.meaning
@@ -172,11 +181,11 @@ def _put_together(
         Blur(
             out.prototypes,
             tuple(part.F for part in each),
-            np.stack([part.lengths for part in each]),
-            np.stack([part.wobble for part in each]),
+            np.array([part.lengths for part in each]),
+            np.array([part.wobble for part in each]),
             np.array([part.stretch for part in each]),
-            np.concatenate([part.residual for part in each]),
-            np.concatenate([part.pull for part in each]),
+            _joined([part.residual for part in each]),
+            _joined([part.pull for part in each]),
             constant,
         )
     )
@@ -210,7 +219,7 @@ class _Part(NamedTuple):
     ) -> _Part:
         """Bound what is wrong with ``|omega B (x - v)|^2`` for the prototypes v."""
         found = _Bounded.of(omega, affine, q, q_blur, points)
-        return found.part(found.lengths > 0)
+        return _Bounded._make(part[None] for part in found).parts()[0]
 
     @classmethod
     def along(
@@ -287,48 +296,50 @@ class _Bounded(NamedTuple):
             np.asarray((np.abs(e) <= solving + e_blur).all(axis=(-1, -2))),
         )
 
-    def each(self) -> Iterator[_Part]:
-        """List the parts of many maps: the same as of each alone, to the last bit."""
-        for found in map(_Bounded._make, zip(*self, strict=True)):
-            yield found.part(found.lengths > 0)
-
-    def part(self, seen: NDArray[np.bool_]) -> _Part:
-        """Put the part of one map together; columns that are not `seen` have no length."""
-        lengths = self.lengths[seen]
-        return _Part(
-            np.array(self.F),
-            self.lengths,
-            self.wobble,
-            _stretch(self.F[:, seen] / lengths),
-            self.residual,
-            SAFE * np.linalg.norm(self.pulls[:, seen] / lengths, axis=1),
-            self.squares,
-            self.squares_blur,
-            bool(self.is_reached),
-        )
+    def parts(self) -> list[_Part]:
+        """Put the parts of many maps together: the same as of each alone, to the last bit."""
+        seen = self.lengths > 0
+        if len(self.lengths) > 1 and not seen.all():
+            alone = (_Bounded._make(part[k : k + 1] for part in self) for k in range(len(seen)))
+            return [part for found in alone for part in found.parts()]
+        # Columns that are not seen have no length.
+        at = slice(None) if seen.all() else np.flatnonzero(seen[0])
+        lengths = self.lengths[:, None, at]
+        stretch = _stretches(self.F[..., at] / lengths).tolist()
+        pull = SAFE * np.linalg.norm(self.pulls[..., at] / lengths, axis=-1)
+        listed = zip(
+            self.F, self.lengths, self.wobble, stretch, self.residual, pull, self.squares,
+            self.squares_blur, self.is_reached.tolist(), strict=True,
+        )  # fmt: skip
+        return [_Part(np.array(F), *rest) for F, *rest in listed]
 
 
-def _stretch(U: Floats) -> float:
-    """Bound the largest singular value of a matrix whose columns are no longer than 1.
+def _stretches(U: Floats) -> Floats:
+    """Bound the largest singular value of matrices with columns no longer than 1, (n,).
 
     The largest absolute row sum of ``U U'`` bounds its eigenvalues, and the number of columns
     bounds their sum.
     """
-    rows, columns = U.shape
-    gram = U @ U.T if rows <= columns else U.T @ U
-    rounding = 2.0 * EPSILON * max(rows, columns) * columns * len(gram)
-    largest = float(np.abs(gram).sum(axis=1).max(initial=0.0)) + rounding
-    return float(SAFE * np.sqrt(min(largest, columns)))
+    rows, columns = U.shape[1:]
+    turned = U.swapaxes(-1, -2)
+    gram = U @ turned if rows <= columns else turned @ U
+    rounding = 2.0 * EPSILON * max(rows, columns) * columns * gram.shape[-1]
+    largest = np.abs(gram).sum(axis=-1).max(axis=-1, initial=0.0) + rounding
+    return np.asarray(SAFE * np.sqrt(np.minimum(largest, columns)))
 
 
 def _offsets(model: PrototypeModel, parts: list[_Part]) -> tuple[Floats | None, Floats]:
     """Offsets of the restated model, and bounds on how far they are from what is meant, (p,)."""
-    squares = np.concatenate([part.squares for part in parts])
-    blur = np.concatenate([part.squares_blur for part in parts])
+    squares = _joined([part.squares for part in parts])
+    blur = _joined([part.squares_blur for part in parts])
     if all(part.is_reached for part in parts):
         return model.offsets, SAFE * (squares + blur)
     offsets = squares if model.offsets is None else squares + model.offsets
     return offsets, SAFE * (blur + EPSILON * offsets)
+
+
+def _joined(parts: list[Floats]) -> Floats:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
 
 def _own_factor(model: PrototypeModel) -> Floats | None:

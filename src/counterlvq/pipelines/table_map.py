@@ -64,6 +64,15 @@ class LevelsPart:
     blur: Floats | None = None  # (levels, k)
 
 
+class _NumericColumns(NamedTuple):
+    """What columns of numbers contribute, one row for each coordinate; as in `Affine`."""
+
+    columns: Floats  # (width, k)
+    blurs: Floats  # (width, k)
+    base: Floats  # (width,)
+    units: Floats  # (width,)
+
+
 class _LevelColumns(NamedTuple):
     """What the other levels of a column contribute beyond one of them, (levels - 1, k)."""
 
@@ -423,29 +432,37 @@ class TableMap:
                 f"the model has {model.n_features} columns and the steps before it yield "
                 f"{len(self.offset)}; expected as many."
             )
-        columns, blurs = ([np.zeros((0, len(self.offset)))] for _ in range(2))
         along = self.diagonal
         offset, offset_blur = self.offset.copy(), _or_zeros(self.offset_blur, self.offset).copy()
-        base, units = np.zeros(seen.width), np.ones(seen.width)
-        usual = self._units
         if along is not None:
-            return Affine(along.slopes, along.base, usual, offset, along.blur, offset_blur)
+            return Affine(along.slopes, along.base, self._units, offset, along.blur, offset_blur)
+        whatever = self._whatever_levels
+        columns, blurs = whatever.columns.copy(), whatever.blurs.copy()
         for j, part in enumerate(self.parts):
             if isinstance(part, NumericPart):
-                columns.append(part.weights[None, :])
-                blurs.append(_or_zeros(part.blur, part.weights)[None, :])
-                base[seen.spans[j].start], units[seen.spans[j].start] = part.base, usual[j]
                 continue
-            own = int(seen.levels[j])
+            own, span = int(seen.levels[j]), seen.spans[j]
             known = self._levels_seen.get((j, own))
             if known is None:
                 known = self._levels_seen[j, own] = _level_columns(part, own, seen.others(j))
-            columns.append(known.columns)
-            blurs.append(known.blurs)
+            columns[span], blurs[span] = known.columns, known.blurs
             offset += part.weights[own]
             offset_blur = SAFE * (offset_blur + known.own_blur + EPSILON * np.abs(offset))
-        B, B_blur = (np.concatenate(part).T for part in (columns, blurs))
-        return Affine(B, base, units, offset, B_blur, offset_blur)
+        return Affine(columns.T, whatever.base, whatever.units, offset, blurs.T, offset_blur)
+
+    @cached_property
+    def _whatever_levels(self) -> _NumericColumns:
+        """What parts that are numbers contribute, whatever the levels: other columns are blank."""
+        spans = Coordinates(self.features).spans
+        width = spans[-1].stop if spans else 0
+        columns, blurs = (np.zeros((width, len(self.offset))) for _ in range(2))
+        base, units = np.zeros(width), np.ones(width)
+        for part, span, unit in zip(self.parts, spans, self._units, strict=True):
+            if isinstance(part, NumericPart):
+                at = span.start
+                columns[at], blurs[at] = part.weights, _or_zeros(part.blur, part.weights)
+                base[at], units[at] = part.base, unit
+        return _NumericColumns(*map(read_only, (columns, blurs, base, units)))
 
     @cached_property
     def _levels_seen(self) -> dict[tuple[int, int], _LevelColumns]:

@@ -241,6 +241,25 @@ class Coordinates:
                 out[:, span] = given[:, j, None] == np.array(self.others(j))
         return read_only(out)
 
+    def of_own(self, rows: Floats) -> Floats:
+        """Take rows to coordinates, each seen from its own levels: none takes up another.
+
+        Examples
+        --------
+        >>> from counterlvq.tables.feature import Feature
+        >>> from counterlvq.tables.features import Features
+        >>> features = Features(["age", Feature("job", levels=["clerk", "nurse", "smith"])])
+        >>> Coordinates(features).of_own(np.array([[31.0, 1.0], [64.0, 2.0]]))
+        array([[31.,  0.,  0.],
+               [64.,  0.,  0.]])
+        """
+        given = self._through(rows)
+        if not self.has_levels:
+            return given
+        out = np.zeros((given.shape[0], self.width))
+        out[:, self.numbers] = given[:, self.is_number]
+        return out
+
     def _through(self, rows: Floats) -> Floats:
         """Take numbers through their functions."""
         if not self.links:
@@ -253,7 +272,10 @@ class Coordinates:
 
     def outer(self, points: Sequence[Sequence[float]] | Floats) -> Floats:
         """Take coordinates back to numbers and positions of levels, (n, d)."""
-        out = self._leveled(points)
+        return self._back(self._leveled(points))
+
+    def _back(self, out: Floats) -> Floats:
+        """Take numbers back through their functions."""
         if not self.links:
             return out
         out = np.array(out)
@@ -267,16 +289,32 @@ class Coordinates:
         if not self.has_levels:
             return np.asarray(points)
         given = np.asarray(points, dtype=np.float64)
-        out = np.empty((given.shape[0], len(self.features)))
-        for j, (feature, span) in enumerate(self._each):
-            part = given[:, span]
-            if feature.is_number:
-                out[:, j] = part[:, 0]
-                continue
-            out[:, j] = self.levels[j]
-            switched = (part > 0.5).any(axis=1)
-            if switched.any():
-                out[switched, j] = np.array(self.others(j))[part[switched].argmax(axis=1)]
+        return self._switched(given, np.array(self.levels)[None, :])
+
+    def outer_of_own(self, points: Floats, rows: Floats) -> Floats:
+        """As `outer`, for points that are each seen from the levels of its row of the table.
+
+        Examples
+        --------
+        >>> from counterlvq.tables.feature import Feature
+        >>> from counterlvq.tables.features import Features
+        >>> features = Features(["age", Feature("job", levels=["clerk", "nurse", "smith"])])
+        >>> points = np.array([[30.0, 1.0, 0.0], [60.0, 0.0, 1.0]])
+        >>> Coordinates(features).outer_of_own(points, np.array([[31.0, 1.0], [64.0, 2.0]]))
+        array([[30.,  0.],
+               [60.,  1.]])
+        """
+        return self._back(self._switched(points, rows) if self.has_levels else points)
+
+    def _switched(self, points: Floats, own: Floats) -> Floats:
+        """Take coordinates back that are seen from the levels in `own`, (n, d) or (1, d)."""
+        out = np.empty((points.shape[0], len(self.features)))
+        out[:, self.is_number] = points[:, self.numbers]
+        for j in np.flatnonzero(~self.is_number).tolist():
+            part, level = points[:, self.spans[j]], own[:, j]
+            at = part.argmax(axis=1) if part.shape[1] else np.zeros(len(part), dtype=np.intp)
+            other = at + (at >= level)  # one's own level is not among the others
+            out[:, j] = np.where((part > 0.5).any(axis=1), other, level)
         return out
 
     def carried(self, there: Coordinates, points: Floats) -> Floats:
@@ -300,8 +338,9 @@ class Coordinates:
             span, own, before = self.spans[j], int(self.levels[j]), int(there.levels[j])
             if own != before:
                 part = points[:, span]
-                whole = np.insert(part, before, 1.0 - part.sum(axis=1), axis=1)
-                out[:, span] = np.delete(whole, own, axis=1)
+                left = 1.0 - part.sum(axis=1, keepdims=True)
+                whole = np.concatenate([part[:, :before], left, part[:, before:]], axis=1)
+                out[:, span] = whole[:, self.others(j)]
         return out
 
     def outer_reach(self, reach: Floats) -> Floats:

@@ -17,6 +17,8 @@ __all__ = ["RowTargets", "labels_of", "targets_per_row", "wished_prototypes"]
 
 _SHOWN_ROWS = 5
 _SHOWN_LABELS = 20
+# Wishes that are what they look like: nothing has to be found out about a single one of these.
+_PLAIN = (str, int, bool, float)
 
 
 def wished_prototypes(model: PrototypeModel, target: Any, nearest: int) -> NDArray[np.bool_]:
@@ -66,7 +68,7 @@ def targets_per_row(model: PrototypeModel, target: Any, n: int) -> RowTargets | 
             f"label for all, or a set such as {{'a', 'b'}} for any of several labels."
         )
     found = _numbered(target)
-    known = {None, *model.class_keys}
+    known = model.class_keys
     strangers = [k for k, wish in enumerate(found.wishes) if not _is_known(wish, known)]
     if strangers:
         bad = np.flatnonzero(np.isin(found.codes, strangers))
@@ -85,15 +87,17 @@ def _numbered(target: Any) -> RowTargets:
         wishes, codes = np.unique(target, return_inverse=True)
         return RowTargets(tuple(plain(wish) for wish in wishes), codes.astype(np.int64))
     listed = [plain(wish) for wish in target]
+    if len(listed) == 1 and type(listed[0]) in _PLAIN:
+        return RowTargets((listed[0],), np.zeros(1, dtype=np.int64))
     keys = [wish if isinstance(wish, Hashable) else repr(wish) for wish in listed]
     first: dict[Any, int] = {}
     codes = np.array([first.setdefault(key, len(first)) for key in keys], dtype=np.int64)
     return RowTargets(tuple(first), codes)
 
 
-def _is_known(wish: Any, known: set[Any]) -> bool:
+def _is_known(wish: Any, known: frozenset[Hashable]) -> bool:
     try:
-        return key_of(wish) in known
+        return wish is None or key_of(wish) in known
     except TypeError:  # not hashable, so no label
         return False
 

@@ -8,7 +8,7 @@ are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple, final
 
 import numpy as np
@@ -95,8 +95,7 @@ def family_of(
     TA, RA = model.anchors[cells.targets], model.anchors[cells.rivals]
     TN, RN = _moves(model, TA, columns, units), _moves(model, RA, columns, units)
     prototypes = model.prototypes[:, columns]
-    return replace(
-        data,
+    return data.replaced(
         plain=model.omegas is None,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(model.center),

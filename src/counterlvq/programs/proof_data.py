@@ -158,8 +158,7 @@ def _stated(
     anchor_errors: Floats,
 ) -> ProofData:
     d = template.w.size
-    return replace(
-        template.derived(_without_model),
+    return template.derived(_without_model).replaced(
         is_plain=is_plain,
         # Copies: compiled code tells read-only arrays apart and would be compiled twice.
         center=np.array(center, order="C"),
@@ -298,10 +297,13 @@ def sides_at(stated: ProofData, X: Floats) -> Floats:
     """How far rows (n, d) may change by the conditions on single features, (n, d); or inf."""
     low, high = np.full(X.shape, -np.inf), np.full(X.shape, np.inf)
     slack = (X.shape[1] + 4) * UNIT
+    has_old = np.asarray(stated.single_old.any(axis=1))
     for k, j in enumerate(stated.single_column.tolist()):
         slope, old, value = stated.single_new[k, j], stated.single_old[k], stated.single_value[k]
-        end = (value - X @ old - slope * X[:, j]) / slope
-        size = (abs(value) + np.abs(X) @ np.abs(old)) / abs(slope) + np.abs(X[:, j])
+        end, size = value - slope * X[:, j], abs(value)
+        if has_old[k]:
+            end, size = value - X @ old - slope * X[:, j], abs(value) + np.abs(X) @ np.abs(old)
+        end, size = end / slope, size / abs(slope) + np.abs(X[:, j])
         if slope > 0 or stated.single_equality[k]:
             high[:, j] = np.minimum(high[:, j], end + slack * size)
         if slope < 0 or stated.single_equality[k]:

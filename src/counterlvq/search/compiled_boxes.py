@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from counterlvq.certificates.box_questions import BoxQuestion
 from counterlvq.certificates.boxes import BoxCertificate, BoxTree
-from counterlvq.certificates.packed_boxes import FlatGrounds
+from counterlvq.certificates.packed_boxes import FlatGrounds, Targets
 from counterlvq.numeric.arrays import Floats
 from counterlvq.numeric.tolerances import CLOSED_GAP
 from counterlvq.programs.box_trees import PackedTrees, Pieces
@@ -31,6 +31,13 @@ class CompiledBoxes(NamedTuple):
 
     family: KernelData
     flat: FlatGrounds
+    targets: Targets
+
+    @classmethod
+    def of(cls, family: KernelData, flat: FlatGrounds) -> CompiledBoxes:
+        """Put the programs of a target and what proofs rest on together."""
+        count = flat.stated.anchors.shape[0]
+        return cls(family, flat, Targets.of(family.targets, family.rivals, count))
 
     @property
     def nbytes(self) -> int:

@@ -391,7 +391,7 @@ def _compiled_boxes(
         return None
     asked = template.unconditional.derived(with_squared_prices)
     family = family_of(asked, cells, with_gains=False)
-    return None if family is None else CompiledBoxes(family, flat)
+    return None if family is None else CompiledBoxes.of(family, flat)
 
 
 Strategy = Exact | BranchAndBound

@@ -95,8 +95,8 @@ class Features:
                 )
         described = tuple(Feature(part) if isinstance(part, str) else part for part in listed)
         names = tuple(feature.name for feature in described)
-        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
-        if repeated:
+        if len(set(names)) < len(names):
+            repeated = sorted(name for name, count in Counter(names).items() if count > 1)
             raise InvalidInputError(
                 f"feature_names repeats {repeated[0]!r}; expected one distinct name per feature."
             )
